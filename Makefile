@@ -1,0 +1,95 @@
+# Every target sets up what it needs. Start with `make serve` or `make test`.
+
+HOST    ?= 127.0.0.1
+PORT    ?= 8000
+WORKERS ?= 1
+ARGS    ?=
+
+# The first Python that is new enough; name another with PYTHON=...
+PYTHON ?= $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
+    $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+
+BIN     := .venv/bin
+RUNTIME := .venv/.runtime
+DEV     := .venv/.dev
+PEERS   := .venv-bench/.peers
+LINT    := tools/openapi-lint
+LINTERS := $(LINT)/node_modules/.installed
+OPENAPI := build/openapi.json
+
+# Locked wheels only: the same bytes everywhere, and no compiler needed.
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+    --only-binary :all: --no-header --no-emit-index-url $(ARGS)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup serve test check openapi-lint bench lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  settings: HOST=$(HOST) PORT=$(PORT) WORKERS=$(WORKERS) PYTHON=... ARGS=..."
+
+setup: $(RUNTIME) ## create .venv with the locked dependencies and the sankofa command
+
+serve: setup ## serve REST, MCP and the web pages; builds the sample edition when there is none
+	@$(BIN)/sankofa sample --if-empty
+	@$(BIN)/sankofa serve --host $(HOST) --port $(PORT) --workers $(WORKERS)
+
+test: $(DEV) ## run the tests; ARGS are passed to pytest
+	$(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist worksteal $(ARGS)
+
+check: $(DEV) ## lint, format, types, layers, OpenAPI
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory openapi-lint
+
+openapi-lint: $(DEV) $(LINTERS) ## lint the OpenAPI document with spectral and redocly
+	@mkdir -p $(dir $(OPENAPI))
+	$(BIN)/sankofa openapi > $(OPENAPI)
+	$(BIN)/python $(LINT)/node.py spectral $(OPENAPI)
+	$(BIN)/python $(LINT)/node.py redocly $(OPENAPI)
+
+bench: $(DEV) $(PEERS) ## run the benchmarks; the peers live in .venv-bench
+	$(BIN)/python -m bench $(ARGS)
+
+lock: $(DEV) ## resolve requirements/*.txt and the npm lock again; ARGS=--upgrade for newer versions
+	$(COMPILE) pyproject.toml --group build -o requirements/runtime.txt
+	$(COMPILE) pyproject.toml --group build --group dev --all-extras -c requirements/runtime.txt -o requirements/dev.txt
+	$(COMPILE) --group bench -o requirements/bench.txt
+	$(BIN)/python $(LINT)/node.py lock
+
+clean: ## remove everything the targets made, data in var/ excepted
+	rm -rf .venv .venv-bench $(LINT)/node_modules build dist src/*.egg-info
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .schemathesis
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
+
+# A stamp is touched last, so an interrupted install is begun again.
+
+define create-venv
+	@test -n "$(PYTHON)" || { echo "Sankofa needs Python 3.11 or newer; name one with PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -m venv $(1) || { echo "$(PYTHON) cannot create $(1); on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+endef
+
+$(RUNTIME): requirements/runtime.txt pyproject.toml
+	$(call create-venv,.venv)
+	@echo "installing the locked dependencies into .venv"
+	@$(BIN)/python $(PIP_INSTALL) requirements/runtime.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DEV): requirements/dev.txt $(RUNTIME)
+	@echo "installing the locked development tools into .venv"
+	@$(BIN)/python $(PIP_INSTALL) requirements/dev.txt
+	@touch $@
+
+$(PEERS): requirements/bench.txt
+	$(call create-venv,.venv-bench)
+	@.venv-bench/bin/python $(PIP_INSTALL) requirements/bench.txt
+	@touch $@
+
+$(LINTERS): $(LINT)/package-lock.json $(DEV)
+	@$(BIN)/python $(LINT)/node.py install
+	@touch $@

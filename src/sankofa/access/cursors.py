@@ -1,0 +1,52 @@
+"""Cursors: opaque, signed, bound to the filters and the edition they were issued for."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Sequence
+
+import msgspec
+
+from sankofa.model.errors import InvalidParameter
+
+_SIGNATURE = 16
+
+
+class Position(msgspec.Struct, frozen=True, array_like=True):
+    """Where a walk stands: in which edition, under which filters, after which row."""
+
+    edition: str
+    filters: str
+    after: tuple[int | str, ...]
+
+
+class Cursors:
+    """Signs with the first secret and verifies with any, so that secrets can be rotated."""
+
+    def __init__(self, secrets: Sequence[bytes]) -> None:
+        self._secrets = tuple(secrets)
+
+    def issue(self, position: Position) -> str:
+        body = msgspec.msgpack.encode(position)
+        return base64.urlsafe_b64encode(_sign(self._secrets[0], body) + body).decode().rstrip("=")
+
+    def read(self, cursor: str, filters: str) -> Position:
+        """The position of a cursor. Raises InvalidParameter when it was altered or is of other filters."""
+        try:
+            raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidParameter("cursor", "not a cursor of this service") from None
+        signature, body = raw[:_SIGNATURE], raw[_SIGNATURE:]
+        if not any(hmac.compare_digest(signature, _sign(secret, body)) for secret in self._secrets):
+            raise InvalidParameter("cursor", "not a cursor of this service, or altered")
+        if base64.urlsafe_b64encode(raw).decode().rstrip("=") != cursor:
+            raise InvalidParameter("cursor", "altered")
+        position = msgspec.msgpack.decode(body, type=Position)
+        if position.filters != filters:
+            raise InvalidParameter("cursor", "issued for other filters; pass the ones of the first page")
+        return position
+
+
+def _sign(secret: bytes, body: bytes) -> bytes:
+    return hmac.digest(secret, body, hashlib.sha256)[:_SIGNATURE]

@@ -1,0 +1,109 @@
+"""API keys: only their hash is stored, and a revoked one is refused at the next request."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from sankofa.access.tiers import TIERS, Grant, grant
+from sankofa.engines.keyvalue import KeyValue
+from sankofa.model.days import instant
+from sankofa.model.errors import OperatorError, Unauthorized
+from sankofa.settings import Settings
+
+_NAMES = "key:"
+_LONGEST = 256
+
+
+class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is stored of a key, under its hash."""
+
+    id: str
+    hash: str
+    tier: str
+    created_at: str
+    label: str = ""
+    per_minute: int | None = None
+    per_month: int | None = None
+    revoked_at: str | None = None
+
+
+class Keys:
+    """The key store."""
+
+    def __init__(self, store: KeyValue, settings: Settings, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._sandbox_hash = _hash(settings.sandbox_key) if settings.sandbox_key else None
+        self._decode = msgspec.json.Decoder(KeyRecord).decode
+        self._grants: dict[bytes, tuple[str, Grant]] = {}
+
+    async def authenticate(self, key: str) -> Grant:
+        """The grant of a key. Raises Unauthorized, or StoreUnavailable when the store does not answer."""
+        if not key or len(key) > _LONGEST or not key.isascii():
+            raise Unauthorized()
+        digest = _hash(key)
+        stored = await self._store.get(_NAMES + digest)
+        if stored is None:
+            if digest != self._sandbox_hash:
+                raise Unauthorized()
+            stored = await self._issue_sandbox(digest)
+        known = self._grants.get(stored)
+        if known is None:
+            record = self._decode(stored)
+            if record.revoked_at is not None:
+                raise Unauthorized()
+            known = record.hash, grant(self._settings, record.id, record.tier, record.per_minute, record.per_month)
+            if len(self._grants) >= 4096:
+                self._grants.clear()
+            self._grants[stored] = known
+        if not hmac.compare_digest(known[0], digest):
+            raise Unauthorized()
+        return known[1]
+
+    async def create(
+        self, tier: str, label: str = "", per_minute: int | None = None, per_month: int | None = None
+    ) -> str:
+        """Issue a key and return it: the only time it is ever seen."""
+        if tier not in TIERS:
+            raise OperatorError(f"no tier {tier!r}: expected one of {', '.join(TIERS)}")
+        key = f"sk_{secrets.token_urlsafe(32)}"
+        await self._put(self._record(_hash(key), tier, label, per_minute, per_month))
+        return key
+
+    async def list(self) -> list[KeyRecord]:
+        records = [await self._store.get(name) for name in await self._store.names(_NAMES)]
+        return sorted((self._decode(r) for r in records if r is not None), key=lambda r: (r.created_at, r.id))
+
+    async def revoke(self, key_id: str) -> KeyRecord:
+        for record in await self.list():
+            if record.id == key_id:
+                if record.revoked_at is None:
+                    record = msgspec.structs.replace(record, revoked_at=instant(self._clock()))
+                    await self._put(record)
+                return record
+        raise OperatorError(f"no key with id {key_id!r}: see `sankofa keys list`")
+
+    async def _issue_sandbox(self, digest: str) -> bytes:
+        """The sandbox key is a real sample-tier key; it is issued the first time it is used."""
+        return await self._put(self._record(digest, "sample", "sandbox", None, None))
+
+    def _record(
+        self, digest: str, tier: str, label: str, per_minute: int | None, per_month: int | None
+    ) -> KeyRecord:
+        created = instant(self._clock())
+        return KeyRecord(digest[:12], digest, tier, created, label, per_minute, per_month)
+
+    async def _put(self, record: KeyRecord) -> bytes:
+        value = msgspec.json.encode(record)
+        await self._store.put(_NAMES + record.hash, value)
+        return value
+
+
+def _hash(key: str) -> str:
+    """Keys are 256 random bits, so one round of SHA-256 is enough to make the store useless to a thief."""
+    return hashlib.sha256(key.encode()).hexdigest()

@@ -1,0 +1,58 @@
+"""Tiers: what a key may ask for."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sankofa.model.errors import UpgradeRequired
+from sankofa.settings import Settings
+
+TIERS: Final = ("sample", "starter", "professional")
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What an authenticated caller may have: the tier of its key, with the caps in force."""
+
+    key_id: str
+    tier: str
+    row_cap: int
+    default_rows: int
+    per_minute: int
+    per_month: int
+    upgrade_url: str
+
+    @property
+    def sample(self) -> bool:
+        return self.tier == "sample"
+
+    def rows(self, limit: int | None) -> tuple[int, bool]:
+        """How many rows to serve for a `limit`, and whether the ceiling cut it. Raises UpgradeRequired."""
+        if limit is None:
+            return self.default_rows, False
+        if limit <= self.row_cap:
+            return limit, False
+        if self.sample:
+            raise UpgradeRequired(
+                f"limit: the sample tier serves at most {self.row_cap} rows; omit limit for the free preview "
+                "or upgrade for more.",
+                self.upgrade_url,
+            )
+        return self.row_cap, True
+
+    def requires_paid(self, what: str) -> None:
+        """Raises UpgradeRequired on the sample tier."""
+        if self.sample:
+            raise UpgradeRequired(f"{what} needs the starter tier or above.", self.upgrade_url)
+
+
+def grant(settings: Settings, key_id: str, tier: str, per_minute: int | None, per_month: int | None) -> Grant:
+    """The grant of a key: its tier's caps, or its own where it has any."""
+    return Grant(
+        key_id=key_id,
+        tier=tier,
+        row_cap=settings.rows_sample if tier == "sample" else settings.rows_paid,
+        default_rows=settings.rows_sample if tier == "sample" else min(settings.rows_default, settings.rows_paid),
+        per_minute=per_minute or getattr(settings, f"per_minute_{tier}"),
+        per_month=per_month or getattr(settings, f"per_month_{tier}"),
+        upgrade_url=settings.upgrade_url,
+    )

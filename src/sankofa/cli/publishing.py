@@ -1,0 +1,95 @@
+"""The commands that move data: ingest, publish, sample, rollback."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+from sankofa.edition.build import publish, switch
+from sankofa.edition.reading import open_edition
+from sankofa.engines.datastore import Shelf
+from sankofa.ledger.book import Ledger
+from sankofa.ledger.ingest import Summary, files_under, ingest
+from sankofa.model.errors import EditionError
+from sankofa.operations.service import open_store
+from sankofa.settings import Settings
+from sankofa.sources.registry import find_source
+
+_SAMPLE = (("sample-lei", "lei"), ("sample-filings", "filings"), ("sample-companyfacts", "companyfacts"))
+
+
+def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> Summary:
+    """Read files of a source into the ledger, with a progress bar on a terminal."""
+    source = find_source(settings.home, source_id)
+    source.refuse_unless_redistributable()
+    found = files_under(paths)
+    with _ledger(settings) as ledger, _progress(source_id, len(found)) as started:
+        return ingest(
+            ledger, source, found, rejects_folder=settings.home / "rejects", clock=_now, started=lambda p: started(p.name)
+        )
+
+
+def publish_edition(settings: Settings) -> dict[str, Any]:
+    """Build, check and switch to the next edition."""
+    with _ledger(settings) as ledger, _progress("publish", None) as started:
+        return publish(open_store(settings), ledger, settings.editions_kept, started)
+
+
+def publish_sample(settings: Settings, *, if_empty: bool) -> tuple[dict[str, Any] | None, list[Summary]]:
+    """Ingest the bundled sample world by the same pipeline as everything else, and publish it."""
+    if if_empty and shelf(settings).current is not None:
+        return None, []
+    summaries = []
+    with as_file(files("sankofa").joinpath("sample")) as folder:
+        for source_id, name in _SAMPLE:
+            summaries.append(ingest_files(settings, source_id, [folder / name]))
+    return publish_edition(settings), summaries
+
+
+def shelf(settings: Settings) -> Shelf:
+    return open_store(settings).shelf()
+
+
+def roll_back(settings: Settings, edition: str) -> None:
+    """Point at a kept edition, once it is seen to be whole."""
+    store = open_store(settings)
+    if edition not in store.shelf().editions:
+        raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
+    open_edition(store, edition).close()
+    switch(store, edition, keep=sys.maxsize)
+
+
+@contextmanager
+def _ledger(settings: Settings) -> Iterator[Ledger]:
+    settings.home.mkdir(parents=True, exist_ok=True)
+    ledger = Ledger(open_store(settings), settings.gate_key(), _now)
+    try:
+        yield ledger
+    finally:
+        ledger.close()
+
+
+@contextmanager
+def _progress(title: str, total: int | None) -> Iterator[Callable[[str], None]]:
+    """A progress bar on a terminal; nothing anywhere else."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda name: None
+        return
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task(title, total=total)
+
+        def started(name: str) -> None:
+            progress.update(task, description=f"{title}: {name}", advance=1)
+
+        yield started
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,68 @@
+"""`sankofa serve`: granian, one process per worker."""
+
+import logging
+import socket
+
+import click
+from granian import Granian
+from granian.constants import Interfaces
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+
+from sankofa.model.errors import OperatorError, StoreUnavailable
+from sankofa.operations.service import open_store
+from sankofa.settings import Settings
+
+_HTTP1 = HTTP1Settings(
+    header_read_timeout=10_000,  # a client that dribbles its request is cut off
+    keep_alive=True,
+    max_buffer_size=64 * 1024,  # an endless header or URL is refused by the server itself
+    pipeline_flush=False,
+)
+
+
+def serve(settings: Settings, host: str, port: int, workers: int) -> None:
+    """Print where the service is and how to try it, then serve until told to stop."""
+    _refuse_taken_port(host, port)
+    address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
+    try:
+        current = open_store(settings).shelf().current
+    except StoreUnavailable as failure:
+        click.echo(f"Warning: the datastore does not answer ({failure.cause}); serving 503 until it does.", err=True)
+        current = None
+    else:
+        if current is None:
+            click.echo("Warning: no edition is published; serving 503 until one is (try: sankofa sample).", err=True)
+    click.echo(f"Sankofa at {address} (MCP at {address}/mcp), edition {current}")
+    if settings.sandbox_key:
+        click.echo(f"Sandbox key: {settings.sandbox_key}")
+        click.echo(f"Try: curl -H 'X-API-Key: {settings.sandbox_key}' {address}/v1/fundamentals/{_EXAMPLE}")
+    server = Granian(
+        "sankofa.cli.application:application",
+        address=host,
+        port=port,
+        interface=Interfaces.ASGI,
+        factory=True,
+        workers=workers,
+        http1_settings=_HTTP1,
+        backlog=1024,
+        log_level=LogLevels.warning if settings.log_level != "debug" else LogLevels.debug,
+        websockets=False,
+        respawn_failed_workers=True,
+    )
+    logging.captureWarnings(True)
+    server.serve()
+
+
+_EXAMPLE = "DC46AF1B1AAA424B58D1368176"  # the first issuer of the sample world
+
+
+def _refuse_taken_port(host: str, port: int) -> None:
+    """Say plainly that a port is taken, before any worker is started."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as failure:
+            raise OperatorError(f"cannot listen on {host}:{port}: {failure.strerror}") from failure

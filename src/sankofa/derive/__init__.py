@@ -1,0 +1,1 @@
+"""Values computed from the ledger: metrics, signals and quality."""

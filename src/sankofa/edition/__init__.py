@@ -1,0 +1,1 @@
+"""Build, check, switch; and the read side of a published snapshot."""

@@ -1,0 +1,118 @@
+"""Build, check, switch: the next edition is invisible until every check has passed."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from sankofa.edition.blocks import Entry, pack
+from sankofa.edition.world import Dataset, World, datasets
+from sankofa.engines.datastore import Datastore, EditionWriter
+from sankofa.ledger.book import Ledger
+from sankofa.model.errors import CheckFailed
+from sankofa.model.provenance import LICENSE_CLASSES
+
+FORMAT = 1
+"""The layout of an edition; a reader refuses another."""
+
+_BATCH = 256
+
+
+def publish(
+    store: Datastore, ledger: Ledger, keep: int, progress: Callable[[str], None] = lambda kind: None
+) -> dict[str, Any]:
+    """Build the next edition from the ledger, check it, and switch to it. Returns its manifest."""
+    world = World(ledger)
+    if not world.captures:
+        raise CheckFailed("nothing to publish: the ledger is empty")
+    writer = store.build()
+    try:
+        digest = hashlib.sha256()
+        shelving = _Shelving(writer, digest.update)
+        rows = {}
+        for dataset in datasets():
+            progress(dataset.kind)
+            rows[dataset.kind] = shelving.shelve(dataset, world)
+        stamp = world.clock.translate({ord(c): None for c in "-:"})
+        edition = f"{stamp}-{digest.hexdigest()[:10]}"
+        manifest = {
+            "format": FORMAT,
+            "edition": edition,
+            "built_from": world.clock,
+            "content_sha256": digest.hexdigest(),
+            "rows": rows,
+            "conflicts": len(world.conflicts),
+        }
+        writer.finish(edition, manifest)
+    except BaseException:
+        writer.abandon()
+        raise
+    store.open(edition).close()  # refuses what did not reach the disk whole
+    switch(store, edition, keep)
+    return manifest
+
+
+def switch(store: Datastore, edition: str, keep: int) -> None:
+    """Point at an edition, keeping the newest few and the one that was served until now."""
+    shelf = store.shelf()
+    kept = [edition, *(name for name in shelf.editions if name != edition)][: keep + 1]
+    store.keep([*kept, *filter(None, [shelf.current])], edition)
+
+
+class _Shelving:
+    """Writes datasets as blocks, and sums up everything written in one digest."""
+
+    def __init__(self, writer: EditionWriter, digest: Callable[[bytes], None]) -> None:
+        self._writer = writer
+        self._digest = digest
+        self._next = 1
+
+    def shelve(self, dataset: Dataset, world: World) -> int:
+        rows = 0
+        blocks: list[tuple[int, bytes, bytes]] = []
+        places: list[tuple[str, str, int, int]] = []
+        for key, entries, aliases in dataset.build(world):
+            first = self._next
+            counted = _Counted(_checked(entries, dataset, key))
+            for block in pack(counted):
+                self._digest(block.index)
+                self._digest(block.rows)
+                blocks.append((self._next, block.index, block.rows))
+                self._next += 1
+                if len(blocks) >= _BATCH:
+                    self._writer.write(blocks)
+                    blocks = []
+            rows += counted.count
+            for name in (key, *aliases):
+                self._digest(f"{dataset.kind}\x1f{name}\x1f{first}\x1f{self._next - first}\n".encode())
+                places.append((dataset.kind, name, first, self._next - first))
+        self._writer.write(blocks)
+        self._writer.register(places)
+        return rows
+
+
+class _Counted:
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._entries = entries
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        for entry in self._entries:
+            self.count += 1
+            yield entry
+
+
+def _checked(entries: Iterable[Entry], dataset: Dataset, key: str) -> Iterator[Entry]:
+    """Every row is read back as what it claims to be before it may be written."""
+    decode = msgspec.json.Decoder(dataset.row).decode
+    for entry in entries:
+        try:
+            row = decode(entry.row)
+        except msgspec.ValidationError as failure:
+            raise CheckFailed(f"{dataset.kind} {key}: a row is not of its shape: {failure}") from failure
+        if row.license_class not in LICENSE_CLASSES:
+            raise CheckFailed(f"{dataset.kind} {key}: unknown licence class {row.license_class!r}")
+        if not entry.first < entry.until:
+            raise CheckFailed(f"{dataset.kind} {key}: a row that is never seen")
+        yield entry

@@ -1,0 +1,78 @@
+"""The edition in service: switched under load without one failed request."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+
+from sankofa.edition.reading import Edition, open_edition, open_newest_usable
+from sankofa.engines.datastore import Datastore
+from sankofa.model.errors import EditionError, InvalidParameter, StoreUnavailable
+
+_log = logging.getLogger("sankofa.edition")
+_LOOK_EVERY = 0.25
+_OPEN_AT_MOST = 4
+
+
+class CurrentEdition:
+    """Holds the edition that new requests are answered from, and looks for a newer one.
+
+    A request keeps the edition it began with: an old one is closed only once nothing refers to it
+    any more. Opening verifies the whole file, so it happens in a thread.
+    """
+
+    def __init__(self, store: Datastore) -> None:
+        self._store = store
+        self._edition: Edition | None = None
+        self._refused: set[str] = set()
+        self._older: OrderedDict[str, Edition] = OrderedDict()
+
+    def get(self) -> Edition:
+        """Raises StoreUnavailable while there is none."""
+        if self._edition is None:
+            raise StoreUnavailable("datastore", "no edition is published")
+        return self._edition
+
+    async def named(self, edition_id: str) -> Edition:
+        """A kept edition, for a walk that began on it. Raises InvalidParameter when it is gone."""
+        if self._edition is not None and self._edition.id == edition_id:
+            return self._edition
+        edition = self._older.get(edition_id)
+        if edition is None:
+            try:
+                edition = await asyncio.to_thread(open_edition, self._store, edition_id)
+            except EditionError:
+                raise InvalidParameter("cursor", "its edition is no longer kept; start again") from None
+            self._older[edition_id] = edition
+            while len(self._older) > _OPEN_AT_MOST:
+                self._older.popitem(last=False)
+        return edition
+
+    async def look(self) -> None:
+        """Switch to the edition that is current now, if it is whole; else stay, and say why once."""
+        shelf = await asyncio.to_thread(self._store.shelf)
+        if shelf.current is None or shelf.current in self._refused:
+            return
+        if self._edition is not None and self._edition.id == shelf.current:
+            return
+        if self._edition is None:
+            self._edition, complaints = await asyncio.to_thread(open_newest_usable, self._store)
+        else:
+            try:
+                self._edition, complaints = await asyncio.to_thread(open_edition, self._store, shelf.current), []
+            except EditionError as failure:
+                complaints = [str(failure)]
+        for complaint in complaints:
+            _log.error("refused: %s", complaint)
+        if complaints:
+            self._refused.add(shelf.current)
+        if self._edition is not None:
+            _log.info("serving edition %s", self._edition.id)
+
+    async def watch(self) -> None:
+        """Look for a new edition until cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            try:
+                await self.look()
+            except StoreUnavailable as failure:
+                _log.warning("cannot look for a new edition: %s", failure.cause)

@@ -1,0 +1,48 @@
+"""Resolved organisations, by service_id."""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from sankofa.edition.blocks import Entry
+from sankofa.edition.world import Shelved, World, dataset
+from sankofa.ledger.entities import Entity
+from sankofa.model.rows import EntityRow, Listing, wire
+
+T = TypeVar("T")
+
+
+@dataset("entity", EntityRow)
+def entities(world: World) -> Iterator[Shelved]:
+    for entity in world.entities:
+        yield Shelved(entity.service_id, [Entry(wire.encode(_row(world, entity)))], entity.aliases)
+
+
+def _row(world: World, entity: Entity) -> EntityRow:
+    profiles = [statement.profile for statement in entity.statements]
+    identifiers = entity.identifiers
+    legal_name = _first(p.legal_name for p in profiles)
+    others = {name for p in profiles for name in (p.legal_name, *p.other_names) if name} - {legal_name}
+    spoken = entity.statements[0] if entity.statements else None
+    capture = world.captures[spoken.capture_id if spoken else entity.first_capture]
+    document = spoken.profile.document if spoken else ""
+    return EntityRow(
+        service_id=entity.service_id,
+        legal_name=legal_name,
+        other_names=sorted(others),
+        jurisdiction=_first(p.jurisdiction for p in profiles),
+        country=_first(p.country for p in profiles),
+        status=_first(p.status for p in profiles),
+        category=_first(p.category for p in profiles),
+        legal_form=_first(p.legal_form for p in profiles),
+        lei=_first(i.value for i in identifiers if i.id_type == "lei"),
+        listings=[Listing(i.scheme or "", i.value) for i in identifiers if i.id_type == "ticker"],
+        source_ref=f"{document or capture.source_id}#{spoken.subject if spoken else entity.subjects[0]}",
+        license_class=capture.license_class,
+        observed_at=capture.observed_at,
+    )
+
+
+def _first(values: "Iterator[T | None]") -> T | None:
+    return next((value for value in values if value is not None), None)
+
+

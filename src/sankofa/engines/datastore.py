@@ -1,0 +1,100 @@
+"""The datastore: the append-only ledger, and the shelf of published editions.
+
+Two engines stand behind these protocols: SQLite files under HOME (the default) and PostgreSQL.
+Statements are written once, with `?` for parameters, in the SQL both understand.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from sankofa.model.errors import SettingsError
+
+Row = tuple[Any, ...]
+Manifest = Mapping[str, Any]
+
+
+class LedgerSession(Protocol):
+    """One connection to the ledger, for one thread."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All or nothing; writers of the ledger take turns."""
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
+        """The rows of a SELECT, streamed."""
+
+    def stage(self, table: str, rows: Sequence[Row]) -> None:
+        """Bulk-load rows into the empty staging copy of a table, private to this session."""
+
+    def absorb(self, statement: str) -> int:
+        """Append from the staging copies what the statement selects; how many rows were new."""
+
+    def close(self) -> None: ...
+
+
+class EditionWriter(Protocol):
+    """An edition being built: invisible to every reader until it is finished."""
+
+    def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
+        """Append blocks: (id, index, rows), ids ascending."""
+
+    def register(self, places: Iterable[tuple[str, str, int, int]]) -> None:
+        """Append directory rows: (kind, key, first block id, number of blocks)."""
+
+    def finish(self, edition: str, manifest: Manifest) -> None:
+        """Make it durable and complete under its name. Not yet current."""
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+
+
+class EditionReader(Protocol):
+    """A published edition, immutable."""
+
+    manifest: Manifest
+
+    async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
+        """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where there is no such key."""
+
+    def close(self) -> None: ...
+
+
+class Shelf(NamedTuple):
+    """What is published: edition ids, newest first, and the one that is served."""
+
+    editions: tuple[str, ...]
+    current: str | None
+
+
+class Datastore(Protocol):
+    """Six verbs; everything an engine must do."""
+
+    def ledger(self) -> LedgerSession: ...
+
+    def build(self) -> EditionWriter: ...
+
+    def open(self, edition: str) -> EditionReader:
+        """Raises EditionError when it is corrupt, incomplete or gone."""
+
+    def shelf(self) -> Shelf: ...
+
+    def keep(self, editions: Sequence[str], current: str) -> None:
+        """Point at `current` in one atomic step, then remove every edition that is not listed."""
+
+    async def ping(self) -> None:
+        """A real read. Raises StoreUnavailable."""
+
+
+def open_datastore(url: str, home: Path, ledger_schema: str) -> Datastore:
+    """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`."""
+    scheme, _, rest = url.partition(":")
+    if scheme == "sqlite":
+        from sankofa.engines.sqlite_store import SqliteStore
+
+        return SqliteStore(Path(rest) if rest else home, ledger_schema)
+    if scheme in ("postgresql", "postgres"):
+        from sankofa.engines.postgres_store import PostgresStore
+
+        return PostgresStore(url, ledger_schema)
+    raise SettingsError("SANKOFA_DATASTORE: expected sqlite: or postgresql://...")

@@ -1,0 +1,58 @@
+"""What the service asks of a key-value store, and the URL that picks one.
+
+Two stores are used, for keys and for usage; each is read or counted once per request, so the
+protocol is six calls and nothing more. Every failure, whatever the engine, is a StoreUnavailable
+raised within a second: a surface answers 503 and never hangs behind a frozen dependency.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from sankofa.model.errors import SettingsError
+
+
+class Window(NamedTuple):
+    """One period of counting: its name (`m:29384923`), and how long its counter must be kept."""
+
+    name: str
+    seconds: int
+
+
+class KeyValue(Protocol):
+    """A small store of named values and counters, shared by every process of the service."""
+
+    async def get(self, name: str) -> bytes | None:
+        """The value put last by any process, or None."""
+
+    async def put(self, name: str, value: bytes) -> None:
+        """Store the value; once this returns it survives a restart, and every process sees it."""
+
+    async def names(self, prefix: str) -> list[str]:
+        """The names of the stored values that begin with the prefix, sorted."""
+
+    async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        """Add one to the counter of every window in one atomic step and return the new counts."""
+
+    async def ping(self) -> None:
+        """Do a real read; raise StoreUnavailable if it fails."""
+
+    async def close(self) -> None:
+        """Give up what is held open. A later call opens it again."""
+
+
+def open_keyvalue(url: str, component: str = "key-value store") -> KeyValue:
+    """The store at `embedded:/path/to/file`, `redis://...` or `rediss://...`, opened at its first call.
+
+    The component is what a StoreUnavailable names. Drivers are imported here, so that an
+    installation without Redis needs no driver for it.
+    """
+    scheme, _, rest = url.partition(":")
+    if scheme == "embedded" and rest:
+        from sankofa.engines.embedded_kv import EmbeddedKeyValue
+
+        return EmbeddedKeyValue(rest, component)
+    if scheme in ("redis", "rediss"):
+        from sankofa.engines.redis_kv import RedisKeyValue
+
+        return RedisKeyValue(url, component)
+    raise SettingsError("A key-value store is embedded:/path/to/file, redis://... or rediss://...")

@@ -1,0 +1,243 @@
+"""The key-value store on a Redis server (or Valkey), for services on more than one machine.
+
+Commands travel over one connection per process, several at a time, and hiredis reads the answers.
+The connection is ours because its clock is: a client library either costs several times as much per
+request or cannot be stopped in time when the server is frozen (docs/decisions/0003-key-value-engines.md).
+"""
+
+import asyncio
+import hashlib
+import socket
+import ssl
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit
+
+from sankofa.engines.keyvalue import Window
+from sankofa.model.errors import SettingsError, StoreUnavailable
+
+try:
+    import hiredis
+except ImportError as missing:
+    raise SettingsError("redis:// needs a driver: install sankofa[redis]") from missing
+
+_CALL_SECONDS = 0.8
+_WATCH_SECONDS = 0.05
+
+_VALUES = "sankofa:values"
+_COUNT_SCRIPT = """
+local counts = {}
+for i, key in ipairs(KEYS) do
+  counts[i] = redis.call('INCR', key)
+  if counts[i] == 1 then redis.call('EXPIRE', key, ARGV[i]) end
+end
+return counts
+"""
+_COUNT_SHA = hashlib.sha1(_COUNT_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+
+_Word = str | bytes | int
+
+
+class _LinkError(Exception):
+    """The connection is gone, and with it every answer still due."""
+
+
+class _Link(asyncio.Protocol):
+    """One connection. The server answers in order, so the oldest call in waiting owns the next answer."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.lost = ""
+        self._reader = hiredis.Reader()
+        self._waiting: deque[tuple[float, asyncio.Future[object]]] = deque()
+        self._outbox: list[bytes] = []
+        self._watch: asyncio.TimerHandle | None = None
+        self._watched_at = 0.0
+        self._transport: asyncio.Transport | None = None
+
+    async def call(self, deadline: float, *words: _Word) -> object:
+        """Send one command and return its answer, an error reply included; raise _LinkError otherwise."""
+        if self.lost:
+            raise _LinkError(self.lost)
+        answer: asyncio.Future[object] = self.loop.create_future()
+        self._waiting.append((deadline, answer))
+        if not self._outbox:  # calls made in one turn of the loop leave in one write
+            self.loop.call_soon(self._flush)
+        self._outbox.append(hiredis.pack_command(cast(Any, words)))  # its stub knows one word only
+        if self._watch is None:
+            self._watched_at = self.loop.time()
+            self._watch = self.loop.call_later(_WATCH_SECONDS, self._look_for_overdue)
+        return await answer
+
+    def drop(self, reason: str) -> None:
+        """Close at once and fail every call in waiting. Only the first reason counts."""
+        if self.lost:
+            return
+        self.lost = reason
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+        for _, answer in self._waiting:
+            if not answer.done():
+                answer.set_exception(_LinkError(reason))
+        self._waiting.clear()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        connection = transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self.drop("connection closed")
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._reader.feed(data)
+            while (reply := self._reader.gets()) is not False:
+                _, answer = self._waiting.popleft()
+                if not answer.done():  # its caller may have been cancelled
+                    answer.set_result(reply)
+        except (hiredis.HiredisError, IndexError):
+            self.drop("not an answer of Redis")
+
+    def _flush(self) -> None:
+        commands, self._outbox = self._outbox, []
+        if self._transport is not None and not self.lost:
+            self._transport.write(b"".join(commands))
+
+    def _look_for_overdue(self) -> None:
+        """One timer for all calls: an answer overdue means that the server, or the way to it, is frozen."""
+        self._watch = None
+        if not self._waiting:
+            return
+        now = self.loop.time()
+        late = now - self._watched_at > 2 * _WATCH_SECONDS
+        # When our own loop was held up, answers may lie unread: let it read them before judging.
+        if not late and min(deadline for deadline, _ in self._waiting) <= now:
+            self.drop("did not answer in time")
+            return
+        self._watched_at = now
+        self._watch = self.loop.call_later(_WATCH_SECONDS, self._look_for_overdue)
+
+
+class _Server:
+    """Where the server is and how to be let in. Never shown: the URL may carry a password."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            parts = urlsplit(url)
+            self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 6379
+            database = int(parts.path.strip("/") or 0)
+        except ValueError:  # its text would quote the URL
+            raise SettingsError("A Redis URL is redis://[user:password@]host[:port][/database]") from None
+        if parts.query or parts.fragment:
+            raise SettingsError("A Redis URL takes no options after ? or #")
+        self._tls = ssl.create_default_context() if parts.scheme == "rediss" else None
+        self._greeting: list[tuple[_Word, ...]] = []
+        if parts.password:
+            user = [unquote(parts.username)] if parts.username else []
+            self._greeting.append(("AUTH", *user, unquote(parts.password)))
+        if database:
+            self._greeting.append(("SELECT", database))
+
+    async def dial(self, deadline: float) -> _Link:
+        """A link that is ready, or one already lost that says why: a task nobody awaits must not raise."""
+        loop = asyncio.get_running_loop()
+        link = _Link(loop)
+        try:
+            async with asyncio.timeout_at(deadline):
+                await loop.create_connection(lambda: link, self._host, self._port, ssl=self._tls)
+                for command in self._greeting:
+                    reply = await link.call(deadline, *command)
+                    if isinstance(reply, hiredis.ReplyError):
+                        link.drop(f"refused: {_code(reply)}")
+        except TimeoutError:
+            link.drop("did not answer in time")
+        except (OSError, _LinkError):
+            link.drop("could not be reached")
+        return link
+
+
+class RedisKeyValue:
+    """A KeyValue on Redis: values are the fields of one hash, every counter is a key that expires."""
+
+    def __init__(self, url: str, component: str) -> None:
+        self._component = component
+        self._server = _Server(url)
+        self._link: _Link | None = None
+        self._dialling: asyncio.Task[_Link] | None = None
+
+    async def get(self, name: str) -> bytes | None:
+        reply = await self._call("HGET", _VALUES, name)
+        if reply is None or isinstance(reply, bytes):
+            return reply
+        raise self._unavailable(reply)
+
+    async def put(self, name: str, value: bytes) -> None:
+        reply = await self._call("HSET", _VALUES, name, value)
+        if not isinstance(reply, int):
+            raise self._unavailable(reply)
+
+    async def names(self, prefix: str) -> list[str]:
+        reply = await self._call("HKEYS", _VALUES)
+        if not isinstance(reply, list):
+            raise self._unavailable(reply)
+        return sorted(name for name in map(bytes.decode, reply) if name.startswith(prefix))
+
+    async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        """The braces keep the counters of one name on one node, as a script demands."""
+        words = [str(len(windows))]
+        words += [f"sankofa:count:{{{name}}}:{window.name}" for window in windows]
+        words += [str(window.seconds) for window in windows]
+        deadline = asyncio.get_running_loop().time() + _CALL_SECONDS
+        reply = await self._call("EVALSHA", _COUNT_SHA, *words, deadline=deadline)
+        if isinstance(reply, hiredis.ReplyError) and _code(reply) == "NOSCRIPT":  # a restarted server
+            reply = await self._call("EVAL", _COUNT_SCRIPT, *words, deadline=deadline)
+        if not isinstance(reply, list):
+            raise self._unavailable(reply)
+        return tuple(reply)
+
+    async def ping(self) -> None:
+        reply = await self._call("HLEN", _VALUES)
+        if not isinstance(reply, int):
+            raise self._unavailable(reply)
+
+    async def close(self) -> None:
+        dialling, link = self._dialling, self._link
+        self._dialling = self._link = None
+        if dialling is not None:
+            dialling.cancel()
+        if link is not None:
+            link.drop("closed")
+            await asyncio.sleep(0)  # the transport closes its socket in the next turn
+
+    async def _call(self, *words: _Word, deadline: float | None = None) -> object:
+        loop = asyncio.get_running_loop()
+        if deadline is None:
+            deadline = loop.time() + _CALL_SECONDS
+        link = self._link
+        if link is None or link.lost or link.loop is not loop:
+            link = await self._connected(deadline)
+        try:
+            return await link.call(deadline, *words)
+        except _LinkError as error:
+            raise StoreUnavailable(self._component, str(error)) from None
+
+    async def _connected(self, deadline: float) -> _Link:
+        """Join the attempt under way, or begin one; it goes on for the others if this caller is cancelled."""
+        dialling = self._dialling
+        if dialling is None or dialling.done() or dialling.get_loop() is not asyncio.get_running_loop():
+            dialling = self._dialling = asyncio.create_task(self._server.dial(deadline))
+        self._link = await asyncio.shield(dialling)
+        return self._link
+
+    def _unavailable(self, reply: object) -> StoreUnavailable:
+        """Only the code of an error reply is kept: its text may quote names and values."""
+        detail = _code(reply) if isinstance(reply, hiredis.ReplyError) else "not the answer asked for"
+        return StoreUnavailable(self._component, detail)
+
+
+def _code(reply: hiredis.ReplyError) -> str:
+    return str(reply).partition(" ")[0]

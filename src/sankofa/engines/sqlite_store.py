@@ -1,0 +1,253 @@
+"""The SQLite datastore: `ledger.sqlite`, and one folder per edition, under HOME.
+
+An edition is a file that is never written again, opened immutable; a small text file names the
+current one and is replaced atomically, so switching is one rename.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sankofa.engines.datastore import Manifest, Row, Shelf
+from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
+
+_EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
+_EDITION_SCHEMA = """
+CREATE TABLE directory (kind TEXT NOT NULL, key TEXT NOT NULL, first INTEGER NOT NULL, blocks INTEGER NOT NULL,
+                        PRIMARY KEY (kind, key)) WITHOUT ROWID;
+CREATE TABLE block (id INTEGER PRIMARY KEY, idx BLOB NOT NULL, rows BLOB NOT NULL);
+"""
+
+
+class SqliteStore:
+    """See `engines.datastore.Datastore`."""
+
+    def __init__(self, home: Path, ledger_schema: str) -> None:
+        self._home = home
+        self._editions = home / "editions"
+        self._pointer = self._editions / "CURRENT"
+        self._schema = ledger_schema
+
+    def ledger(self) -> "SqliteLedger":
+        self._home.mkdir(parents=True, exist_ok=True)
+        return SqliteLedger(self._home / "ledger.sqlite", self._schema)
+
+    def build(self) -> "SqliteEditionWriter":
+        self._editions.mkdir(parents=True, exist_ok=True)
+        return SqliteEditionWriter(self._editions)
+
+    def open(self, edition: str) -> "SqliteEditionReader":
+        if not _EDITION_ID.match(edition):
+            raise EditionError(f"edition {edition!r}: not the name of an edition")
+        return SqliteEditionReader(self._editions / edition)
+
+    def shelf(self) -> Shelf:
+        try:
+            current = self._pointer.read_text().strip() or None
+        except FileNotFoundError:
+            current = None
+        except OSError as failure:
+            raise StoreUnavailable("datastore", str(failure)) from failure
+        names = [p.parent.name for p in self._editions.glob("*/manifest.json") if _EDITION_ID.match(p.parent.name)]
+        return Shelf(tuple(sorted(names, reverse=True)), current)
+
+    def keep(self, editions: Sequence[str], current: str) -> None:
+        partial = self._pointer.with_suffix(f".{os.getpid()}")
+        partial.write_text(current + "\n")
+        _sync(partial)
+        partial.replace(self._pointer)
+        _sync(self._editions)
+        for name in self.shelf().editions:
+            if name not in editions and name != current:
+                shutil.rmtree(self._editions / name)
+
+    async def ping(self) -> None:
+        try:
+            current = self.shelf().current
+            if current is None:
+                raise StoreUnavailable("datastore", "no edition is published")
+            with _connect(f"file:{self._editions / current / 'edition.sqlite'}?mode=ro&immutable=1") as database:
+                database.execute("SELECT first FROM directory LIMIT 1").fetchall()
+        except (OSError, sqlite3.Error) as failure:
+            raise StoreUnavailable("datastore", str(failure)) from failure
+
+
+class SqliteLedger:
+    """See `engines.datastore.LedgerSession`."""
+
+    def __init__(self, path: Path, schema: str) -> None:
+        self._path = path
+        with _operator_errors(path):
+            self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
+            os.chmod(path, 0o600)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.execute("PRAGMA cache_size = -262144")
+            self._database.execute("PRAGMA temp_store = MEMORY")
+            self._create(schema)
+
+    def _create(self, schema: str) -> None:
+        """Create what is missing, and have the store itself refuse every change to what is there.
+
+        REPLACE deletes without firing delete triggers, so a row that is there already is guarded
+        before the insert too.
+        """
+        self._database.executescript(schema.replace("\n) /* clustered */", "\n) WITHOUT ROWID"))
+        for (table,) in self._database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+            columns = self._database.execute(f"PRAGMA table_info({table})").fetchall()
+            key = " AND ".join(f"{column[1]} = NEW.{column[1]}" for column in columns if column[5])
+            for verb in ("UPDATE", "DELETE"):
+                self._database.execute(
+                    f"CREATE TRIGGER IF NOT EXISTS {table}_refuses_{verb.lower()} BEFORE {verb} ON {table} "
+                    f"BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: {verb} on {table} refused'); END"
+                )
+            self._database.execute(
+                f"CREATE TRIGGER IF NOT EXISTS {table}_keeps_rows BEFORE INSERT ON {table} "
+                f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {key}) BEGIN SELECT RAISE(IGNORE); END"
+            )
+            self._database.execute(f"CREATE TEMP TABLE staged_{table} AS SELECT * FROM {table} WHERE 0")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with _operator_errors(self._path):
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
+        return iter(self._database.execute(sql, parameters))  # type: ignore[arg-type]
+
+    def stage(self, table: str, rows: Sequence[Row]) -> None:
+        if rows:
+            marks = ",".join("?" * len(rows[0]))
+            self._database.executemany(f"INSERT INTO temp.staged_{table} VALUES ({marks})", rows)
+
+    def absorb(self, statement: str) -> int:
+        appended = self._database.execute(statement).rowcount
+        for (table,) in self._database.execute("SELECT name FROM sqlite_temp_schema WHERE type = 'table'").fetchall():
+            self._database.execute(f"DELETE FROM temp.{table}")
+        return appended
+
+    def close(self) -> None:
+        self._database.close()
+
+
+class SqliteEditionWriter:
+    """See `engines.datastore.EditionWriter`."""
+
+    def __init__(self, editions: Path) -> None:
+        self._editions = editions
+        self._folder = Path(tempfile.mkdtemp(prefix=".building-", dir=editions))
+        self._file = self._folder / "edition.sqlite"
+        with _operator_errors(self._file):
+            self._database = sqlite3.connect(self._file, isolation_level=None)
+            self._database.execute("PRAGMA page_size = 16384")
+            self._database.execute("PRAGMA journal_mode = OFF")
+            self._database.execute("PRAGMA synchronous = OFF")
+            self._database.executescript(_EDITION_SCHEMA)
+            self._database.execute("BEGIN")
+
+    def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
+        with _operator_errors(self._file):
+            self._database.executemany("INSERT INTO block VALUES (?, ?, ?)", blocks)
+
+    def register(self, places: Iterable[tuple[str, str, int, int]]) -> None:
+        with _operator_errors(self._file):
+            self._database.executemany("INSERT INTO directory VALUES (?, ?, ?, ?)", places)
+
+    def finish(self, edition: str, manifest: Manifest) -> None:
+        with _operator_errors(self._file):
+            self._database.execute("COMMIT")
+            self._database.close()
+            digest, size = _file_digest(self._file)
+            sealed = {**manifest, "edition": edition, "file_sha256": digest, "file_bytes": size}
+            (self._folder / "manifest.json").write_text(json.dumps(sealed, indent=1, sort_keys=True) + "\n")
+            for path in (self._file, self._folder / "manifest.json"):
+                path.chmod(0o444)
+                _sync(path)
+            self._folder.chmod(0o755)
+            destination = self._editions / edition
+            if destination.exists():
+                shutil.rmtree(destination)
+            self._folder.rename(destination)
+            _sync(self._editions)
+
+    def abandon(self) -> None:
+        self._database.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class SqliteEditionReader:
+    """See `engines.datastore.EditionReader`. Reads take microseconds, so they run where they are asked."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "edition.sqlite"
+        try:
+            self.manifest: Manifest = json.loads((folder / "manifest.json").read_bytes())
+            digest, size = _file_digest(path)
+            if size != self.manifest["file_bytes"]:
+                raise EditionError(f"edition {folder.name}: incomplete: {size} of {self.manifest['file_bytes']} bytes")
+            if digest != self.manifest["file_sha256"]:
+                raise EditionError(f"edition {folder.name}: corrupt: its bytes are not the ones that were published")
+            self._database = _connect(f"file:{path}?mode=ro&immutable=1")
+            self._database.execute("PRAGMA mmap_size = 1099511627776")
+        except FileNotFoundError as failure:
+            missing = Path(failure.filename).name
+            raise EditionError(f"edition {folder.name}: incomplete: {missing} is missing") from None
+        except (ValueError, KeyError, TypeError, sqlite3.Error, OSError) as failure:
+            raise EditionError(f"edition {folder.name}: corrupt: {failure}") from failure
+
+    async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
+        try:
+            place = self._database.execute(
+                "SELECT first, blocks FROM directory WHERE kind = ? AND key = ?", (kind, key)
+            ).fetchone()
+            if place is None:
+                return None
+            first, last = place[0] + skip, place[0] + min(skip + most, place[1]) - 1
+            return self._database.execute(
+                "SELECT idx, rows FROM block WHERE id BETWEEN ? AND ? ORDER BY id", (first, last)
+            ).fetchall()
+        except sqlite3.Error as failure:
+            raise StoreUnavailable("datastore", str(failure)) from failure
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=32)
+
+
+def _file_digest(path: Path) -> tuple[str, int]:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _operator_errors(path: Path) -> Iterator[None]:
+    """A full disk or a damaged file is told to the operator by name, without a traceback."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as failure:
+        raise OperatorError(f"{path.name}: {failure}") from failure

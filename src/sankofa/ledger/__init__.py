@@ -1,0 +1,1 @@
+"""The append-only record of what was ingested, and the gates at its door."""

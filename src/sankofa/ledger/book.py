@@ -1,0 +1,223 @@
+"""The ledger as its readers and writers see it."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.resources import files
+from typing import NamedTuple
+
+import msgspec
+
+from sankofa.engines.datastore import Datastore, LedgerSession, Row
+from sankofa.model.days import instant
+from sankofa.model.records import EntityRecord, Fact, Profile
+
+SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
+
+_BATCH = 10_000
+_ABSORB_FACTS = """
+    INSERT INTO fact SELECT * FROM staged_fact WHERE true
+    ORDER BY subject, concept, unit, period_end, period_start, available_at, document, value, confidence, source_id
+    ON CONFLICT DO NOTHING
+"""
+# A record is new when it says something else than the one in force on its own effective day.
+_ABSORB_ENTITY_RECORDS = """
+    INSERT INTO entity_record SELECT * FROM staged_entity_record AS s
+    WHERE NOT EXISTS (
+        SELECT 1 FROM entity_record AS r
+        WHERE r.subject = s.subject AND r.source_id = s.source_id AND r.digest = s.digest
+          AND r.effective = (SELECT max(effective) FROM entity_record AS x
+                             WHERE x.subject = s.subject AND x.source_id = s.source_id AND x.effective <= s.effective)
+    )
+    ON CONFLICT DO NOTHING
+"""
+_ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true ON CONFLICT DO NOTHING"
+_ABSORB_CAPTURE = "INSERT INTO capture SELECT * FROM staged_capture"
+
+
+class CaptureInfo(NamedTuple):
+    """Which source, under which licence class, was captured when."""
+
+    source_id: str
+    observed_at: str
+    license_class: str
+
+
+@dataclass
+class Counts:
+    """What became of the rows of a file. `skipped` are rows that are not ours to read."""
+
+    read: int = 0
+    appended: int = 0
+    unchanged: int = 0
+    withheld: int = 0
+    rejected: int = 0
+    skipped: int = 0
+
+    def add(self, other: "Counts") -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+
+class Capture:
+    """One file on its way into the ledger, inside one transaction."""
+
+    def __init__(
+        self, session: LedgerSession, capture_id: int, source_id: str, observed_at: str, persons: "Persons"
+    ) -> None:
+        self.counts = Counts()
+        self._persons = persons
+        self.appended_in_passing = 0
+        self._session = session
+        self.id = capture_id
+        self._source_id = source_id
+        self.observed_at = observed_at
+        self._facts: list[Row] = []
+        self._entities: list[Row] = []
+        self._incidental: list[Row] = []
+        self._withheld: list[Row] = []
+        self._encode = msgspec.json.Encoder(order="deterministic").encode
+
+    def fact(self, fact: Fact) -> None:
+        subject, concept, unit, start, end, available, document, value, location, declared, confidence = fact
+        if subject in self._persons:
+            self.withhold()
+            return
+        self._facts.append(
+            (
+                subject, concept, unit, end, start, available, document, value, confidence,
+                self._source_id, location, declared, self.id,
+            )
+        )  # fmt: skip
+        if len(self._facts) >= _BATCH:
+            self.flush()
+
+    def entity(self, record: EntityRecord) -> None:
+        if record.subject in self._persons:
+            self.withhold()
+            return
+        profile = self._encode(record.profile).decode()
+        digest = hashlib.blake2b(profile.encode(), digest_size=12).hexdigest()
+        rows = self._incidental if record.incidental else self._entities
+        effective = record.effective or self.observed_at
+        rows.append((record.subject, self._source_id, effective, digest, profile, self.id))
+        if len(rows) >= _BATCH:
+            self.flush()
+
+    def withhold(self, subject: str = "") -> None:
+        """Count a party that is not served; remember a proven person by keyed hash alone."""
+        self.counts.read += 1
+        self.counts.withheld += 1
+        if subject:
+            self._withheld.append((self._persons.add(subject), self._source_id, self.id))
+
+    def flush(self) -> None:
+        counts = self.counts
+        for table, rows, absorb in (
+            ("fact", self._facts, _ABSORB_FACTS),
+            ("entity_record", self._entities, _ABSORB_ENTITY_RECORDS),
+        ):
+            appended = self._absorb(table, rows, absorb)
+            counts.read += len(rows)
+            counts.appended += appended
+            counts.unchanged += len(rows) - appended
+            rows.clear()
+        self.appended_in_passing += self._absorb("entity_record", self._incidental, _ABSORB_ENTITY_RECORDS)
+        self._incidental.clear()
+        self.appended_in_passing += self._absorb("withheld", self._withheld, _ABSORB_WITHHELD)
+        self._withheld.clear()
+
+    def _absorb(self, table: str, rows: list[Row], statement: str) -> int:
+        if not rows:
+            return 0
+        self._session.stage(table, rows)
+        return self._session.absorb(statement)
+
+
+class Persons:
+    """Identifiers proven to be natural persons', known only by keyed hash."""
+
+    def __init__(self, key: bytes, hashes: Iterable[str]) -> None:
+        self._key = key
+        self._hashes = set(hashes)
+        self._asked: dict[str, bool] = {}
+
+    def __contains__(self, subject: str) -> bool:
+        known = self._asked.get(subject)
+        if known is None:
+            known = self._asked[subject] = bool(self._hashes) and self._hash(subject) in self._hashes
+        return known
+
+    def add(self, subject: str) -> str:
+        hashed = self._hash(subject)
+        self._hashes.add(hashed)
+        self._asked.clear()
+        return hashed
+
+    def _hash(self, subject: str) -> str:
+        return hmac.digest(self._key, subject.encode(), "sha256").hex()
+
+
+class Ledger:
+    """Opened once per command; not shared between threads."""
+
+    def __init__(self, store: Datastore, gate_key: bytes, clock: Callable[[], datetime]) -> None:
+        self._session = store.ledger()
+        self._gate_key = gate_key
+        self._clock = clock
+
+    def persons(self) -> Persons:
+        """Whoever was ever proven to be a natural person."""
+        rows = self._session.query("SELECT subject_hmac FROM withheld")
+        return Persons(self._gate_key, (hashed for (hashed,) in rows))
+
+    @contextmanager
+    def capture(self, source_id: str, license_class: str, file_name: str, sha256: str) -> Iterator[Capture]:
+        """One file, one transaction. Whatever goes wrong inside, nothing of the file is there."""
+        with self._session.transaction():
+            ((newest,),) = self._session.query("SELECT max(capture_id) FROM capture")
+            capture = Capture(self._session, (newest or 0) + 1, source_id, instant(self._clock()), self.persons())
+            yield capture
+            capture.flush()
+            if capture.counts.appended or capture.appended_in_passing:
+                counts = json.dumps(vars(capture.counts))
+                row = (
+                    capture.id, source_id, file_name, sha256, capture.observed_at, license_class, counts,
+                )  # fmt: skip
+                self._session.stage("capture", [row])
+                self._session.absorb(_ABSORB_CAPTURE)
+
+    def captures(self) -> dict[int, CaptureInfo]:
+        rows = self._session.query("SELECT capture_id, source_id, observed_at, license_class FROM capture")
+        return {capture_id: CaptureInfo(*rest) for capture_id, *rest in rows}
+
+    def entity_records(self) -> Iterator[tuple[str, str, str, Profile, int]]:
+        """(subject, source_id, effective, profile, capture_id), the newest of each subject and source last."""
+        decode = msgspec.json.Decoder(Profile).decode
+        for subject, source_id, effective, profile, capture_id in self._session.query(
+            "SELECT subject, source_id, effective, profile, capture_id FROM entity_record "
+            "ORDER BY subject, source_id, effective, capture_id, digest"
+        ):
+            yield subject, source_id, effective, decode(profile), capture_id
+
+    def fact_subjects(self) -> list[tuple[str, int]]:
+        """Every subject of a fact, with the capture that first brought it."""
+        rows = self._session.query("SELECT subject, min(capture_id) FROM fact GROUP BY subject ORDER BY subject")
+        return [(subject, capture_id) for subject, capture_id in rows]
+
+    def facts(self, subject: str) -> Iterator[Row]:
+        """The facts of one subject, in the order of `schema.sql`."""
+        return self._session.query(
+            "SELECT subject, concept, unit, period_end, period_start, available_at, document, value, confidence, "
+            "location, declared_period, capture_id FROM fact WHERE subject = ? "
+            "ORDER BY concept, unit, period_end, period_start, available_at, document, value, confidence, source_id",
+            (subject,),
+        )
+
+    def close(self) -> None:
+        self._session.close()
+

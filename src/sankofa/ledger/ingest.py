@@ -1,0 +1,154 @@
+"""Files into the ledger: one transaction each, the gates at the door, nothing lost silently."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+
+from sankofa.ledger.book import Capture, Counts, Ledger
+from sankofa.model.errors import FormatError, OperatorError
+from sankofa.model.records import EntityRecord, Fact, Record, Rejected, Skipped, Withheld
+from sankofa.sources.base import InputFile, adapters
+from sankofa.sources.registry import Source
+
+
+@dataclass
+class Summary:
+    """What one run of ingest did for one source."""
+
+    source_id: str
+    counts: Counts = field(default_factory=Counts)
+    failures: list[str] = field(default_factory=list)
+    rejects: Path | None = None
+
+    def line(self) -> str:
+        counts = ", ".join(f"{name} {value}" for name, value in vars(self.counts).items())
+        return f"{self.source_id}: {counts}" + (f" (rejects: {self.rejects})" if self.rejects else "")
+
+
+def ingest(
+    ledger: Ledger,
+    source: Source,
+    paths: Iterable[Path],
+    *,
+    rejects_folder: Path,
+    clock: Callable[[], datetime],
+    started: Callable[[Path], None] = lambda path: None,
+) -> Summary:
+    """Read files of one source into the ledger. A file not of its format is told and costs no other file."""
+    source.refuse_unless_redistributable()
+    summary = Summary(source.id)
+    rejects = _RejectsFile(rejects_folder, f"{source.id}-{clock():%Y%m%dT%H%M%S%fZ}.jsonl")
+    for path in paths:
+        started(path)
+        counts = Counts()
+        try:
+            with path.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            with ledger.capture(source.id, source.license_class, path.name, digest) as capture, rejects.of(path) as reject:
+                _take(adapters()[source.adapter].read(InputFile(path)), capture, reject, f"{clock():%Y-%m-%d}")
+                counts = capture.counts
+        except FormatError as failure:
+            summary.failures.append(str(failure))
+            continue
+        except OSError as failure:
+            summary.failures.append(f"{path.name}: cannot be read: {failure.strerror}")
+            continue
+        summary.counts.add(counts)
+    summary.rejects = rejects.close()
+    return summary
+
+
+def files_under(paths: Iterable[Path]) -> list[Path]:
+    """The files named, and those inside the folders named, in a stable order."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = (p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+            found += sorted(inside)
+        elif path.exists():
+            found.append(path)
+        else:
+            raise OperatorError(f"{path}: no such file")
+    return found
+
+
+def _take(records: Iterator[Record], capture: Capture, reject: Callable[[Rejected], None], today: str) -> None:
+    counts = capture.counts
+    for record in records:
+        if type(record) is Fact:
+            if record.available_at > today:
+                counts.read += 1
+                counts.rejected += 1
+                reject(Rejected(f"{record.document}#{record.location}", "available_at is in the future"))
+            else:
+                capture.fact(record)
+        elif type(record) is EntityRecord:
+            capture.entity(record)
+        elif type(record) is Rejected:
+            counts.read += 1
+            counts.rejected += 1
+            reject(record)
+        elif type(record) is Withheld:
+            capture.withhold(record.subject)
+        elif type(record) is Skipped:
+            counts.read += record.count
+            counts.skipped += record.count
+    capture.flush()
+
+
+class _RejectsFile:
+    """Created with the first reject; what a file that failed as a whole had rejected is taken back."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path = folder / name
+        self._stream: IO[str] | None = None
+
+    def of(self, path: Path) -> "_RejectsOfFile":
+        return _RejectsOfFile(self, path.name)
+
+    def stream(self) -> IO[str]:
+        if self._stream is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._stream = self._path.open("x", opener=_private)
+        return self._stream
+
+    def close(self) -> Path | None:
+        if self._stream is None:
+            return None
+        kept = self._stream.tell() > 0
+        self._stream.close()
+        if not kept:
+            self._path.unlink()
+        return self._path if kept else None
+
+
+class _RejectsOfFile:
+    def __init__(self, rejects: _RejectsFile, file_name: str) -> None:
+        self._rejects = rejects
+        self._file_name = file_name
+        self._start: int | None = None
+
+    def __enter__(self) -> Callable[[Rejected], None]:
+        return self._write
+
+    def _write(self, rejected: Rejected) -> None:
+        stream = self._rejects.stream()
+        if self._start is None:
+            self._start = stream.tell()
+        row = {"file": self._file_name, "position": rejected.position, "reason": rejected.reason}
+        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and self._start is not None:
+            stream = self._rejects.stream()
+            stream.seek(self._start)
+            stream.truncate()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

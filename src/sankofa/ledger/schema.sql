@@ -1,0 +1,51 @@
+-- The ledger. Every table is append-only: the engine adds triggers that refuse UPDATE and DELETE.
+-- The empty string stands for "not given", so that every column can be part of a key.
+-- Read by both engines; "clustered" tables are stored in key order where the engine can.
+
+CREATE TABLE IF NOT EXISTS capture (
+    capture_id     BIGINT NOT NULL PRIMARY KEY,
+    source_id      TEXT NOT NULL,
+    file_name      TEXT NOT NULL,
+    content_sha256 TEXT NOT NULL,
+    observed_at    TEXT NOT NULL,
+    license_class  TEXT NOT NULL,
+    counts         TEXT NOT NULL
+);
+
+-- One figure as one document reports it. available_at is '' where the source evidences no day:
+-- the day of capture then stands for it, and ingesting the file again does not move it.
+CREATE TABLE IF NOT EXISTS fact (
+    subject         TEXT NOT NULL,
+    concept         TEXT NOT NULL,
+    unit            TEXT NOT NULL,
+    period_end      TEXT NOT NULL,
+    period_start    TEXT NOT NULL,
+    available_at    TEXT NOT NULL,
+    document        TEXT NOT NULL,
+    value           TEXT NOT NULL,
+    confidence      TEXT NOT NULL,
+    source_id       TEXT NOT NULL,
+    location        TEXT NOT NULL,
+    declared_period TEXT NOT NULL,
+    capture_id      BIGINT NOT NULL,
+    PRIMARY KEY (subject, concept, unit, period_end, period_start, available_at, document, value, confidence, source_id)
+) /* clustered */;
+
+-- What a source said of an organisation, from `effective` until its next record of the same subject.
+CREATE TABLE IF NOT EXISTS entity_record (
+    subject    TEXT NOT NULL,
+    source_id  TEXT NOT NULL,
+    effective  TEXT NOT NULL,
+    digest     TEXT NOT NULL,
+    profile    TEXT NOT NULL,
+    capture_id BIGINT NOT NULL,
+    PRIMARY KEY (subject, source_id, effective, digest)
+) /* clustered */;
+
+-- Subjects that turned out to be natural persons: a count and a keyed hash, never a name or a number.
+CREATE TABLE IF NOT EXISTS withheld (
+    subject_hmac TEXT NOT NULL,
+    source_id    TEXT NOT NULL,
+    capture_id   BIGINT NOT NULL,
+    PRIMARY KEY (subject_hmac, source_id)
+) /* clustered */;

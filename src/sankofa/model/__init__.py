@@ -1,0 +1,1 @@
+"""What things are: ids, figures, periods, vintages, records, errors. Frozen, typed, no I/O."""

@@ -1,0 +1,31 @@
+"""Days: written YYYY-MM-DD, compared as such, counted as ordinals where arithmetic is needed."""
+
+import re
+from datetime import UTC, date, datetime
+from functools import lru_cache
+
+FOREVER = 2**31 - 1
+"""The ordinal after every day: the open end of an interval."""
+
+_ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+
+
+def parse_day(text: str) -> date:
+    """The date of `YYYY-MM-DD`, ASCII digits only. Raises ValueError for anything else."""
+    if not _ISO_DAY.match(text):
+        raise ValueError("expected a date as YYYY-MM-DD")
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError("no such day in the calendar") from None
+
+
+@lru_cache(maxsize=65536)
+def ordinal(iso_day: str) -> int:
+    """The proleptic Gregorian ordinal of a day already known to be well formed."""
+    return date.fromisoformat(iso_day).toordinal()
+
+
+def instant(moment: datetime) -> str:
+    """An instant as RFC 3339 in UTC, to the second."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

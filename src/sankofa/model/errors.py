@@ -1,0 +1,172 @@
+"""Every error Sankofa raises on purpose.
+
+SankofaError
+ ├─ Problem                 an answer on a surface; each class carries its HTTP status
+ │   ├─ InvalidParameter        400  a parameter is malformed, missing, unknown or given twice
+ │   ├─ BadRequest              400  the request itself is malformed (no Host, bad target)
+ │   ├─ Unauthorized            401  missing or invalid API key
+ │   ├─ UpgradeRequired         402  more than the sample tier serves
+ │   ├─ NotFound                404  no record with that identifier, or no such path
+ │   ├─ MethodNotAllowed        405  the path exists, the method does not
+ │   ├─ RateLimited             429  burst limit or monthly cap reached
+ │   ├─ InternalError           500  a defect of ours, without its details
+ │   └─ StoreUnavailable        503  a dependency did not answer in time
+ └─ OperatorError           a message for the person at the command line
+     ├─ SettingsError           a setting has no usable value
+     ├─ SourceError             a source is unknown, malformed or not licensed
+     ├─ FormatError             a file is not of its source's format; nothing of it is kept
+     ├─ EditionError            an edition is corrupt, incomplete or not there
+     └─ CheckFailed             an edition did not pass its checks and was not published
+"""
+
+from typing import ClassVar
+
+
+class SankofaError(Exception):
+    """The root: catch this to catch everything Sankofa raises on purpose."""
+
+
+class Problem(SankofaError):
+    """An answer of a surface that is not the data (RFC 9457)."""
+
+    status: ClassVar[int]
+    slug: ClassVar[str]
+    title: ClassVar[str]
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+    def members(self) -> dict[str, object]:
+        """The extension members of the problem body that this class adds."""
+        return {}
+
+    def headers(self) -> list[tuple[str, str]]:
+        """The response headers that this class adds."""
+        return []
+
+
+class InvalidParameter(Problem):
+    """400: one named parameter is at fault."""
+
+    status, slug, title = 400, "invalid-parameter", "Invalid parameter"
+
+    def __init__(self, parameter: str, reason: str) -> None:
+        super().__init__(f"{parameter}: {reason}")
+        self.parameter = parameter
+
+    def members(self) -> dict[str, object]:
+        return {"parameter": self.parameter}
+
+
+class BadRequest(Problem):
+    """400: the request is malformed and no parameter of ours is at fault."""
+
+    status, slug, title = 400, "bad-request", "Bad request"
+
+
+class Unauthorized(Problem):
+    """401: missing or invalid key."""
+
+    status, slug, title = 401, "unauthorized", "Missing or invalid API key"
+
+    def __init__(self, detail: str = "Send a valid API key in the X-API-Key header.") -> None:
+        super().__init__(detail)
+
+    def headers(self) -> list[tuple[str, str]]:
+        return [("WWW-Authenticate", 'ApiKey realm="sankofa", header="X-API-Key"')]
+
+
+class UpgradeRequired(Problem):
+    """402: the sample tier does not serve this; the answer carries the upgrade link."""
+
+    status, slug, title = 402, "upgrade-required", "Upgrade required"
+
+    def __init__(self, detail: str, checkout_url: str) -> None:
+        super().__init__(detail)
+        self.checkout_url = checkout_url
+
+    def members(self) -> dict[str, object]:
+        return {"upgrade": {"checkout_url": self.checkout_url}}
+
+    def headers(self) -> list[tuple[str, str]]:
+        return [("X-Upgrade-URL", self.checkout_url)]
+
+
+class NotFound(Problem):
+    """404: no record with that identifier, or no such path."""
+
+    status, slug, title = 404, "not-found", "Not found"
+
+
+class MethodNotAllowed(Problem):
+    """405: every path here is read-only."""
+
+    status, slug, title = 405, "method-not-allowed", "Method not allowed"
+
+    def __init__(self, allow: str) -> None:
+        super().__init__(f"This path answers {allow} only.")
+        self.allow = allow
+
+    def headers(self) -> list[tuple[str, str]]:
+        return [("Allow", self.allow)]
+
+
+class RateLimited(Problem):
+    """429: the per-minute burst limit or the monthly cap is used up."""
+
+    status, slug, title = 429, "rate-limited", "Rate limited"
+
+    def __init__(self, detail: str, retry_after: int) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+    def headers(self) -> list[tuple[str, str]]:
+        return [("Retry-After", str(self.retry_after))]
+
+
+class InternalError(Problem):
+    """500: a defect; its details go to the log under the request id, never to the client."""
+
+    status, slug, title = 500, "internal-error", "Internal error"
+
+    def __init__(self) -> None:
+        super().__init__("The service failed to answer; quote the request_id when you report it.")
+
+
+class StoreUnavailable(Problem):
+    """503: a dependency did not answer in time. The detail names the component, never its address."""
+
+    status, slug, title = 503, "store-unavailable", "Temporarily unavailable"
+
+    def __init__(self, component: str, detail: str = "did not answer") -> None:
+        super().__init__(f"The {component} is temporarily unavailable; retry.")
+        self.component = component
+        self.cause = detail
+
+    def headers(self) -> list[tuple[str, str]]:
+        return [("Retry-After", "2")]
+
+
+class OperatorError(SankofaError):
+    """A message for the person at the command line; no traceback is shown for it."""
+
+
+class SettingsError(OperatorError):
+    """A setting has no usable value."""
+
+
+class SourceError(OperatorError):
+    """A source is unknown, malformed, or may not be redistributed."""
+
+
+class FormatError(OperatorError):
+    """A file is not of its source's format at all; nothing of it is kept."""
+
+
+class EditionError(OperatorError):
+    """An edition is corrupt, incomplete or not there."""
+
+
+class CheckFailed(OperatorError):
+    """A freshly built edition did not pass its checks and was not published."""

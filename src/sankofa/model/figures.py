@@ -1,0 +1,29 @@
+"""Exact figures: every digit the source gave, never through a float."""
+
+import re
+from decimal import Decimal, InvalidOperation
+
+_PLAIN_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,60})\Z")
+_LARGEST_EXPONENT = 60  # far beyond any amount of money; keeps "1e999999" from becoming a megabyte
+
+
+def exact(text: str) -> str:
+    """The one way a figure is written: a plain decimal, no exponent, no trailing fraction zeros.
+
+    Two spellings of one figure ("5", "5.00", "5e0") become equal, so that reporting it again is
+    not mistaken for a restatement. Raises ValueError for what is not a finite number.
+    """
+    if _PLAIN_INTEGER.match(text):
+        return "0" if text == "-0" else text
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"not a number: {text[:40]!r}") from None
+    if not text.isascii() or "_" in text or not number.is_finite():
+        raise ValueError(f"not a finite number: {text[:40]!r}")
+    if abs(number.adjusted()) > _LARGEST_EXPONENT:
+        raise ValueError(f"a number out of range: {text[:40]!r}")
+    if number == 0:
+        return "0"
+    plain = format(number, "f")
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain

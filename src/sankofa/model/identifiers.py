@@ -1,0 +1,93 @@
+"""Identifiers of organisations, and the service_id that is issued from them."""
+
+import hashlib
+import re
+from typing import Final, NamedTuple
+
+from stdnum import isin, lei  # type: ignore[import-untyped]
+from stdnum.exceptions import ValidationError  # type: ignore[import-untyped]
+
+ID_TYPES: Final = ("lei", "registry", "isin", "ticker", "figi", "aggregator")
+STRONG: Final = ("lei", "registry", "isin", "ticker")
+"""The types that identify an organisation by themselves, strongest first (decisions, section 2)."""
+SEC_CIK: Final = "US-SEC-CIK"
+SERVICE_ID_PATTERN: Final = r"^[A-Za-z0-9]+$"
+
+_WITH_SCHEME = ("registry", "ticker", "aggregator")
+_SCHEME = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,39}\Z")
+_VALUE = re.compile(r"[^\s:\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,62}[^\s\x00-\x1f\x7f])?\Z")
+
+
+class Identifier(NamedTuple):
+    """One identifier; `scheme` is the register, exchange or aggregator where the type needs one."""
+
+    id_type: str
+    scheme: str | None
+    value: str
+
+    def __str__(self) -> str:
+        return ":".join(part for part in self if part is not None)
+
+    @property
+    def strong(self) -> bool:
+        return self.id_type in STRONG
+
+
+def parse_identifier(text: str) -> Identifier:
+    """Read `lei:...`, `isin:...`, `ticker:JSE:WHL`, `registry:ZA-CIPC:...`. Raises ValueError."""
+    id_type, _, rest = text.strip().partition(":")
+    id_type = id_type.strip().lower()
+    if id_type not in ID_TYPES:
+        raise ValueError(f"expected one of {', '.join(ID_TYPES)} before the first colon")
+    if id_type in _WITH_SCHEME:
+        scheme, colon, value = rest.partition(":")
+        if not colon:
+            raise ValueError(f"expected {id_type}:SCHEME:VALUE")
+        return make_identifier(id_type, value, scheme)
+    return make_identifier(id_type, rest)
+
+
+def make_identifier(id_type: str, value: str, scheme: str | None = None) -> Identifier:
+    """The canonical form of an identifier; check digits verified. Raises ValueError."""
+    if id_type == "lei":
+        return Identifier("lei", None, _checked(lei, "LEI", value))
+    if id_type == "isin":
+        return Identifier("isin", None, _checked(isin, "ISIN", value))
+    value = " ".join(value.split()).upper()
+    if not _VALUE.match(value):
+        raise ValueError(f"a {id_type} of 1 to 64 printable characters is expected")
+    if id_type not in _WITH_SCHEME:
+        return Identifier(id_type, None, value)
+    scheme = (scheme or "").strip().upper()
+    if not _SCHEME.match(scheme):
+        raise ValueError(f"expected {id_type}:SCHEME:VALUE")
+    if scheme == SEC_CIK:
+        value = cik(value).value
+    return Identifier(id_type, scheme, value)
+
+
+def cik(value: str | int) -> Identifier:
+    """A SEC CIK: the registry number of scheme US-SEC-CIK, ten digits. Raises ValueError."""
+    text = str(value).strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) > 0):
+        raise ValueError(f"not a CIK: {text[:20]!r}")
+    return Identifier("registry", SEC_CIK, text.zfill(10))
+
+
+def anchor(identifiers: list[Identifier]) -> Identifier | None:
+    """The identifier a record stands on: its strongest, the first in order among equals."""
+    strong = [identifier for identifier in identifiers if identifier.strong]
+    return min(strong, key=lambda i: (STRONG.index(i.id_type), str(i)), default=None)
+
+
+def service_id(identifier: Identifier | str) -> str:
+    """DC and 24 upper-case hex characters: the same on every machine for the same identifier."""
+    return "DC" + hashlib.sha256(str(identifier).encode()).hexdigest()[:24].upper()
+
+
+def _checked(standard: object, name: str, value: str) -> str:
+    compacted = re.sub(r"[\s-]", "", value).upper()
+    try:
+        return str(standard.validate(compacted))  # type: ignore[attr-defined]
+    except ValidationError as failure:
+        raise ValueError(f"not a valid {name}: {failure}") from None

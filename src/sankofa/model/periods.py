@@ -1,0 +1,123 @@
+"""What a period is called, told from its dates and the issuer's own year (decisions, section 2).
+
+A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's
+year is told from the full-year durations it reported. To keep a past view reproducible, a figure
+is named by the years evidenced on the day it became known; only a figure older than all such
+evidence borrows the first that came later.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from datetime import date
+from typing import Final, NamedTuple
+
+QUARTER: Final = 365.25 / 4
+PERIOD_TYPES: Final = ("FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other")
+
+# Days a duration may last to be "about" that many months: 52/53-week years, and the
+# 12/12/12/16-week quarters some retailers keep.
+_MONTHS = ((75, 118, 3), (160, 203, 6), (245, 292, 9), (345, 385, 12))
+_INSTANT_TOLERANCE = 10
+_DURATION_TOLERANCE = 25
+_OF_THREE = {0: "Q4", 1: "Q1", 2: "Q2", 3: "Q3"}
+_OF_SIX = {0: "H2", 2: "H1"}
+_OF_NINE = {3: "9M"}
+_OF_INSTANT = {0: "FY", 1: "Q1", 2: "H1", 3: "9M"}
+_HINT_QUARTERS = {"FY": 0, "Q4": 0, "H2": 0, "Q1": 1, "Q2": 2, "H1": 2, "Q3": 3, "9M": 3}
+
+
+class Period(NamedTuple):
+    period_type: str
+    fiscal_year: int | None
+
+
+class YearEvidence(NamedTuple):
+    """One reported duration (or a declared period), and the day it became known. Ordinals."""
+
+    known: int
+    start: int | None
+    end: int
+    declared: str | None = None
+
+
+def months_of(start: int, end: int) -> int | None:
+    """About how many months a duration lasts: 3, 6, 9, 12, or None."""
+    days = end - start + 1
+    return next((months for low, high, months in _MONTHS if low <= days <= high), None)
+
+
+class IssuerYears:
+    """The financial years of one issuer, as evidence for naming its periods."""
+
+    def __init__(self, evidence: Iterable[YearEvidence]) -> None:
+        rows = sorted(set(evidence), key=lambda e: (e.known, e.end, e.start or 0, e.declared or ""))
+        years = [(e.known, e.start, e.end) for e in rows if e.start and months_of(e.start, e.end) == 12]
+        self._years = _Known(years)
+        # Only where no full year was ever reported: the half-years and nine months, which begin
+        # with the year, and last what the template itself declares.
+        cumulative = [
+            (e.known, None, e.start - 1) for e in rows if e.start and months_of(e.start, e.end) in (6, 9)
+        ]
+        declared = [
+            (e.known, None, round(e.end - _HINT_QUARTERS[e.declared] * QUARTER))
+            for e in rows
+            if e.declared in _HINT_QUARTERS
+        ]
+        self._fallback = _Known(declared or cumulative)
+        self._named: dict[tuple[int | None, int, int], Period] = {}
+
+    def name(self, start: int | None, end: int, known: int) -> Period:
+        """The period_type and fiscal_year of a period whose figure became known on `known`."""
+        key = (start, end, known)
+        period = self._named.get(key)
+        if period is None:
+            period = self._named[key] = self._name(start, end, known)
+        return period
+
+    def _name(self, start: int | None, end: int, known: int) -> Period:
+        months = None if start is None else months_of(start, end)
+        if months == 12:
+            return Period("FY", date.fromordinal(end).year)
+        years = self._years.at(known) or self._fallback.at(known)
+        if not years:
+            return Period("other", None)
+        containing = next(
+            (year for year in years if year[0] and year[0] <= (start or end) and end <= year[1]), None
+        )
+        year_end = containing[1] if containing else min((y[1] for y in years), key=lambda e: (abs(end - e), e))
+        fiscal_year = _year_of_end(year_end, end) if containing is None else date.fromordinal(year_end).year
+        quarters = round((end - year_end) / QUARTER)
+        astray = abs(end - year_end - quarters * QUARTER)
+        if start is None:
+            place = _OF_INSTANT[quarters % 4] if astray <= _INSTANT_TOLERANCE else None
+        elif astray <= _DURATION_TOLERANCE:
+            place = {3: _OF_THREE, 6: _OF_SIX, 9: _OF_NINE}.get(months or 0, {}).get(quarters % 4)
+        else:
+            place = None
+        return Period(place or "other", fiscal_year)
+
+
+class _Known:
+    """Year ends in the order they became known: what was evidenced on a day, else what came first."""
+
+    def __init__(self, years: list[tuple[int, int | None, int]]) -> None:
+        self._days = [known for known, _, _ in years]
+        self._years = [(start, end) for _, start, end in years]
+
+    def at(self, known: int) -> list[tuple[int | None, int]]:
+        if not self._days:
+            return []
+        return self._years[: bisect_right(self._days, max(known, self._days[0]))]
+
+
+def _year_of_end(year_end: int, end: int) -> int:
+    """The calendar year in which the financial year around `end` ends, by anniversary of a known one."""
+    anniversary = date.fromordinal(year_end)
+    day = date.fromordinal(end)
+    month_day = (anniversary.month, min(anniversary.day, 28))
+    this_year = date(day.year, *month_day).toordinal() + (anniversary.day - month_day[1])
+    if abs(this_year - end) <= _INSTANT_TOLERANCE:
+        return day.year
+    if this_year < end:
+        this_year = date(day.year + 1, *month_day).toordinal() + (anniversary.day - month_day[1])
+    return date.fromordinal(this_year).year if this_year - end > _INSTANT_TOLERANCE else day.year

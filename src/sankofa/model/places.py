@@ -1,0 +1,42 @@
+"""Countries (ISO 3166-1) and currencies (ISO 4217)."""
+
+from functools import cache
+
+import pycountry
+
+
+@cache
+def alpha3_of() -> dict[str, str]:
+    """Alpha-3 code by alpha-2 code."""
+    return {country.alpha_2: country.alpha_3 for country in pycountry.countries}
+
+
+@cache
+def alpha2_of() -> dict[str, str]:
+    """Alpha-2 code by alpha-3 code."""
+    return {alpha3: alpha2 for alpha2, alpha3 in alpha3_of().items()}
+
+
+@cache
+def currencies() -> frozenset[str]:
+    """Every current ISO 4217 code, and those of history that old filings still use."""
+    return frozenset(currency.alpha_3 for currency in pycountry.currencies) | _HISTORIC
+
+
+_HISTORIC = frozenset(
+    "AFA AOK AON AOR ARA ARP ATS AZM BEF BGL BRB BRC BRE BRN BRR BYB BYR CSD CUC CYP CZK DEM DZD ECS EEK ESP FIM "
+    "FRF GHC GRD GWP HRK IEP ITL LTL LUF LVL MGF MLF MRO MTL MXP MZM NIC NLG PEI PLZ PTE ROL RUR SDD SDP "
+    "SIT SKK SLL STD SUR TJR TMM TPE TRL UAK UGS USN UYP VEB VEF XEU YUM YUN ZAL ZMK ZRN ZRZ ZWC ZWD ZWL ZWN ZWR".split()
+)
+
+
+def country(code: str) -> str | None:
+    """The alpha-2 code of an alpha-2 or alpha-3 code in any case; None where there is no such country."""
+    code = code.strip().upper()
+    return code if code in alpha3_of() else alpha2_of().get(code)
+
+
+def currency(code: str) -> str | None:
+    """The ISO 4217 code in any case; None where there is no such currency."""
+    code = code.strip().upper()
+    return code if code in currencies() else None

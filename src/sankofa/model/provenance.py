@@ -1,0 +1,20 @@
+"""Licence classes, datasets, and the notice every response carries."""
+
+from typing import Final
+
+LICENSE_CLASSES: Final = (
+    "public-domain",
+    "cc0",
+    "cc-by",
+    "open-government",
+    "statutory-filing",
+    "licensed-redistribution",
+    "synthetic",
+)
+
+SKUS: Final = ("AF-FUND", "AF-TENDER", "AF-MACRO")
+
+LICENSE_NOTICE: Final = (
+    "Licence-clean data: every row names its source and the licence class it is held under, and no "
+    "natural-person data is served. For research and information only; not a regulated benchmark."
+)

@@ -1,0 +1,88 @@
+"""What an adapter makes of a file: canonical records, and what it could not or would not read.
+
+Everything in a record is text in canonical form (dates as YYYY-MM-DD, figures by
+`model.figures.exact`, identifiers by `str(Identifier)`); the empty string means "not given",
+so that a record can be part of a key on any engine.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+
+class Fact(NamedTuple):
+    """One figure as one document reports it."""
+
+    subject: str
+    """The issuer's strong identifier, e.g. `registry:US-SEC-CIK:0001045810`."""
+    concept: str
+    """`us-gaap:Revenues`; where the source names no concept, our line item stands for it."""
+    unit: str
+    """As the source writes it: `USD`, `USD/shares`, `shares`."""
+    period_start: str
+    """Empty for an instant."""
+    period_end: str
+    available_at: str
+    """The day the source evidences as publication; empty where it evidences none."""
+    document: str
+    value: str
+    """Empty where the document withdraws the figure."""
+    location: str
+    declared_period: str = ""
+    """What the source itself calls the period: only evidence of the issuer's year, never served."""
+    confidence: str = ""
+
+
+class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one source says of one organisation."""
+
+    legal_name: str | None = None
+    other_names: tuple[str, ...] = ()
+    jurisdiction: str | None = None
+    country: str | None = None
+    status: str | None = None
+    category: str | None = None
+    legal_form: str | None = None
+    identifiers: tuple[str, ...] = ()
+    """Every identifier the source gives for it, `str(Identifier)`, the subject among them."""
+    successor: str | None = None
+    document: str = ""
+    """Where in the source this profile stands: the document part of its source_ref."""
+
+
+class EntityRecord(NamedTuple):
+    """A profile under the strong identifier it stands on."""
+
+    subject: str
+    effective: str
+    """The instant or day the source last updated it; empty where it does not say."""
+    profile: Profile
+    incidental: bool = False
+    """True where the file is about something else and names the issuer in passing: not counted as read."""
+
+
+class Rejected(NamedTuple):
+    """A row that could not be read. Neither part ever repeats a name."""
+
+    position: str
+    reason: str
+
+
+class Withheld(NamedTuple):
+    """A party not established to be an organisation: counted, its name never kept.
+
+    Where the source proves it a natural person, `subject` names it: the ledger keeps a keyed hash of
+    that, and withholds whatever else arrives under the same identifier.
+    """
+
+    position: str
+    subject: str = ""
+
+
+class Skipped(NamedTuple):
+    """Rows that are not ours to read (segments, other taxonomies): no fault of the file."""
+
+    count: int
+
+
+Record = Fact | EntityRecord | Rejected | Withheld | Skipped

@@ -1,0 +1,74 @@
+"""The rows the surfaces serve: the one definition behind the wire, OpenAPI and the MCP schemas.
+
+Every field is always present; null where unknown. Every row carries its provenance.
+"""
+
+from datetime import date
+from decimal import Decimal
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from sankofa.model.periods import PERIOD_TYPES
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What every row carries."""
+
+    source_ref: Annotated[str, Meta(description="Source reference: document plus location.", min_length=1)]
+    license_class: Annotated[str, Meta(description="Licence class the source is held under.", min_length=1)]
+    observed_at: Annotated[
+        str, Meta(description="When Sankofa captured it (RFC 3339, UTC).", extra_json_schema={"format": "date-time"})
+    ]
+
+
+class FundamentalsRow(Row, frozen=True, kw_only=True):
+    """One vintage of one reported fact."""
+
+    service_id: Annotated[str, Meta(description="Organisation identifier.")]
+    record_ref: Annotated[str, Meta(description="Identifies this vintage across editions.")]
+    line_item: Annotated[str, Meta(description="Financial line item, e.g. revenue.")]
+    concept: Annotated[str | None, Meta(description="The source's own concept, e.g. us-gaap:Revenues.")]
+    value_reported: Annotated[Decimal | None, Meta(description="As reported, every digit; null where withdrawn.")]
+    currency_reported: Annotated[str | None, Meta(description="ISO 4217 code; null where the unit is not money.")]
+    unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
+    period_start: Annotated[date | None, Meta(description="Null for an instant.")]
+    period_end: date
+    period_type: Annotated[
+        str, Meta(description="Told from the dates.", extra_json_schema={"enum": list(PERIOD_TYPES)})
+    ]
+    fiscal_year: Annotated[int | None, Meta(description="The year in which the financial year ends.")]
+    available_at: Annotated[date, Meta(description="The day it became public.")]
+    vintage: Annotated[int, Meta(description="1 is the figure as first reported.", ge=1)]
+    restated: Annotated[bool, Meta(description="True where this figure replaced an earlier one.")]
+    superseded_at: Annotated[date | None, Meta(description="The day a later figure replaced it, where knowable.")]
+    superseding_record_ref: str | None
+    extraction_confidence: Annotated[Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="Null where structured.")]
+    method: Annotated[str, Meta(extra_json_schema={"enum": ["extracted", "structured"]})]
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """Where the organisation's shares are listed."""
+
+    exchange: str
+    ticker: str
+
+
+class EntityRow(Row, frozen=True, kw_only=True):
+    """One organisation's resolved entity record."""
+
+    service_id: Annotated[str, Meta(description="Organisation identifier.")]
+    legal_name: str | None
+    other_names: list[str]
+    jurisdiction: Annotated[str | None, Meta(description="ISO 3166-1 or 3166-2 code of its law.")]
+    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
+    status: str | None
+    category: str | None
+    legal_form: Annotated[str | None, Meta(description="ISO 20275 entity legal form code, where published.")]
+    lei: str | None
+    listings: list[Listing]
+
+
+wire = msgspec.json.Encoder(decimal_format="number")
+"""How every row is written: decimals as JSON numbers, every digit kept."""

@@ -1,0 +1,22 @@
+"""Text as publishers write it, made fit to be stored: one line, no control characters."""
+
+import re
+
+# NUL and its kin cannot be stored on every engine; a lone surrogate cannot be written as UTF-8.
+# Format characters (the marks of right-to-left names) are text and stay.
+_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def fit(text: str) -> bool:
+    """Whether the text can be stored and printed on one line as it stands."""
+    return _UNFIT.search(text) is None
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space as one blank, and nothing around it."""
+    return " ".join(text.split())
+
+
+def name(text: str) -> str | None:
+    """A name made fit: what cannot be stored becomes a blank. None where nothing is left."""
+    return one_line(_UNFIT.sub(" ", text)) or None

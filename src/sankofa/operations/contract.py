@@ -1,0 +1,167 @@
+"""What an operation is: one typed function, and what every surface needs to know of it.
+
+The keyword parameters of the function are the parameters of the endpoint; their annotations say
+how each is read; its docstring is the documentation.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cache
+from typing import Any, get_args, get_type_hints
+
+import sankofa.operations
+from sankofa.access.tiers import Grant
+from sankofa.edition.reading import Edition, Selection
+from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.rows import Row
+from sankofa.operations.parameters import TOOL_ONLY, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One authenticated question: to which edition, by whom, on which day."""
+
+    edition: Edition
+    grant: Grant
+    today: date
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows of an answer, and the members its envelope has besides the common ones."""
+
+    selection: Selection
+    as_of: date | None = None
+    members: Mapping[str, object] = field(default_factory=dict)
+
+
+Perform = Callable[..., Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of an operation."""
+
+    name: str
+    kind: Kind
+    description: str
+    required: bool
+    default: object
+    in_path: bool
+    tool_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An endpoint, an OpenAPI entry and, where it has a tool, an MCP tool."""
+
+    name: str
+    path: str
+    perform: Perform
+    parameters: Mapping[str, Parameter]
+    row: type[Row]
+    errors: tuple[int, ...]
+    tool: str | None
+    rows_under: str
+    summary: str
+    description: str
+    tool_names: Mapping[str, str]
+
+    def read(self, given: Mapping[str, Any], today: date, *, by_tool: bool = False) -> dict[str, Any]:
+        """The arguments of the function. Raises InvalidParameter, or NotFound for an id that cannot exist."""
+        arguments: dict[str, Any] = {}
+        for name, text in given.items():
+            parameter = self.parameters.get(name)
+            if parameter is None or (parameter.tool_only and not by_tool):
+                takes = (p.name for p in self.parameters.values() if by_tool or not (p.in_path or p.tool_only))
+                known = ", ".join(takes) or "none"
+                raise InvalidParameter(_shown(name), f"no such parameter; this endpoint takes: {known}")
+            try:
+                arguments[name] = parameter.kind.read(text, today)
+            except ValueError as failure:
+                if parameter.in_path and 400 not in self.errors:
+                    raise NotFound("No record with that identifier.") from None
+                raise InvalidParameter(name, str(failure)) from None
+        for parameter in self.parameters.values():
+            if parameter.name not in arguments:
+                if parameter.required:
+                    raise InvalidParameter(parameter.name, "required")
+                arguments[parameter.name] = parameter.default
+        return arguments
+
+
+_OPERATIONS: dict[str, Operation] = {}
+
+
+def operation(
+    path: str,
+    *,
+    row: type[Row],
+    errors: tuple[int, ...],
+    tool: str | None = None,
+    rows_under: str = "data",
+    tool_names: Mapping[str, str] | None = None,
+) -> Callable[[Perform], Perform]:
+    """Declare the function below as the operation at this path.
+
+    `errors` are the statuses section 4 of the specification lists for it; `tool_names` gives the
+    name of a parameter on the MCP tool where it differs.
+    """
+
+    def declare(perform: Perform) -> Perform:
+        summary, _, description = inspect.cleandoc(perform.__doc__ or "").partition("\n")
+        _OPERATIONS[path] = Operation(
+            name=perform.__name__,
+            path=path,
+            perform=perform,
+            parameters=_parameters(perform, path),
+            row=row,
+            errors=errors,
+            tool=tool,
+            rows_under=rows_under,
+            summary=summary,
+            description=description.strip(),
+            tool_names=dict(tool_names or {}),
+        )
+        return perform
+
+    return declare
+
+
+@cache
+def operations() -> tuple[Operation, ...]:
+    """Every operation in order of its path: each module of this package may declare one."""
+    for module in pkgutil.iter_modules(sankofa.operations.__path__):
+        importlib.import_module(f"sankofa.operations.{module.name}")
+    return tuple(_OPERATIONS[path] for path in sorted(_OPERATIONS))
+
+
+def _parameters(perform: Perform, path: str) -> dict[str, Parameter]:
+    hints = get_type_hints(perform, include_extras=True)
+    parameters = {}
+    for name, signature in inspect.signature(perform).parameters.items():
+        if signature.kind is not inspect.Parameter.KEYWORD_ONLY:
+            continue
+        _, kind, description, *marks = get_args(hints[name])
+        required = signature.default is inspect.Parameter.empty
+        # a trailing underscore keeps the specification's words (`from`) out of Python's way
+        public = name.rstrip("_")
+        parameters[public] = Parameter(
+            public,
+            kind,
+            description,
+            required,
+            None if required else signature.default,
+            f"{{{public}}}" in path,
+            TOOL_ONLY in marks,
+        )
+    return parameters
+
+
+def _shown(name: str) -> str:
+    """A name the client made up, safe to repeat."""
+    return "".join(c if c.isascii() and c.isprintable() else "?" for c in name[:64]) or "(empty)"

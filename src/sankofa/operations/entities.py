@@ -1,0 +1,19 @@
+"""GET /v1/entities/{service_id}."""
+
+from sankofa.model.errors import NotFound
+from sankofa.model.rows import EntityRow
+from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.parameters import ServiceIdParameter
+
+
+@operation("/v1/entities/{service_id}", row=EntityRow, errors=(401, 404, 429, 503), tool="get_entity")
+async def get_entity(call: Call, *, service_id: ServiceIdParameter) -> Answer:
+    """One organisation's resolved entity record.
+
+    There is no name search: ids come from the other endpoints. An id that was merged into another
+    answers with the surviving one in `service_id`.
+    """
+    found = await call.edition.select("entity", service_id.upper(), day=call.today.toordinal())
+    if found is None:
+        raise NotFound(f"No organisation with service_id {service_id}.")
+    return Answer(found)

@@ -1,0 +1,60 @@
+"""GET /v1/fundamentals/{service_id}."""
+
+from collections.abc import Callable
+
+from sankofa.edition.blocks import ANY_TAG
+from sankofa.model.errors import NotFound
+from sankofa.model.knowable import Mode
+from sankofa.model.periods import PERIOD_TYPES
+from sankofa.model.rows import FundamentalsRow
+from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.parameters import (
+    AsOfParameter,
+    LineItemsParameter,
+    PeriodTypeParameter,
+    ServiceIdParameter,
+    VintagesParameter,
+)
+
+_MODES = {"latest": Mode.LATEST, "as_reported": Mode.AS_REPORTED, "all": Mode.ALL}
+
+
+@operation(
+    "/v1/fundamentals/{service_id}",
+    row=FundamentalsRow,
+    errors=(400, 401, 404, 429, 503),
+    tool="get_fundamentals",
+)
+async def get_fundamentals(
+    call: Call,
+    *,
+    service_id: ServiceIdParameter,
+    as_of: AsOfParameter = None,
+    period_type: PeriodTypeParameter = None,
+    vintages: VintagesParameter = "latest",
+    line_items: LineItemsParameter = None,
+) -> Answer:
+    """Point-in-time reported facts for one issuer.
+
+    Ordered by period_end descending, period_type, line_item and vintage. The sample tier gets the
+    first rows with `truncated: true`; paid tiers get everything.
+    """
+    day = as_of or call.today
+    found = await call.edition.select(
+        "fundamentals",
+        service_id.upper(),
+        day=day.toordinal(),
+        modes=_MODES[vintages],
+        tag=ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type),
+        limit=call.grant.row_cap if call.grant.sample else None,
+        where=None if line_items is None else _of(line_items),
+    )
+    if found is None:
+        raise NotFound(f"No organisation with service_id {service_id}.")
+    return Answer(found, as_of=day)
+
+
+def _of(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:
+    """Whether a row on the wire is of one of the line items."""
+    marks = [f'"line_item":"{name}"'.encode() for name in line_items]
+    return lambda row: any(mark in row for mark in marks)

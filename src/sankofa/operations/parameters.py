@@ -1,0 +1,129 @@
+"""Parameters: how the text of each kind is read, and what its JSON schema says.
+
+A mistyped parameter must never silently return look-ahead, so everything is strict: ASCII digits,
+real calendar days, nothing trimmed, nothing guessed.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Any, Literal, Protocol
+
+from sankofa.model.days import parse_day
+from sankofa.model.identifiers import SERVICE_ID_PATTERN
+from sankofa.model.periods import PERIOD_TYPES
+
+JsonSchema = dict[str, Any]
+
+TOOL_ONLY = "tool only"
+"""Marks a parameter that the MCP tool takes and the endpoint does not."""
+
+
+class Kind(Protocol):
+    """A kind of parameter."""
+
+    def read(self, text: Any, today: date) -> Any:
+        """The value of a text (or of JSON, for a parameter that only a tool takes). Raises ValueError with a reason fit for the client."""
+
+    def schema(self) -> JsonSchema: ...
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text of a pattern (anchored) within a length."""
+
+    pattern: str
+    example: str
+    longest: int = 64
+
+    def read(self, text: str, today: date) -> str:
+        if len(text) > self.longest or not re.match(self.pattern.removesuffix("$") + r"\Z", text):
+            raise ValueError(f"expected text matching {self.pattern}, at most {self.longest} characters")
+        return text
+
+    def schema(self) -> JsonSchema:
+        return {"type": "string", "pattern": self.pattern, "maxLength": self.longest, "examples": [self.example]}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words, spelled as documented."""
+
+    words: tuple[str, ...]
+
+    def read(self, text: str, today: date) -> str:
+        if text not in self.words:
+            raise ValueError(f"expected one of {', '.join(self.words)}")
+        return text
+
+    def schema(self) -> JsonSchema:
+        return {"type": "string", "enum": list(self.words)}
+
+
+@dataclass(frozen=True)
+class Day:
+    """A calendar day; not after today where it asks what was known."""
+
+    past: bool = False
+    example: str = "2024-06-30"
+
+    def read(self, text: str, today: date) -> date:
+        day = parse_day(text)
+        if self.past and day > today:
+            raise ValueError("a day in the future: nothing is known of it yet")
+        return day
+
+    def schema(self) -> JsonSchema:
+        return {"type": "string", "format": "date", "examples": [self.example]}
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number of at least 1."""
+
+    example: int = 25
+
+    def read(self, text: str, today: date) -> int:
+        if not re.match(r"[1-9][0-9]{0,99}\Z", text):
+            raise ValueError("expected a whole number of at least 1")
+        return int(text)
+
+    def schema(self) -> JsonSchema:
+        return {"type": "integer", "minimum": 1, "examples": [self.example]}
+
+
+@dataclass(frozen=True)
+class Words:
+    """A list of names, for tools."""
+
+    pattern: str
+    example: str
+
+    def read(self, text: object, today: date) -> tuple[str, ...]:
+        if not isinstance(text, list) or not all(isinstance(w, str) and re.match(self.pattern, w) for w in text):
+            raise ValueError(f"expected a list of texts matching {self.pattern}")
+        return tuple(text)
+
+    def schema(self) -> JsonSchema:
+        items = {"type": "string", "pattern": self.pattern}
+        return {"type": "array", "items": items, "maxItems": 100, "examples": [[self.example]]}
+
+
+Vintages = Literal["latest", "as_reported", "all"]
+
+ServiceIdParameter = Annotated[
+    str, Text(SERVICE_ID_PATTERN, "DC000000000000000000000000"), "The identifier Sankofa issued for the organisation."
+]
+AsOfParameter = Annotated[
+    date | None, Day(past=True), "Returns what was knowable on that day; today (UTC) where omitted."
+]
+PeriodTypeParameter = Annotated[str | None, Choice(PERIOD_TYPES), "Reporting cadence."]
+VintagesParameter = Annotated[
+    Vintages,
+    Choice(("latest", "as_reported", "all")),
+    "`latest`: the latest vintage knowable by as_of; `as_reported`: the value as first filed; `all`: every restatement.",
+]
+LimitParameter = Annotated[int | None, Whole(), "Most rows to return."]
+LineItemsParameter = Annotated[
+    tuple[str, ...] | None, Words(r"^[a-z0-9_]{1,120}$", "revenue"), "Only these line items.", TOOL_ONLY
+]

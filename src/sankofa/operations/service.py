@@ -1,0 +1,79 @@
+"""The service behind every surface: stores, access and the current edition, put together once."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, date, datetime
+
+from sankofa.access.cursors import Cursors
+from sankofa.access.keys import Keys
+from sankofa.access.quotas import Quotas
+from sankofa.edition.current import CurrentEdition
+from sankofa.engines.datastore import Datastore, open_datastore
+from sankofa.engines.keyvalue import KeyValue, open_keyvalue
+from sankofa.ledger.book import SCHEMA
+from sankofa.model.errors import StoreUnavailable
+from sankofa.settings import Settings
+
+_FIRST_LOOK = 5.0
+
+
+class Service:
+    """Opened by a surface when it starts, closed when it stops."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.datastore: Datastore = open_store(settings)
+        self.keystore: KeyValue = open_keyvalue(settings.keyvalue_url(settings.keystore, "keys"), "key store")
+        self.usagestore: KeyValue = open_keyvalue(settings.keyvalue_url(settings.usagestore, "usage"), "usage store")
+        self.keys = Keys(self.keystore, settings, clock)
+        self.quotas = Quotas(self.usagestore, clock)
+        self.cursors = Cursors(settings.cursor_secrets())
+        self.edition = CurrentEdition(self.datastore)
+        self._watching: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Open the current edition and begin to watch for the next. A dependency that is down does not stop it."""
+        with suppress(StoreUnavailable, TimeoutError):
+            await asyncio.wait_for(self.edition.look(), _FIRST_LOOK)
+        self._watching = asyncio.create_task(self.edition.watch())
+
+    async def stop(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watching
+        await self.keystore.close()
+        await self.usagestore.close()
+
+    def today(self) -> date:
+        return self.clock().date()
+
+
+def open_store(settings: Settings) -> Datastore:
+    return open_datastore(settings.datastore, settings.home, SCHEMA)
+
+
+async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | None, float]]:
+    """A real read of each dependency at once: what was wrong (None where it answered), and how long it took.
+
+    A read that does not answer within the bound is left behind, not awaited: a frozen peer may
+    not even let itself be cancelled.
+    """
+
+    async def one(ping: Callable[[], object]) -> tuple[str | None, float]:
+        began = time.perf_counter()
+        task = asyncio.ensure_future(ping())  # type: ignore[arg-type]
+        done, _ = await asyncio.wait({task}, timeout=bound)
+        took = (time.perf_counter() - began) * 1000
+        if not done:
+            task.cancel()
+            return "did not answer in time", took
+        failure = task.exception()
+        return (None if failure is None else getattr(failure, "cause", type(failure).__name__)), took
+
+    names = ("datastore", "keystore", "usagestore")
+    results = await asyncio.gather(*(one(getattr(service, name).ping) for name in names))
+    return dict(zip(names, results, strict=True))

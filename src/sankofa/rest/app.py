@@ -1,0 +1,169 @@
+"""The ASGI application: every request in, every answer out.
+
+Order of checks (decisions, section 3): path, method, then 401, 429, 400, 402, 404.
+"""
+
+import itertools
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, NamedTuple
+
+from sankofa.access.quotas import Usage
+from sankofa.model.errors import InternalError, MethodNotAllowed, NotFound, Problem
+from sankofa.operations.contract import Call, Operation, operations
+from sankofa.operations.service import Service
+from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
+from sankofa.rest.request import Head, check_target, read_head, read_query, the_key
+from sankofa.rest.response import (
+    API_VERSION,
+    VARY,
+    Headers,
+    Response,
+    choose_encoding,
+    compress,
+    entity_tag,
+    envelope,
+    problem_body,
+    tag_matches,
+)
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_log = logging.getLogger("sankofa.rest")
+_READ_METHODS = ("GET", "HEAD")
+_ALLOW = "GET, HEAD, OPTIONS"
+_JSON = (b"content-type", b"application/json")
+_PROBLEM = (b"content-type", b"application/problem+json")
+_PRIVATE = (b"cache-control", b"private")
+_NO_STORE = (b"cache-control", b"no-store")
+
+
+class OpenPage(NamedTuple):
+    """A path that needs no key: its answer, given the request's head."""
+
+    answer: Callable[[Head, str], Awaitable[Response]]
+
+
+class RestApp:
+    """Dispatches a request to an operation, an open page or a mounted surface."""
+
+    def __init__(
+        self, service: Service, pages: dict[str, OpenPage], mounted: dict[str, Application] | None = None
+    ) -> None:
+        self._service = service
+        self._pages = pages
+        self._mounted = mounted or {}
+        self._exact: dict[str, Operation] = {}
+        self._under: dict[str, Operation] = {}
+        self._deprecated = deprecation_headers(DEPRECATIONS)
+        self._ids = itertools.count(1)
+        self._id_prefix = secrets.token_hex(6)
+        for operation in operations():
+            prefix, brace, _ = operation.path.partition("{")
+            (self._under if brace else self._exact)[prefix] = operation
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        mounted = self._mounted.get(scope["path"])
+        request_id = f"{self._id_prefix}{next(self._ids):08x}"
+        if mounted is not None:
+            scope["sankofa.request_id"] = request_id
+            await mounted(scope, receive, send)
+            return
+        response = await self._respond(scope, request_id)
+        body = b"" if scope["method"] == "HEAD" else response.body
+        headers = [
+            (b"content-length", b"%d" % len(response.body)),
+            (b"x-service-api-version", API_VERSION),
+            (b"x-request-id", request_id.encode()),
+            *response.headers,
+        ]
+        if response.status == 304:
+            headers = headers[1:]
+        if scope["method"] not in _READ_METHODS:
+            headers.append((b"connection", b"close"))  # its body was not read
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _respond(self, scope: Scope, request_id: str) -> Response:
+        usage: list[Usage] = []
+        try:
+            head = read_head(scope["headers"])
+            check_target(scope, head)
+            path: str = scope["path"]
+            page = self._pages.get(path)
+            operation, identifier = (None, "") if page else self._route(path)
+            if scope["method"] not in _READ_METHODS:
+                if scope["method"] == "OPTIONS":
+                    return Response(204, [(b"allow", _ALLOW.encode())], b"")
+                raise MethodNotAllowed(_ALLOW)
+            if page is not None:
+                return await page.answer(head, scope["method"])
+            assert operation is not None
+            return await self._perform(operation, identifier, scope["query_string"], head, usage)
+        except Problem as problem:
+            return self._problem(problem, scope, request_id, usage)
+        except Exception:
+            _log.exception("request %s failed", request_id)
+            return self._problem(InternalError(), scope, request_id, usage)
+
+    def _route(self, path: str) -> tuple[Operation, str]:
+        operation = self._exact.get(path)
+        if operation is not None:
+            return operation, ""
+        prefix, _, identifier = path.rpartition("/")
+        operation = self._under.get(prefix + "/")
+        if operation is None or not identifier:
+            raise NotFound("No such path; see /openapi.json.")
+        return operation, identifier
+
+    async def _perform(
+        self, operation: Operation, identifier: str, query: bytes, head: Head, usage: list[Usage]
+    ) -> Response:
+        service = self._service
+        grant = await service.keys.authenticate(the_key(head))
+        counted, refusal = await service.quotas.count(grant)
+        usage.append(counted)
+        if refusal is not None:
+            raise refusal
+        given = read_query(query)
+        if identifier:
+            name = operation.path.partition("{")[2].partition("}")[0]
+            if name in given:
+                given = {**given, f"{name} ": ""}  # a path parameter is not a query parameter as well
+            given = {name: identifier, **given}
+        today = service.today()
+        arguments = operation.read(given, today)
+        edition = service.edition.get()
+        tag = entity_tag(edition.id, operation.path, arguments, grant.row_cap, today)
+        headers = [*_rate_headers(counted), _PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
+        if head.if_none_match and tag_matches(head.if_none_match, tag):
+            return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
+        answer = await operation.perform(Call(edition, grant, today), **arguments)
+        if head.if_none_match.strip() == b"*":
+            return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
+        body = envelope(answer, edition.id, operation.rows_under)
+        encoding = choose_encoding(head.accept_encoding, len(body))
+        if encoding is None:
+            return Response(200, [_JSON, (b"etag", f'"{tag}"'.encode()), *headers], body)
+        encoded = (b"content-encoding", encoding.encode())
+        return Response(
+            200, [_JSON, (b"etag", f'"{tag}.{encoding}"'.encode()), encoded, *headers], compress(body, encoding)
+        )
+
+    def _problem(self, problem: Problem, scope: Scope, request_id: str, usage: list[Usage]) -> Response:
+        if problem.status >= 500:
+            _log.warning("request %s: %s: %s", request_id, problem.slug, getattr(problem, "cause", ""))
+        headers: Headers = [_PROBLEM, *((n.lower().encode(), v.encode()) for n, v in problem.headers())]
+        headers += [*_rate_headers(usage[0]), _PRIVATE, VARY] if usage else [_NO_STORE]
+        body = problem_body(problem, self._service.settings.base_url, scope["path"], request_id)
+        return Response(problem.status, headers, body)
+
+
+def _rate_headers(usage: Usage) -> Headers:
+    return [(b"ratelimit-policy", usage.policy.encode()), (b"ratelimit", usage.state.encode())]

@@ -1,0 +1,123 @@
+"""The paths that need no key: liveness, status, the API description, and what each problem means."""
+
+import time
+from collections.abc import Awaitable, Callable
+from importlib.metadata import version
+
+import msgspec
+
+from sankofa import __version__
+from sankofa.model import errors
+from sankofa.model.days import instant
+from sankofa.operations.service import Service, probe
+from sankofa.rest import request
+from sankofa.rest.app import OpenPage
+from sankofa.rest.openapi import describe
+from sankofa.rest.request import Head
+from sankofa.rest.response import Response, choose_encoding, compress, tag_matches
+
+_JSON = (b"content-type", b"application/json")
+_NO_STORE = (b"cache-control", b"no-store")
+_STATUS_KEPT = 0.25
+
+
+def open_pages(service: Service) -> dict[str, OpenPage]:
+    """Every open page by its path."""
+    pages: dict[str, Callable[[Head, str], Awaitable[Response]]] = {
+        "/health": _health,
+        "/v1/status": _Status(service),
+        "/openapi.json": _Description(service),
+    }
+    for problem in problems():
+        pages[f"/problems/{problem.slug}"] = _explanation(problem)
+    return {path: OpenPage(answer) for path, answer in pages.items()}
+
+
+def problems() -> list[type[errors.Problem]]:
+    """Every problem a surface may answer with."""
+    known = [*vars(errors).values(), *vars(request).values()]
+    return sorted(
+        {p for p in known if isinstance(p, type) and issubclass(p, errors.Problem) and p is not errors.Problem},
+        key=lambda p: (p.status, p.slug),
+    )
+
+
+async def _health(head: Head, method: str) -> Response:
+    return Response(200, [_JSON, _NO_STORE], b'{"status":"ok"}')
+
+
+class _Status:
+    """A real read of each dependency; callers within a quarter of a second share one."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._answer: Response | None = None
+        self._until = 0.0
+
+    async def __call__(self, head: Head, method: str) -> Response:
+        if self._answer is None or time.monotonic() > self._until:
+            self._answer = await self._look()
+            self._until = time.monotonic() + _STATUS_KEPT
+        return self._answer
+
+    async def _look(self) -> Response:
+        found = await probe(self._service)
+        degraded = [name for name, (failure, _) in found.items() if failure is not None]
+        try:
+            edition = self._service.edition.get().id
+        except errors.StoreUnavailable:
+            edition = None
+        body = {
+            "status": "degraded" if degraded else "ok",
+            "build": build_id(),
+            "version": __version__,
+            "edition": edition,
+            "time": instant(self._service.clock()),
+            "checks": {
+                name: {"status": "ok" if failure is None else "failed", "latency_ms": round(took, 3)}
+                for name, (failure, took) in found.items()
+            },
+            "degraded": degraded,
+        }
+        headers = [_JSON, _NO_STORE] + ([(b"retry-after", b"2")] if degraded else [])
+        return Response(503 if degraded else 200, headers, msgspec.json.encode(body))
+
+
+class _Description:
+    """OpenAPI 3.1, written anew each day: its patterns know which days are past."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._day = 0
+        self._body = b""
+
+    async def __call__(self, head: Head, method: str) -> Response:
+        today = self._service.today()
+        if self._day != today.toordinal():
+            self._body = msgspec.json.encode(describe(self._service.settings, today))
+            self._day = today.toordinal()
+        tag = f"{__version__}-{self._day}"
+        headers = [(b"cache-control", b"public, max-age=300"), (b"vary", b"Accept-Encoding")]
+        encoding = choose_encoding(head.accept_encoding, len(self._body))
+        shown = f'"{tag}.{encoding}"' if encoding else f'"{tag}"'
+        headers.append((b"etag", shown.encode()))
+        if head.if_none_match and tag_matches(head.if_none_match, tag):
+            return Response(304, headers, b"")
+        if encoding:
+            headers.append((b"content-encoding", encoding.encode()))
+            return Response(200, [_JSON, *headers], compress(self._body, encoding))
+        return Response(200, [_JSON, *headers], self._body)
+
+
+def _explanation(problem: type[errors.Problem]) -> Callable[[Head, str], Awaitable[Response]]:
+    text = f"# {problem.status} {problem.title}\n\n{problem.__doc__}\n".encode()
+
+    async def explain(head: Head, method: str) -> Response:
+        return Response(200, [(b"content-type", b"text/markdown; charset=utf-8")], text)
+
+    return explain
+
+
+def build_id() -> str:
+    """Names what is running: the version of the package and of the server under it."""
+    return f"sankofa-{__version__}+granian-{version('granian')}"

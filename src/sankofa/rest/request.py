@@ -1,0 +1,93 @@
+"""What a request says: read once, strictly."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from sankofa.model.errors import BadRequest, InvalidParameter, Problem, Unauthorized
+
+LONGEST_QUERY = 4096
+LARGEST_HEADERS = 16 * 1024
+
+
+class UriTooLong(Problem):
+    """414: no question of ours is that long."""
+
+    status, slug, title = 414, "uri-too-long", "URI too long"
+
+
+class HeadersTooLarge(Problem):
+    """431: no client of ours needs that many."""
+
+    status, slug, title = 431, "headers-too-large", "Request header fields too large"
+
+
+class Head(NamedTuple):
+    """The header fields we act on."""
+
+    key: str | None
+    keys: int
+    accept_encoding: bytes
+    if_none_match: bytes
+    hosts: int
+
+
+def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
+    """One pass over the header fields. Raises HeadersTooLarge."""
+    key: str | None = None
+    keys = hosts = size = 0
+    accept_encoding = if_none_match = b""
+    for name, value in headers:
+        size += len(name) + len(value) + 4
+        if name == b"x-api-key":
+            keys += 1
+            key = value.decode("latin-1")
+        elif name == b"host":
+            hosts += 1
+        elif name == b"accept-encoding":
+            accept_encoding = accept_encoding + b"," + value if accept_encoding else value
+        elif name == b"if-none-match":
+            if_none_match = if_none_match + b"," + value if if_none_match else value
+    if size > LARGEST_HEADERS:
+        raise HeadersTooLarge(f"Header fields of at most {LARGEST_HEADERS} bytes are accepted.")
+    return Head(key, keys, accept_encoding, if_none_match, hosts)
+
+
+def check_target(scope: Mapping[str, Any], head: Head) -> None:
+    """Raises BadRequest without a Host, UriTooLong for what cannot be a question of ours."""
+    if head.hosts != 1:
+        raise BadRequest("A request names the host it is for in exactly one Host header.")
+    if len(scope["query_string"]) > LONGEST_QUERY or len(scope["path"]) > 1024:
+        raise UriTooLong(f"A query of at most {LONGEST_QUERY} bytes is accepted.")
+
+
+def the_key(head: Head) -> str:
+    """The API key. Raises Unauthorized where there is none, or more than one."""
+    if head.key is None:
+        raise Unauthorized()
+    if head.keys > 1:
+        raise Unauthorized("Send exactly one X-API-Key header.")
+    return head.key
+
+
+def read_query(query: bytes) -> dict[str, str]:
+    """The query parameters. Raises InvalidParameter for one given twice or not in UTF-8."""
+    found: dict[str, str] = {}
+    for part in query.split(b"&"):
+        if not part:
+            continue
+        name, _, value = part.partition(b"=")
+        label = _decode(name, "(a parameter name)")
+        if label in found:
+            raise InvalidParameter(label[:64], "given more than once")
+        found[label] = _decode(value, label[:64])
+    return found
+
+
+def _decode(text: bytes, name: str) -> str:
+    try:
+        if b"%" in text or b"+" in text:
+            return unquote_to_bytes(text.replace(b"+", b" ")).decode()
+        return text.decode()
+    except UnicodeDecodeError:
+        raise InvalidParameter(name, "not valid UTF-8") from None

@@ -1,0 +1,97 @@
+"""What an adapter is, and the file it is given."""
+
+import gzip
+import importlib
+import io
+import pkgutil
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import sankofa.sources
+from sankofa.model.errors import FormatError
+from sankofa.model.records import Record
+
+
+class InputFile:
+    """One file as given: plain, .gz or .zip. Adapters see its documents, decompressed, as streams."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = path.name
+
+    def documents(self, *endings: str) -> Iterator[tuple[str, IO[bytes]]]:
+        """Each document inside: the file itself, or the members of a zip with one of the endings."""
+        with self._readable():
+            if self.is_zip:
+                with zipfile.ZipFile(self.path) as archive:
+                    for member in archive.infolist():
+                        if not member.is_dir() and member.filename.lower().endswith(endings or ("",)):
+                            with archive.open(member) as stream:
+                                yield member.filename, stream
+            elif self.name.lower().endswith(".gz"):
+                with gzip.open(self.path) as stream:
+                    yield self.name[:-3], io.BufferedReader(stream)  # type: ignore[arg-type]
+            else:
+                with self.path.open("rb") as stream:
+                    yield self.name, stream
+
+    @contextmanager
+    def member(self, name: str) -> Iterator[IO[bytes]]:
+        """One named member of a zip, at any depth. Raises FormatError when it is not there."""
+        with self._readable(), zipfile.ZipFile(self.path) as archive:
+            found = [m for m in archive.namelist() if m.rsplit("/", 1)[-1].lower() == name]
+            if len(found) != 1:
+                raise FormatError(f"{self.name}: expected one {name} in the archive, found {len(found)}")
+            with archive.open(found[0]) as stream:
+                yield stream
+
+    @property
+    def is_zip(self) -> bool:
+        return zipfile.is_zipfile(self.path)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """A damaged archive is a file that is not of its format."""
+        try:
+            yield
+        except (zipfile.BadZipFile, gzip.BadGzipFile, EOFError, NotImplementedError) as failure:
+            raise FormatError(f"{self.name}: damaged or unsupported archive: {failure}") from failure
+        except OSError as failure:
+            raise FormatError(f"{self.name}: cannot be read: {failure.strerror or failure}") from failure
+
+
+Read = Callable[[InputFile], Iterator[Record]]
+
+
+class Adapter(NamedTuple):
+    """A named reader of one publisher's format."""
+
+    name: str
+    read: Read
+    summary: str
+
+
+_ADAPTERS: dict[str, Adapter] = {}
+
+
+def adapter(name: str) -> Callable[[Read], Read]:
+    """Declare the function below as the adapter of this name; its docstring says what it reads."""
+
+    def declare(read: Read) -> Read:
+        summary = (read.__doc__ or "").strip().splitlines()[0]
+        _ADAPTERS[name] = Adapter(name, read, summary)
+        return read
+
+    return declare
+
+
+@cache
+def adapters() -> dict[str, Adapter]:
+    """Every adapter, by name: each module of this package declares its own."""
+    for module in pkgutil.iter_modules(sankofa.sources.__path__):
+        importlib.import_module(f"sankofa.sources.{module.name}")
+    return dict(sorted(_ADAPTERS.items()))

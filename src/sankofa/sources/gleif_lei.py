@@ -1,0 +1,241 @@
+"""GLEIF LEI records: the golden copy as CSV, and replies of the GLEIF API as JSON."""
+
+import csv
+import re
+import string
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import chain
+from operator import itemgetter
+from typing import IO, Final, NamedTuple
+
+import msgspec
+
+from sankofa.model import text
+from sankofa.model.days import instant
+from sankofa.model.errors import FormatError
+from sankofa.model.identifiers import make_identifier
+from sankofa.model.places import country
+from sankofa.model.records import EntityRecord, Profile, Record, Rejected, Withheld
+from sankofa.sources.base import InputFile, adapter
+
+_COLUMNS: Final = {
+    "lei": "LEI",
+    "legal_name": "Entity.LegalName",
+    "category": "Entity.EntityCategory",
+    "address_country": "Entity.LegalAddress.Country",
+    "jurisdiction": "Entity.LegalJurisdiction",
+    "legal_form": "Entity.LegalForm.EntityLegalFormCode",
+    "other_form": "Entity.LegalForm.OtherLegalForm",
+    "entity_status": "Entity.EntityStatus",
+    "registration_status": "Registration.RegistrationStatus",
+    "authority": "Entity.RegistrationAuthority.RegistrationAuthorityID",
+    "number": "Entity.RegistrationAuthority.RegistrationAuthorityEntityID",
+    "successor": "Entity.SuccessorEntity.1.SuccessorLEI",
+    "updated": "Registration.LastUpdateDate",
+}
+_REQUIRED: Final = ("lei", "legal_name", "category")  # without a category no sole proprietor could be told
+_OLDER_NAME: Final = {"Entity.SuccessorEntity.1.SuccessorLEI": "Entity.SuccessorEntity.SuccessorLEI"}
+_OTHER_NAME = re.compile(
+    r"Entity\.(?:TransliteratedOtherEntityNames\.Transliterated|OtherEntityNames\.)OtherEntityName\.[0-9]+\Z"
+)
+_EXPECTED: Final = "expected a GLEIF golden copy CSV or a GLEIF API reply with lei-records"
+_NO_AUTHORITY: Final = ("RA999999", "RA888888")  # "none" and "not listed": no register stands behind it
+_NO_FORM: Final = ("8888", "9999")  # "other" and "not applicable": the form is given in words, or not at all
+_DIGITS: Final = {character: str(int(character, 36)) for character in string.digits + string.ascii_uppercase}
+_ASSIGNED = re.compile(r"[1-9]")
+
+
+class _Published(NamedTuple):
+    """One record as GLEIF publishes it, either way; the empty string where it says nothing."""
+
+    lei: str
+    legal_name: str
+    category: str
+    address_country: str
+    jurisdiction: str
+    legal_form: str
+    other_form: str
+    entity_status: str
+    registration_status: str
+    authority: str
+    number: str
+    successor: str
+    updated: str
+
+
+@adapter("gleif-lei")
+def read(file: InputFile) -> Iterator[Record]:
+    """GLEIF LEI records: golden copy CSV and API JSON.
+
+    A sole proprietor is a person: counted as withheld, and nothing of the record goes on from here.
+    """
+    found = False
+    for name, stream in file.documents(".csv", ".json"):
+        found = True
+        place = f"{name} " if file.is_zip else ""
+        first = stream.readline().removeprefix(b"\xef\xbb\xbf")
+        if first.lstrip()[:1] in (b"{", b"["):
+            published = _from_json(f"{file.name}: {place}".strip(), first + stream.read())
+        else:
+            published = _from_csv(f"{file.name}: {place}".strip(), first, stream)
+        for position, record, other_names in published:
+            if record is None:
+                yield Rejected(place + position, "malformed record")
+            else:
+                yield from _entity(place + position, record, other_names)
+    if not found:
+        raise FormatError(f"{file.name}: {_EXPECTED}, found neither in the archive")
+
+
+def _entity(position: str, published: _Published, other_names: list[str]) -> Iterator[Record]:
+    if "SOLE" in published.category.upper():  # however it is spelt: no person may slip through
+        yield Withheld(position)
+        return
+    try:
+        subject = _lei(published.lei)
+    except ValueError as failure:
+        yield Rejected(position, str(failure))
+        return
+    legal_name = text.one_line(published.legal_name)
+    others = [text.one_line(name) for name in other_names]
+    if not legal_name or not text.fit(legal_name) or not all(map(text.fit, others)):
+        yield Rejected(position, "a name is missing or not in UTF-8")
+        return
+    fields: dict[str, str] = {}
+    for make in (_registered, _successor, _effective):
+        try:
+            fields[make.__name__] = make(published)
+        except ValueError as failure:
+            yield Rejected(position, f"the record is kept without {make.__name__[1:]}: {failure}")
+    registered = fields.get("_registered")
+    coded = published.legal_form and published.legal_form not in _NO_FORM
+    profile = Profile(
+        legal_name=legal_name,
+        other_names=tuple(name for name in dict.fromkeys(others) if name and name != legal_name),
+        jurisdiction=published.jurisdiction or None,
+        country=country(published.address_country) or country(published.jurisdiction.partition("-")[0]),
+        status=published.registration_status or published.entity_status or None,
+        category=published.category or None,
+        legal_form=published.legal_form if coded else text.name(published.other_form),
+        identifiers=(subject, registered) if registered else (subject,),
+        successor=fields.get("_successor") or None,
+        document=subject.removeprefix("lei:"),
+    )
+    yield EntityRecord(subject, fields.get("_effective", ""), profile)
+
+
+def _lei(written: str) -> str:
+    """The identifier of an LEI. Raises ValueError.
+
+    There are millions to check: one in canonical form is checked here (ISO 7064, mod 97-10), and only
+    what fails goes to `make_identifier`, which forgives a blank and says what is wrong.
+    """
+    try:
+        if len(written) == 20 and int("".join(map(_DIGITS.__getitem__, written))) % 97 == 1:
+            return f"lei:{written}"
+    except KeyError:
+        pass
+    return str(make_identifier("lei", written))
+
+
+def _successor(published: _Published) -> str:
+    return _lei(published.successor) if published.successor else ""
+
+
+def _registered(published: _Published) -> str:
+    """The number in a companies register. A placeholder (`N/A`, `0`) would make strangers one."""
+    if published.authority in ("", *_NO_AUTHORITY) or not _ASSIGNED.search(published.number):
+        return ""
+    return str(make_identifier("registry", published.number, published.authority))
+
+
+def _effective(published: _Published) -> str:
+    if not published.updated:
+        return ""
+    try:
+        updated = datetime.fromisoformat(published.updated)
+    except ValueError:
+        raise ValueError("expected an instant") from None
+    if len(published.updated) == 20 and published.updated.endswith("Z"):
+        return published.updated  # as nearly all are
+    return instant(updated if updated.tzinfo else updated.replace(tzinfo=UTC))
+
+
+Published = Iterator[tuple[str, _Published | None, list[str]]]
+
+
+def _from_csv(title: str, first: bytes, stream: IO[bytes]) -> Published:
+    # Bytes that are not UTF-8 pass as surrogates, so that they cost their own record only.
+    lines = (line.decode("utf-8", "surrogateescape") for line in chain((first,), stream))
+    rows = csv.reader(lines)
+    header = [name.strip() for name in next(rows, [])]
+    place = {name: index for index, name in enumerate(header)}
+    for field in _REQUIRED:
+        if _COLUMNS[field] not in place:
+            raise FormatError(f"{title} {_EXPECTED}; found no column {_COLUMNS[field]}")
+    absent = len(header)  # an empty field is put there
+    columns = [place.get(name, place.get(_OLDER_NAME.get(name, ""), absent)) for name in _COLUMNS.values()]
+    fields = itemgetter(*columns)
+    names = [index for index, name in enumerate(header) if _OTHER_NAME.match(name)]
+    while True:
+        position = f"row {rows.line_num + 1}"
+        try:
+            row = next(rows, None)
+        except csv.Error:
+            yield position, None, []
+            continue
+        if row is None:
+            return
+        if len(row) == absent:
+            row.append("")
+            yield position, _Published(*fields(row)), [row[i] for i in names if row[i]]
+        elif row:
+            yield position, None, []
+
+
+def _from_json(title: str, data: bytes) -> Published:
+    try:
+        reply = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise FormatError(f"{title} {_EXPECTED}; this is not JSON") from None
+    found = reply.get("data") if isinstance(reply, dict) else None
+    if found == [] and isinstance(reply.get("meta"), dict) and "goldenCopy" in reply["meta"]:
+        return  # a search that found nothing
+    records = [found] if isinstance(found, dict) else found
+    if not isinstance(records, list) or not any(_at(record, "type") == "lei-records" for record in records):
+        answer = "an error reply" if isinstance(reply, dict) and "errors" in reply else "other JSON"
+        raise FormatError(f"{title} {_EXPECTED}; this is {answer}")
+    for index, record in enumerate(records):
+        entity = record.get("attributes", {}).get("entity") if _at(record, "type") == "lei-records" else None
+        names = [
+            _at(name, "name")
+            for kind in ("otherNames", "transliteratedOtherNames")
+            for name in (entity.get(kind) or [] if isinstance(entity, dict) else [])
+        ]
+        yield f"data/{index}", _from_api(record) if isinstance(entity, dict) else None, names
+
+
+def _from_api(record: object) -> _Published:
+    return _Published(
+        lei=_at(record, "attributes", "lei"),
+        legal_name=_at(record, "attributes", "entity", "legalName", "name"),
+        category=_at(record, "attributes", "entity", "category"),
+        address_country=_at(record, "attributes", "entity", "legalAddress", "country"),
+        jurisdiction=_at(record, "attributes", "entity", "jurisdiction"),
+        legal_form=_at(record, "attributes", "entity", "legalForm", "id"),
+        other_form=_at(record, "attributes", "entity", "legalForm", "other"),
+        entity_status=_at(record, "attributes", "entity", "status"),
+        registration_status=_at(record, "attributes", "registration", "status"),
+        authority=_at(record, "attributes", "entity", "registeredAt", "id"),
+        number=_at(record, "attributes", "entity", "registeredAs"),
+        successor=_at(record, "attributes", "entity", "successorEntity", "lei"),
+        updated=_at(record, "attributes", "registration", "lastUpdateDate"),
+    )
+
+
+def _at(value: object, *path: str) -> str:
+    """The text at a path; empty where there is none, or something else."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value.strip() if isinstance(value, str) else ""

@@ -1,0 +1,84 @@
+"""Which sources there are: those that ship with the package, and the operator's own in HOME/sources.toml."""
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from sankofa.model.errors import SourceError
+from sankofa.model.places import country
+from sankofa.model.provenance import LICENSE_CLASSES, SKUS
+from sankofa.sources.base import adapters
+
+
+class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One `[sources.<id>]` table."""
+
+    id: str
+    adapter: str
+    license_class: str
+    commercial_redistribution: bool = False
+    sku: str | None = None
+    title: str = ""
+    country: str | None = None
+    publisher: str = ""
+    url: str = ""
+    licence: str = ""
+    attribution: str = ""
+    floors: dict[str, float] = {}
+
+    def refuse_unless_redistributable(self) -> None:
+        """The licence gate: what may not be redistributed commercially does not come in."""
+        if self.commercial_redistribution is not True:
+            raise SourceError(
+                f"source {self.id}: refused: its licence does not permit commercial redistribution "
+                "(commercial_redistribution = true is not set)"
+            )
+
+
+def load_sources(home: Path) -> dict[str, Source]:
+    """Every registered source by id; the operator's entry wins over a built-in one."""
+    sources: dict[str, Source] = {}
+    for folder in ("sources", "sample"):
+        sources |= _parse(files("sankofa").joinpath(folder, "sources.toml").read_text(), f"{folder}/sources.toml")
+    own = home / "sources.toml"
+    if own.exists():
+        sources |= _parse(own.read_text(), "sources.toml")
+    return dict(sorted(sources.items()))
+
+
+def find_source(home: Path, source_id: str) -> Source:
+    sources = load_sources(home)
+    if source_id not in sources:
+        raise SourceError(f"no source {source_id!r}: registered are {', '.join(sources)}")
+    return sources[source_id]
+
+
+def _parse(text: str, where: str) -> dict[str, Source]:
+    try:
+        tables = tomllib.loads(text).get("sources", {})
+    except tomllib.TOMLDecodeError as failure:
+        raise SourceError(f"{where}: not TOML: {failure}") from failure
+    if not isinstance(tables, dict):
+        raise SourceError(f"{where}: expected tables [sources.<id>]")
+    return {source_id: _source(source_id, table, where) for source_id, table in tables.items()}
+
+
+def _source(source_id: str, table: object, where: str) -> Source:
+    try:
+        fields = {**table, "id": source_id} if isinstance(table, dict) else table
+        source = msgspec.convert(fields, Source)
+    except msgspec.ValidationError as failure:
+        raise SourceError(f"{where}: source {source_id}: {failure}") from failure
+    for problem, value in (
+        (f"unknown adapter {source.adapter!r}", source.adapter in adapters()),
+        (f"license_class {source.license_class!r} is not one of {', '.join(LICENSE_CLASSES)}",
+         source.license_class in LICENSE_CLASSES),
+        (f"sku {source.sku!r} is not one of {', '.join(SKUS)}", source.sku is None or source.sku in SKUS),
+        (f"country {source.country!r} is not an ISO 3166-1 code",
+         source.country is None or country(source.country) is not None),
+    ):  # fmt: skip
+        if not value:
+            raise SourceError(f"{where}: source {source_id}: {problem}")
+    return source

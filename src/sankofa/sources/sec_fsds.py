@@ -1,0 +1,195 @@
+"""SEC Financial Statement Data Sets: the figures of a quarter's filings, tab separated, in one zip."""
+
+import calendar
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import IO, Final
+
+from sankofa.model import text
+from sankofa.model.errors import FormatError
+from sankofa.model.figures import exact
+from sankofa.model.identifiers import cik
+from sankofa.model.places import country
+from sankofa.model.records import EntityRecord, Fact, Profile, Record, Rejected, Skipped
+from sankofa.sources.base import InputFile, adapter
+
+_TAXONOMIES: Final = {"us-gaap": "us-gaap", "ifrs": "ifrs-full", "ifrs-full": "ifrs-full", "srt": "srt"}
+_RAGGED: Final = "another number of columns than the header"
+_ACCESSION = re.compile(r"[0-9]{10}-[0-9]{2}-[0-9]{6}\Z")
+_COMPACT_DAY = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:\.0)?\Z")
+_COUNT = re.compile(r"([0-9]{1,4})(?:\.0+)?\Z")
+
+Filings = dict[str, tuple[str, str]]
+"""The registrant and the day of filing, by accession."""
+
+
+@adapter("sec-fsds")
+def read(file: InputFile) -> Iterator[Record]:
+    """SEC Financial Statement Data Sets: a quarterly zip of sub, num, tag and pre .txt.
+
+    Only consolidated figures are read: no segment, no co-registrant. tag and pre describe the
+    taxonomies and the presentation, and add nothing to a figure.
+    """
+    if not file.is_zip:
+        raise FormatError(f"{file.name}: expected a zip with sub.txt and num.txt")
+    filings: Filings = {}
+    with file.member("sub.txt") as stream:
+        yield from _submissions(_Table(file, "sub.txt", stream), filings)
+    with file.member("num.txt") as stream:
+        yield from _numbers(_Table(file, "num.txt", stream), filings)
+
+
+class _Table:
+    """A tab-separated member: columns by name, rows as lists, one line of it in memory at a time."""
+
+    def __init__(self, file: InputFile, member: str, stream: IO[bytes]) -> None:
+        self._member = member
+        self._stream = stream
+        header = _decoded(stream.readline().removeprefix(b"\xef\xbb\xbf")).strip("\r\n").lower().split("\t")
+        self._place = {name.strip(): index for index, name in enumerate(header)}
+        self._width = len(header)
+        self._title = f"{file.name}: {member}"
+
+    def require(self, *columns: str) -> list[int]:
+        """The places of these columns. Raises FormatError naming the first that is not there."""
+        for column in columns:
+            if column not in self._place:
+                raise FormatError(f"{self._title}: expected a column {column}")
+        return [self._place[column] for column in columns]
+
+    def find(self, column: str) -> int | None:
+        return self._place.get(column)
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Each row with its line number; a row of another width is an empty list."""
+        for line_number, line in enumerate(self._stream, 2):
+            row = _decoded(line).rstrip("\r\n").split("\t")
+            if len(row) == self._width:
+                yield line_number, row
+            elif row != [""]:
+                yield line_number, []
+
+    def rejected(self, line_number: int, reason: object) -> Rejected:
+        return Rejected(f"{self._member} row {line_number}", str(reason))
+
+
+def _submissions(table: _Table, filings: Filings) -> Iterator[Record]:
+    adsh, number, filed, name = table.require("adsh", "cik", "filed", "name")
+    names = ("countryinc", "stprinc", "countryba", "former")
+    optional = [table.find(column) for column in names]
+    for line_number, row in table.rows():
+        if not row or not _ACCESSION.match(row[adsh]):
+            yield table.rejected(line_number, "adsh is no accession number" if row else _RAGGED)
+            continue
+        try:
+            subject, day = str(cik(row[number].removesuffix(".0"))), _day("filed", row[filed]).isoformat()
+        except ValueError as failure:
+            yield table.rejected(line_number, failure)
+            continue
+        filings[row[adsh]] = (subject, day)
+        incorporated, state, business, former = (row[i].strip() if i is not None else "" for i in optional)
+        home = country(incorporated)
+        former_name = text.name(former)
+        profile = Profile(
+            legal_name=text.name(row[name]),
+            other_names=(former_name,) if former_name else (),
+            jurisdiction=f"{home}-{state}" if home and state else home,
+            country=home or country(business),
+            identifiers=(subject,),
+            document=row[adsh],
+        )
+        yield EntityRecord(subject, day, profile, incidental=True)
+
+
+def _numbers(table: _Table, filings: Filings) -> Iterator[Record]:
+    adsh, tag, version, ddate, qtrs, uom, coreg, value = table.require(
+        "adsh", "tag", "version", "ddate", "qtrs", "uom", "coreg", "value"
+    )
+    segments = table.find("segments")  # older files have none: they never held a segment's figure
+    skipped = 0
+    for line_number, row in table.rows():
+        if not row:
+            yield table.rejected(line_number, _RAGGED)
+            continue
+        if row[coreg] or not row[value] or (segments is not None and row[segments]):
+            skipped += 1
+            continue
+        try:
+            concept = _concept(row[tag], row[version], row[uom])
+            if concept is None:
+                skipped += 1
+                continue
+            subject, filed = filings[row[adsh]]
+            start, end = _period(row[ddate], row[qtrs])
+            figure = _figure(row[value])
+            fact = Fact(subject, concept, row[uom], start, end, filed, row[adsh], figure, concept)
+        except KeyError:
+            yield table.rejected(line_number, "adsh: no such filing in sub.txt")
+            continue
+        except ValueError as failure:
+            yield table.rejected(line_number, failure)
+            continue
+        yield fact
+    if skipped:
+        yield Skipped(skipped)
+
+
+@lru_cache(maxsize=65536)
+def _concept(tag: str, version: str, uom: str) -> str | None:
+    """The concept of a tag, None where its taxonomy is not ours to read. Raises ValueError."""
+    if not (tag and tag.isprintable() and " " not in tag and ":" not in tag):
+        raise ValueError("tag: expected the name of a concept")
+    if not (uom and uom.isprintable()):
+        raise ValueError("uom: expected a unit")
+    if _ACCESSION.match(version):
+        return f"custom:{tag}"  # defined by the filing itself
+    taxonomy = version.partition("/")[0]
+    if taxonomy == "dei" and uom == "shares":
+        return f"dei:{tag}"
+    return f"{_TAXONOMIES[taxonomy]}:{tag}" if taxonomy in _TAXONOMIES else None
+
+
+@lru_cache(maxsize=65536)
+def _period(ddate: str, qtrs: str) -> tuple[str, str]:
+    """The dates of a period given as its end, rounded to a month's end, and a number of quarters."""
+    end = _day("ddate", ddate)
+    count = _COUNT.match(qtrs)
+    if not count:
+        raise ValueError("qtrs: expected a number of quarters")
+    quarters = int(count[1])
+    if not quarters:
+        return "", end.isoformat()
+    month = end.year * 12 + end.month - 1 - 3 * quarters
+    if month < 12:
+        raise ValueError("qtrs: more quarters than the calendar has")
+    year, month = month // 12, month % 12 + 1
+    last_before = date(year, month, calendar.monthrange(year, month)[1])
+    return (last_before + timedelta(days=1)).isoformat(), end.isoformat()
+
+
+def _figure(value: str) -> str:
+    """Nearly every figure is a whole number written with four zeros after the point."""
+    whole, _, fraction = value.partition(".")
+    return exact(whole if fraction == "0000" and whole.lstrip("-").isdecimal() else value)
+
+
+def _day(field: str, compact: str) -> date:
+    parts = _COMPACT_DAY.match(compact)
+    if not parts:
+        raise ValueError(f"{field}: expected a date as YYYYMMDD")
+    try:
+        return date(int(parts[1]), int(parts[2]), int(parts[3]))
+    except ValueError:
+        raise ValueError(f"{field}: no such day in the calendar") from None
+
+
+def _decoded(line: bytes) -> str:
+    """UTF-8 as documented; a name of an older file may be in Windows' or ISO's Latin."""
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            return line.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return line.decode("latin-1")

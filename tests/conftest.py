@@ -1,0 +1,101 @@
+"""Fixtures every suite may use. Each xdist worker starts a server of its own, and only when a test asks."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.services import (
+    MISSING,
+    REPOSITORY,
+    PostgresServer,
+    RedisServer,
+    missing,
+    postgres_binaries,
+    redis_binary,
+)
+
+# What a developer exported for a service of their own must not reach the one under test, nor its data.
+FOR_TESTS = {"SANKOFA_REQUIRE_SERVICES", "SANKOFA_SHARED_DATA"}
+for name in [name for name in os.environ if name.startswith("SANKOFA_") and name not in FOR_TESTS]:
+    del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def postgres_process() -> Iterator[PostgresServer]:
+    """The worker's PostgreSQL; tests ask for `postgres_server`, which is known to be in order."""
+    binaries = postgres_binaries()
+    if binaries is None:
+        missing("PostgreSQL (no initdb in PATH, in /usr/lib/postgresql or as a wheel)")
+    server = PostgresServer(binaries)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def postgres_server(postgres_process: PostgresServer) -> Iterator[PostgresServer]:
+    """A running PostgreSQL that the test may freeze or kill."""
+    postgres_process.ensure()
+    yield postgres_process
+    postgres_process.ensure()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """A fresh, empty database."""
+    with postgres_server.database() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_process() -> Iterator[RedisServer]:
+    """The worker's Redis; tests ask for `redis_server`, which is known to be in order."""
+    binary = redis_binary()
+    if binary is None:
+        missing("Redis (no redis-server or valkey-server in PATH)")
+    server = RedisServer(binary)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def redis_server(redis_process: RedisServer) -> Iterator[RedisServer]:
+    """A running, empty Redis that the test may freeze or kill."""
+    redis_process.ensure()
+    redis_process.flush()
+    yield redis_process
+    redis_process.ensure()
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """An empty key-value store."""
+    return redis_server.url
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real inputs as publishers ship them; too large, and not ours, to keep in the repository."""
+    folder = Path(os.environ.get("SANKOFA_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"{MISSING}real inputs (no folder {folder}; name one with SANKOFA_SHARED_DATA)")
+    return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says in one line per reason what was left untested, which a quiet run would bury among the dots."""
+    reasons: dict[str, int] = {}
+    for report in terminalreporter.getreports("skipped"):
+        text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if MISSING in text:
+            reason = text[text.index(MISSING) :]
+            reasons[reason] = reasons.get(reason, 0) + 1
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"{reason}: {count} tests skipped", red=True, bold=True)

@@ -1,0 +1,118 @@
+"""Which concept stands for which line item (decisions, metrics-v1)."""
+
+import re
+
+import pytest
+
+from sankofa.model.line_items import LINE_ITEMS, candidates, line_item, snake_case
+
+DECIDED = """revenue cost_of_sales gross_profit operating_profit depreciation_amortisation finance_costs
+profit_before_tax income_tax profit profit_owners eps_basic eps_diluted headline_eps assets current_assets
+cash receivables inventories liabilities current_liabilities payables short_term_debt long_term_debt equity
+equity_owners operating_cash_flow capex dividends_paid shares_outstanding loans deposits"""
+
+WITH_MINORITIES = "us-gaap:StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest"
+
+
+def test_the_line_items_are_those_decided() -> None:
+    assert sorted(LINE_ITEMS) == sorted(DECIDED.split())
+
+
+@pytest.mark.parametrize(
+    ("concept", "name"),
+    [
+        ("us-gaap:Revenues", "revenue"),
+        ("us-gaap:SalesRevenueNet", "revenue"),
+        ("us-gaap:RevenueFromContractWithCustomerExcludingAssessedTax", "revenue"),
+        ("ifrs-full:Revenue", "revenue"),
+        ("us-gaap:AccountsPayableCurrent", "payables"),
+        ("us-gaap:NetIncomeLoss", "profit_owners"),
+        ("us-gaap:ProfitLoss", "profit"),
+        ("us-gaap:StockholdersEquity", "equity_owners"),
+        (WITH_MINORITIES, "equity"),
+        ("dei:EntityCommonStockSharesOutstanding", "shares_outstanding"),
+    ],
+)
+def test_a_mapped_concept_is_served_under_its_line_item(concept: str, name: str) -> None:
+    assert line_item(concept) == name
+
+
+@pytest.mark.parametrize(
+    ("concept", "name"),
+    [
+        ("us-gaap:FooBarUSD2", "foo_bar_usd2"),
+        ("us-gaap:GoodwillAndIntangibleAssetsDisclosureTextBlock", "goodwill_and_intangible_assets_disclosure_text_block"),
+        ("custom:IFRSAdjustment", "ifrs_adjustment"),
+        ("custom:Net_revenue.Total", "net_revenue_total"),
+    ],
+)
+def test_an_unmapped_concept_keeps_its_own_name(concept: str, name: str) -> None:
+    assert line_item(concept) == name
+
+
+@pytest.mark.parametrize(
+    "concept", ["us-gaap:Cash", "ifrs-full:Cash", "custom:Revenue", "custom:Loans", "custom:CurrentAssets"]
+)
+def test_an_unmapped_concept_never_passes_for_one_of_our_items(concept: str) -> None:
+    assert line_item(concept) not in LINE_ITEMS
+    assert line_item(concept) == snake_case(concept)
+
+
+@pytest.mark.parametrize(
+    "look_alike",
+    [
+        "us-gaap:SalesRevenueGoodsNet",
+        "us-gaap:CostOfGoodsSold",
+        "us-gaap:DepreciationAndAmortization",
+        "us-gaap:CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents",
+        "us-gaap:LiabilitiesAndStockholdersEquity",
+        "us-gaap:NetIncomeLossAvailableToCommonStockholdersBasic",
+        "us-gaap:LongTermDebt",
+        "ifrs-full:CashFlowsFromUsedInOperations",
+    ],
+)
+def test_a_look_alike_stands_for_nothing(look_alike: str) -> None:
+    assert line_item(look_alike) not in LINE_ITEMS
+    assert not [item for item in LINE_ITEMS if look_alike in candidates(item)]
+
+
+def test_a_plain_line_item_is_served_as_itself() -> None:
+    assert line_item("headline_eps") == "headline_eps"
+    assert line_item("tonnes_milled") == "tonnes_milled"
+
+
+@pytest.mark.parametrize(
+    ("item", "order"),
+    [
+        ("profit", ["us-gaap:ProfitLoss", "us-gaap:NetIncomeLoss"]),
+        ("profit_owners", ["us-gaap:NetIncomeLoss", "us-gaap:ProfitLoss"]),
+        (
+            "profit_owners",
+            ["ifrs-full:ProfitLossAttributableToOwnersOfParent", "profit", "ifrs-full:ProfitLoss"],
+        ),
+        ("equity", [WITH_MINORITIES, "us-gaap:StockholdersEquity"]),
+        ("equity_owners", ["us-gaap:StockholdersEquity", WITH_MINORITIES]),
+        ("revenue", ["revenue", "us-gaap:Revenues", "us-gaap:SalesRevenueNet"]),
+    ],
+)
+def test_the_order_in_which_concepts_stand_in(item: str, order: list[str]) -> None:
+    places = [candidates(item).index(concept) for concept in order]
+    assert places == sorted(places)
+
+
+def test_a_figure_under_its_own_name_comes_first() -> None:
+    assert all(candidates(item)[0] == item for item in LINE_ITEMS)
+    assert candidates("tonnes_milled") == ("tonnes_milled",)
+
+
+def test_the_table_is_well_formed_and_names_each_concept_once() -> None:
+    exact = [c for item in LINE_ITEMS for c in candidates(item) if line_item(c) == item]
+    assert len(exact) == len(set(exact))
+    for item in LINE_ITEMS:
+        for concept in candidates(item)[1:]:
+            assert concept in LINE_ITEMS or re.fullmatch(r"(us-gaap|ifrs-full|dei):[A-Z][A-Za-z]+", concept)
+        assert len(set(candidates(item))) == len(candidates(item))
+
+
+def test_snake_case_of_words_and_names_is_the_same() -> None:
+    assert snake_case("Accounts payable USD2") == snake_case("AccountsPayableUSD2") == "accounts_payable_usd2"

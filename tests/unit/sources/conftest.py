@@ -1,0 +1,30 @@
+"""Adapters are tried on files as small as the point they make."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sankofa.model.records import Record
+from sankofa.sources.base import InputFile, adapters
+
+Read = Callable[[str, Path], list[Record]]
+Written = Callable[[str, str | bytes], Path]
+
+
+@pytest.fixture
+def read() -> Read:
+    """Everything an adapter makes of a file."""
+    return lambda adapter, path: list(adapters()[adapter].read(InputFile(path)))
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    """A file of this name and content."""
+
+    def write(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write

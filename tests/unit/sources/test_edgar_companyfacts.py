@@ -1,0 +1,224 @@
+"""SEC companyfacts as its publisher ships it (decisions, section 1: sources)."""
+
+import gzip
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from sankofa.model.errors import FormatError
+from sankofa.model.records import EntityRecord, Fact, Rejected, Skipped
+from tests.unit.sources.conftest import Read, Written
+
+ROW = '{"start":"2023-01-01","end":"2023-12-31","val":%s,"accn":"0000000001-24-000001","fy":2023,"filed":"2024-02-01"}'
+SUBJECT = "registry:US-SEC-CIK:0001045810"
+
+
+def document(*rows: str, taxonomy: str = "us-gaap", unit: str = "USD", cik: str = "1045810") -> str:
+    facts = f'{{"{taxonomy}":{{"Revenues":{{"label":null,"units":{{"{unit}":[{",".join(rows)}]}}}}}}}}'
+    return f'{{"cik":{cik},"entityName":"NVIDIA CORP","facts":{facts}}}'
+
+
+def facts_of(records: list) -> list[Fact]:
+    return [record for record in records if isinstance(record, Fact)]
+
+
+def rejects_of(records: list) -> list[Rejected]:
+    return [record for record in records if isinstance(record, Rejected)]
+
+
+def test_a_figure_carries_its_dates_document_and_concept(read: Read, written: Written) -> None:
+    entity, fact = read("edgar-companyfacts", written("a.json", document(ROW % "5")))
+    assert fact == Fact(
+        subject=SUBJECT,
+        concept="us-gaap:Revenues",
+        unit="USD",
+        period_start="2023-01-01",
+        period_end="2023-12-31",
+        available_at="2024-02-01",
+        document="0000000001-24-000001",
+        value="5",
+        location="us-gaap:Revenues",
+    )
+    assert isinstance(entity, EntityRecord)
+    assert entity.incidental
+    assert (entity.subject, entity.effective) == (SUBJECT, "2024-02-01")
+    assert entity.profile.legal_name == "NVIDIA CORP"
+    assert entity.profile.identifiers == (SUBJECT,)
+
+
+@pytest.mark.parametrize(
+    ("written_as", "value"),
+    [
+        ("9007199254740993", "9007199254740993"),
+        ("123456789012345678901234567890", "123456789012345678901234567890"),
+        ("0.1000000000000000055511151231257827", "0.1000000000000000055511151231257827"),
+        ("-1.50", "-1.5"),
+        ("1E3", "1000"),
+    ],
+)
+def test_every_digit_is_kept(read: Read, written: Written, written_as: str, value: str) -> None:
+    [fact] = facts_of(read("edgar-companyfacts", written("a.json", document(ROW % written_as))))
+    assert fact.value == value
+
+
+def test_an_instant_has_no_start(read: Read, written: Written) -> None:
+    row = '{"end":"2023-12-31","val":1,"accn":"a","filed":"2024-02-01"}'
+    [fact] = facts_of(read("edgar-companyfacts", written("a.json", document(row))))
+    assert (fact.period_start, fact.period_end) == ("", "2023-12-31")
+
+
+def test_a_figure_filed_before_its_period_ends_is_legal(read: Read, written: Written) -> None:
+    row = '{"end":"2024-12-31","val":1,"accn":"a","filed":"2024-02-01"}'
+    assert len(facts_of(read("edgar-companyfacts", written("a.json", document(row))))) == 1
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (ROW % '"abc"', "not a number"),
+        (ROW % '"5"', "not a number"),
+        (ROW % "true", "not a number"),
+        (ROW % "NaN", "not a finite number"),
+        (ROW % "-Infinity", "not a finite number"),
+        (ROW % "1e999", "out of range"),
+        ('{"end":"2023-12-31","accn":"a","filed":"2024-02-01"}', "val is missing"),
+        ('{"end":5,"val":1,"accn":"a","filed":"2024-02-01"}', "end: expected a date"),
+        ('{"end":"2023-02-30","val":1,"accn":"a","filed":"2024-02-01"}', "end: no such day"),
+        ('{"val":1,"accn":"a","filed":"2024-02-01"}', "end: expected a date"),
+        ('{"start":"2024-01-01","end":"2023-12-31","val":1,"accn":"a","filed":"2024-02-01"}', "start is after"),
+        ('{"start":7,"end":"2023-12-31","val":1,"accn":"a","filed":"2024-02-01"}', "start: expected a date"),
+        ('{"end":"2023-12-31","val":1,"filed":"2024-02-01"}', "accn is missing"),
+        ('{"end":"2023-12-31","val":1,"accn":7,"filed":"2024-02-01"}', "accn is missing"),
+        ('{"end":"2023-12-31","val":1,"accn":"a"}', "filed: expected a date"),
+        ("17", "val is missing"),
+        ("null", "val is missing"),
+    ],
+)
+def test_one_malformed_figure_costs_no_neighbour(read: Read, written: Written, bad: str, reason: str) -> None:
+    records = read("edgar-companyfacts", written("a.json", document(ROW % "1", bad, ROW % "9007199254740993")))
+    assert [fact.value for fact in facts_of(records)] == ["1", "9007199254740993"]
+    [rejected] = rejects_of(records)
+    assert rejected.position == "us-gaap/Revenues/USD/1"
+    assert reason in rejected.reason
+
+
+def test_a_malformed_concept_costs_no_other(read: Read, written: Written) -> None:
+    whole = json.loads(document(ROW % "1"))
+    whole["facts"]["us-gaap"] |= {"Broken": 5, "Assets": {"units": {"USD": "none"}}, "Liabilities": {"units": []}}
+    whole["facts"]["srt"] = "gone"
+    records = read("edgar-companyfacts", written("a.json", json.dumps(whole)))
+    assert len(facts_of(records)) == 1
+    assert sorted(r.position for r in rejects_of(records)) == [
+        "srt",
+        "us-gaap/Assets/USD",
+        "us-gaap/Broken",
+        "us-gaap/Liabilities",
+    ]
+
+
+def test_a_null_value_is_skipped(read: Read, written: Written) -> None:
+    assert Skipped(1) in read("edgar-companyfacts", written("a.json", document(ROW % "null")))
+
+
+@pytest.mark.parametrize(
+    ("taxonomy", "unit", "kept"),
+    [
+        ("us-gaap", "USD", True),
+        ("ifrs-full", "ZAR", True),
+        ("srt", "USD", True),
+        ("dei", "shares", True),
+        ("dei", "USD", False),
+        ("ecd", "USD", False),
+        ("ecd", "shares", False),
+        ("invest", "USD", False),
+        ("ffd", "USD", False),
+    ],
+)
+def test_only_company_figures_are_read(
+    read: Read, written: Written, taxonomy: str, unit: str, kept: bool
+) -> None:
+    records = read("edgar-companyfacts", written("a.json", document(ROW % "1", taxonomy=taxonomy, unit=unit)))
+    assert len(facts_of(records)) == kept
+    assert (Skipped(1) in records) is not kept
+
+
+@pytest.mark.parametrize("cik", ["1045810", '"1045810"', '"0001045810"'])
+def test_the_cik_is_read_as_number_or_text(read: Read, written: Written, cik: str) -> None:
+    assert read("edgar-companyfacts", written("a.json", document(cik=cik)))[0].subject == SUBJECT  # type: ignore[union-attr]
+
+
+def test_a_byte_order_mark_and_gzip_make_no_difference(read: Read, written: Written) -> None:
+    plain = read("edgar-companyfacts", written("a.json", document(ROW % "1")))
+    with_mark = b"\xef\xbb\xbf" + document(ROW % "1").encode()
+    assert read("edgar-companyfacts", written("b.json", with_mark)) == plain
+    assert read("edgar-companyfacts", written("b.json.gz", gzip.compress(with_mark))) == plain
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "<html><body>Request rate exceeded</body></html>",
+        "[]",
+        "5",
+        '{"cik":1,"units":{}}',
+        '{"cik":1,"facts":[]}',
+        '{"cik":"x","entityName":"X","facts":{}}',
+        '{"cik":0,"entityName":"X","facts":{}}',
+        document(ROW % "1")[:-20],
+        b"\xff\xfe" + document(ROW % "1").encode("utf-16-le"),
+        "[" * 100_000,
+    ],
+    ids=["empty", "html", "list", "number", "frames", "no facts", "bad cik", "no cik", "cut off", "utf-16", "deep"],
+)
+def test_another_file_is_refused_by_name(read: Read, written: Written, content: str | bytes) -> None:
+    with pytest.raises(FormatError, match=r"^a\.json: expected SEC companyfacts JSON with cik"):
+        read("edgar-companyfacts", written("a.json", content))
+
+
+def test_a_zip_is_read_member_by_member(read: Read, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "companyfacts.zip", "w") as archive:
+        archive.writestr("CIK0000000001.json", document(ROW % "1", ROW % '"x"', cik="1"))
+        archive.writestr("CIK0000000002.json", document(ROW % "2", cik="2"))
+        archive.writestr("CIK0000000003.json", "<html>")
+        archive.writestr("readme.txt", "nothing of ours")
+    records = read("edgar-companyfacts", tmp_path / "companyfacts.zip")
+    assert [fact.value for fact in facts_of(records)] == ["1", "2"]
+    assert [rejected.position for rejected in rejects_of(records)] == [
+        "CIK0000000001.json/us-gaap/Revenues/USD/1",
+        "CIK0000000003.json",
+    ]
+
+
+@pytest.mark.parametrize("members", [{}, {"a.json": "<html>"}, {"a.txt": "5"}])
+def test_a_zip_of_other_things_is_refused(read: Read, tmp_path: Path, members: dict[str, str]) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(FormatError, match=r"^a\.zip: expected SEC companyfacts JSON"):
+        read("edgar-companyfacts", tmp_path / "a.zip")
+
+
+@pytest.mark.parametrize(
+    ("name", "kept", "skipped"), [("CIK0001045810.json", 26811, 92), ("lpa_facts.json", 768, 0)]
+)
+def test_real_documents_agree_with_a_plain_count(
+    read: Read, shared_data: Path, name: str, kept: int, skipped: int
+) -> None:
+    path = shared_data / "fundamentals" / "companyfacts" / name
+    whole = json.loads(path.read_text(), parse_float=str, parse_int=str)
+    counted = {
+        (f"{taxonomy}:{concept}", unit, row.get("start", ""), row["end"], row["filed"], row["accn"])
+        for taxonomy, concepts in whole["facts"].items()
+        for concept, described in concepts.items()
+        for unit, rows in described["units"].items()
+        for row in rows
+        if taxonomy in ("us-gaap", "ifrs-full", "srt") or (taxonomy, unit) == ("dei", "shares")
+    }
+    records = read("edgar-companyfacts", path)
+    assert rejects_of(records) == []
+    assert {fact[1:7] for fact in facts_of(records)} == counted
+    assert len(facts_of(records)) == kept
+    assert sum(record.count for record in records if isinstance(record, Skipped)) == skipped
