@@ -31,8 +31,6 @@ class Sample(NamedTuple):
 
 async def measure(url: str, names: list[str], callers: int) -> Sample:
     store = open_keyvalue(url)
-    for name in names:
-        await store.put(name, b"x" * 200)
     await store.count(names[0], WINDOWS)
     gets: list[float] = []
     counts: list[float] = []
@@ -54,13 +52,22 @@ async def measure(url: str, names: list[str], callers: int) -> Sample:
     return Sample(gets, counts, cpu)
 
 
+async def fill(url: str, names: list[str]) -> None:
+    store = open_keyvalue(url)
+    for name in names:
+        await store.put(name, b"x" * 200)
+    await store.close()
+
+
 def work(url: str, names: list[str], callers: int, results: "multiprocessing.Queue[Sample]") -> None:
     results.put(uvloop.run(measure(url, names, callers)))
 
 
 def line(url: str, processes: int, names: int, callers: int) -> str:
     results: multiprocessing.Queue[Sample] = multiprocessing.Queue()
-    arguments = (url, [f"key:{number}" for number in range(names)], callers, results)
+    stored = [f"key:{number}" for number in range(names)]
+    uvloop.run(fill(url, stored))
+    arguments = (url, stored, callers, results)
     workers = [multiprocessing.Process(target=work, args=arguments) for _ in range(processes)]
     for worker in workers:
         worker.start()
@@ -75,13 +82,12 @@ def line(url: str, processes: int, names: int, callers: int) -> str:
 
 
 def spread(seconds: list[float]) -> str:
-    return "".join(f"{seconds[int(len(seconds) * part)] * 1e6:9.1f}" for part in (0.5, 0.99, 0.999))
+    return "".join(f"{seconds[int(len(seconds) * part)] * 1e6:10.1f}" for part in (0.5, 0.99, 0.999))
 
 
 def main() -> None:
-    print(
-        "engine    processes callers names   pairs/s  us cpu  get p50      p99    p99.9  count p50   p99    p99.9"
-    )
+    heads = "".join(f"{call + part:>10}" for call in ("get ", "cnt ") for part in ("p50", "p99", "p99.9"))
+    print(f"{'(in us)':9} processes callers names   pairs/s     cpu{heads}")
     with tempfile.TemporaryDirectory() as folder:
         for processes, names in ((1, 1), (4, 1), (4, 500)):
             print(line(f"embedded:{folder}/store", processes, names, 1), flush=True)

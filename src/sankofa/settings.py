@@ -25,18 +25,28 @@ class Settings:
     """Every setting, with its default."""
 
     home: Path = _setting(Path("var"), "Data folder: ledger, editions, key stores, rejects.")
-    datastore: str = _setting("sqlite:", "Where ledger and editions live: sqlite: (files in HOME) or postgresql://...", secret=True)
-    keystore: str = _setting("embedded:", "Where keys live: embedded: (a file in HOME) or redis://...", secret=True)
-    usagestore: str = _setting("embedded:", "Where quotas are counted: embedded: (a file in HOME) or redis://...", secret=True)
+    datastore: str = _setting(
+        "sqlite:", "Where ledger and editions live: sqlite: (files in HOME) or postgresql://...", secret=True
+    )
+    keystore: str = _setting(
+        "embedded:", "Where keys live: embedded: (a file in HOME) or redis://...", secret=True
+    )
+    usagestore: str = _setting(
+        "embedded:", "Where quotas are counted: embedded: (a file in HOME) or redis://...", secret=True
+    )
     base_url: str = _setting("http://127.0.0.1:8000", "Public address of the REST API.")
     mcp_url: str = _setting("", "Public address of the MCP server, without /mcp; BASE_URL where empty.")
     upgrade_url: str = _setting("https://sankofa.example/upgrade", "Where a 402 sends the client.")
     sandbox_key: str = _setting("sankofa-sandbox", "The public sample-tier key; empty for none.")
     cursor_secret: str = _setting(
-        "", "Signs page cursors; comma-separated, the first signs, all verify. Generated in HOME when unset.", secret=True
+        "",
+        "Signs page cursors; comma-separated, the first signs, all verify. Generated in HOME when unset.",
+        secret=True,
     )
     gate_secret: str = _setting(
-        "", "Keys the hashes under which withheld persons are remembered. Generated in HOME when unset.", secret=True
+        "",
+        "Keys the hashes under which withheld persons are remembered. Generated in HOME when unset.",
+        secret=True,
     )
     rows_sample: int = _setting(25, "Most rows of one response on the sample tier.")
     rows_paid: int = _setting(10_000, "Most rows of one response on a paid tier.")
@@ -48,9 +58,13 @@ class Settings:
     per_month_starter: int = _setting(100_000, "Requests per UTC calendar month, starter tier.")
     per_month_professional: int = _setting(2_000_000, "Requests per UTC calendar month, professional tier.")
     editions_kept: int = _setting(5, "Editions kept behind the current one.")
-    mcp_allowed_hosts: str = _setting("", "Comma-separated Host values MCP answers to besides the local ones and MCP_URL's; * for any.")
+    mcp_allowed_hosts: str = _setting(
+        "", "Comma-separated Host values MCP answers to besides the local ones and MCP_URL's; * for any."
+    )
     mcp_allowed_origins: str = _setting("", "Comma-separated Origins MCP answers to; * for any.")
-    log_level: str = _setting("info", "Least level that is logged.", choices=("debug", "info", "warning", "error"))
+    log_level: str = _setting(
+        "info", "Least level that is logged.", choices=("debug", "info", "warning", "error")
+    )
     log_format: str = _setting("text", "How log lines are written.", choices=("text", "json"))
 
     @property
@@ -105,7 +119,9 @@ def _load(environment: Mapping[str, str]) -> Settings:
                 raise SettingsError(f"{variable}: expected a whole number above 0, not {text!r}")
             values[f.name] = int(text)
         elif f.metadata["choices"] and text.lower() not in f.metadata["choices"]:
-            raise SettingsError(f"{variable}: expected one of {', '.join(f.metadata['choices'])}, not {text!r}")
+            raise SettingsError(
+                f"{variable}: expected one of {', '.join(f.metadata['choices'])}, not {text!r}"
+            )
         else:
             values[f.name] = text.lower() if f.metadata["choices"] else text.strip()
     return Settings(**values)

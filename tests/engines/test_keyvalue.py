@@ -423,7 +423,10 @@ def test_a_frozen_server_fails_every_call_in_time_and_is_back_once_thawed(
             )
             await asyncio.gather(*map(unavailable, calls), *(unavailable(store.get("a")) for _ in range(50)))
         await unavailable(store.count("a", WINDOWS))
-        await fresh.close()
+        left = asyncio.create_task(fresh.get("a"))
+        await asyncio.sleep(0.05)
+        await fresh.close()  # with a call under way
+        await unavailable(left)
         redis_server.thaw()
         assert await store.get("a") == b"1"
         assert len(await store.count("a", WINDOWS)) == 2

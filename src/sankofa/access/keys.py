@@ -57,7 +57,10 @@ class Keys:
             record = self._decode(stored)
             if record.revoked_at is not None:
                 raise Unauthorized()
-            known = record.hash, grant(self._settings, record.id, record.tier, record.per_minute, record.per_month)
+            known = (
+                record.hash,
+                grant(self._settings, record.id, record.tier, record.per_minute, record.per_month),
+            )
             if len(self._grants) >= 4096:
                 self._grants.clear()
             self._grants[stored] = known

@@ -1,7 +1,8 @@
 """Quotas: every authenticated request counts once, in one atomic step, whatever its outcome."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from sankofa.access.tiers import Grant
@@ -27,32 +28,32 @@ class Quotas:
 
     async def count(self, grant: Grant) -> tuple[Usage, RateLimited | None]:
         """Count one request; the second part is the refusal when it was one too many."""
-        now = self._clock()
-        minute = Window(f"m{int(now.timestamp()) // 60}", 120)
-        month = Window(f"M{now:%Y%m}", _MONTH_KEPT)
-        in_minute, in_month = await self._store.count(f"use:{grant.key_id}", (minute, month))
+        now = int(self._clock().timestamp())
+        minute = now // 60
+        month, month_began, month_ends = _month_of(minute)
+        windows = (Window(f"m{minute}", 120), Window(month, _MONTH_KEPT))
+        in_minute, in_month = await self._store.count(f"use:{grant.key_id}", windows)
         minute_left, month_left = grant.per_minute - in_minute, grant.per_month - in_month
-        minute_ends, month_ends = 60 - now.second, _seconds_to_next_month(now)
         usage = Usage(
-            f'"minute";q={grant.per_minute};w=60, "month";q={grant.per_month};w={_seconds_in_month(now)}',
-            f'"minute";r={max(minute_left, 0)};t={minute_ends}, "month";r={max(month_left, 0)};t={month_ends}',
+            f'"minute";q={grant.per_minute};w=60, "month";q={grant.per_month};w={month_ends - month_began}',
+            f'"minute";r={max(minute_left, 0)};t={60 - now % 60}, '
+            f'"month";r={max(month_left, 0)};t={month_ends - now}',
         )
         if month_left < 0:
-            return usage, RateLimited(f"The monthly cap of {grant.per_month} requests is reached.", month_ends)
+            return usage, RateLimited(
+                f"The monthly cap of {grant.per_month} requests is reached.", month_ends - now
+            )
         if minute_left < 0:
-            return usage, RateLimited(f"The limit of {grant.per_minute} requests per minute is reached.", minute_ends)
+            return usage, RateLimited(
+                f"The limit of {grant.per_minute} requests per minute is reached.", 60 - now % 60
+            )
         return usage, None
 
 
-def _month_bounds(now: datetime) -> tuple[datetime, datetime]:
-    first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    return first, (first + timedelta(days=32)).replace(day=1)
-
-
-def _seconds_in_month(now: datetime) -> int:
-    first, following = _month_bounds(now)
-    return int((following - first).total_seconds())
-
-
-def _seconds_to_next_month(now: datetime) -> int:
-    return max(1, int((_month_bounds(now)[1] - now).total_seconds()))
+@lru_cache(maxsize=8)
+def _month_of(minute: int) -> tuple[str, int, int]:
+    """The UTC month of a minute: the name of its window, when it began, when it ends."""
+    now = datetime.fromtimestamp(minute * 60, UTC)
+    first = now.replace(day=1, hour=0, minute=0)
+    following = (first + timedelta(days=32)).replace(day=1)
+    return f"M{now:%Y%m}", int(first.timestamp()), int(following.timestamp())

@@ -51,7 +51,9 @@ def grant(settings: Settings, key_id: str, tier: str, per_minute: int | None, pe
         key_id=key_id,
         tier=tier,
         row_cap=settings.rows_sample if tier == "sample" else settings.rows_paid,
-        default_rows=settings.rows_sample if tier == "sample" else min(settings.rows_default, settings.rows_paid),
+        default_rows=settings.rows_sample
+        if tier == "sample"
+        else min(settings.rows_default, settings.rows_paid),
         per_minute=per_minute or getattr(settings, f"per_minute_{tier}"),
         per_month=per_month or getattr(settings, f"per_month_{tier}"),
         upgrade_url=settings.upgrade_url,

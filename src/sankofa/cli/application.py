@@ -1,8 +1,10 @@
 """Puts the surfaces together: `application` is what each worker of the HTTP server runs."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from sankofa import settings
+from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send
 from sankofa.rest.pages import open_pages
@@ -11,11 +13,21 @@ from sankofa.rest.pages import open_pages
 def application() -> Application:
     """One worker's application, from the environment."""
     service = Service(settings.load())
-    app = RestApp(service, open_pages(service))
+    agents = McpSurface(service)
+    app = RestApp(service, open_pages(service), mounted={"/mcp": agents})
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        await service.start()
+        try:
+            async with agents.running():
+                yield
+        finally:
+            await service.stop()
 
     async def run(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await _lifespan(service.start, service.stop, receive, send)
+            await _lifespan(running, receive, send)
         else:
             await app(scope, receive, send)
 
@@ -23,14 +35,11 @@ def application() -> Application:
 
 
 async def _lifespan(
-    start: Callable[[], Awaitable[None]], stop: Callable[[], Awaitable[None]], receive: Receive, send: Send
+    running: Callable[[], AbstractAsyncContextManager[None]], receive: Receive, send: Send
 ) -> None:
-    while True:
-        message = await receive()
-        if message["type"] == "lifespan.startup":
-            await start()
-            await send({"type": "lifespan.startup.complete"})
-        else:
-            await stop()
-            await send({"type": "lifespan.shutdown.complete"})
-            return
+    """Starts and stops in one task, as the MCP surface's own tasks require."""
+    await receive()
+    async with running():
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+    await send({"type": "lifespan.shutdown.complete"})

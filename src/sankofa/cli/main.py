@@ -44,7 +44,9 @@ def main() -> None:
 
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on."
+)
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Worker processes.")
 def serve(host: str, port: int, workers: int) -> None:
     """Serve the current edition, and each newer one from the moment it is published."""
@@ -144,8 +146,10 @@ async def revoke(store: Keys, key_id: str) -> None:
 def list_sources() -> None:
     """What is registered."""
     for source in load_sources(settings.load().home).values():
-        permitted = "" if source.commercial_redistribution else "  REFUSED: no commercial redistribution"
-        click.echo(f"{source.id:<28}  {source.adapter:<20}  {source.sku or '-':<10}  {source.license_class}{permitted}")
+        licence = source.license_class
+        if not source.commercial_redistribution:
+            licence += "  REFUSED: no commercial redistribution"
+        click.echo(f"{source.id:<28}  {source.adapter:<20}  {source.sku or '-':<10}  {licence}")
 
 
 @main.group(invoke_without_command=True)

@@ -31,7 +31,12 @@ def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> S
     found = files_under(paths)
     with _ledger(settings) as ledger, _progress(source_id, len(found)) as started:
         return ingest(
-            ledger, source, found, rejects_folder=settings.home / "rejects", clock=_now, started=lambda p: started(p.name)
+            ledger,
+            source,
+            found,
+            rejects_folder=settings.home / "rejects",
+            clock=_now,
+            started=lambda p: started(p.name),
         )
 
 

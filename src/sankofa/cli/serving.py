@@ -1,11 +1,12 @@
 """`sankofa serve`: granian, one process per worker."""
 
 import logging
+import os
 import socket
 
 import click
 from granian import Granian
-from granian.constants import Interfaces
+from granian.constants import Interfaces, RuntimeModes
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
@@ -13,6 +14,7 @@ from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
 
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, never a default
 _HTTP1 = HTTP1Settings(
     header_read_timeout=10_000,  # a client that dribbles its request is cut off
     keep_alive=True,
@@ -24,19 +26,25 @@ _HTTP1 = HTTP1Settings(
 def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     """Print where the service is and how to try it, then serve until told to stop."""
     _refuse_taken_port(host, port)
-    address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
+    address = f"http://{'127.0.0.1' if host in _EVERYWHERE else host}:{port}"
     try:
         current = open_store(settings).shelf().current
     except StoreUnavailable as failure:
-        click.echo(f"Warning: the datastore does not answer ({failure.cause}); serving 503 until it does.", err=True)
+        click.echo(
+            f"Warning: the datastore does not answer ({failure.cause}); serving 503 until it does.", err=True
+        )
         current = None
     else:
         if current is None:
-            click.echo("Warning: no edition is published; serving 503 until one is (try: sankofa sample).", err=True)
+            click.echo(
+                "Warning: no edition is published; serving 503 until one is (try: sankofa sample).", err=True
+            )
     click.echo(f"Sankofa at {address} (MCP at {address}/mcp), edition {current}")
     if settings.sandbox_key:
         click.echo(f"Sandbox key: {settings.sandbox_key}")
         click.echo(f"Try: curl -H 'X-API-Key: {settings.sandbox_key}' {address}/v1/fundamentals/{_EXAMPLE}")
+    if settings.base_url == Settings.base_url:  # not set: links point to where it really listens
+        os.environ["SANKOFA_BASE_URL"] = address
     server = Granian(
         "sankofa.cli.application:application",
         address=host,
@@ -44,6 +52,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         interface=Interfaces.ASGI,
         factory=True,
         workers=workers,
+        runtime_mode=RuntimeModes.st,
         http1_settings=_HTTP1,
         backlog=1024,
         log_level=LogLevels.warning if settings.log_level != "debug" else LogLevels.debug,

@@ -1,23 +1,30 @@
 """Blocks: rows in served order as the bytes that go on the wire, under an index of when each is seen.
 
 An edition never changes, so a row is encoded once, at the build. Rows of one key are kept
-together in order, about a hundred to a block; the index of a block holds for each row the days
-[first, until) on which it is seen, the modes that see it, and a tag to filter by. A point-in-time
-answer is then a few slices of the block: no row is decoded or encoded at request time.
+together in order, about a hundred to a block. The index of a block holds for each row the days
+[first, until) on which it is seen, the modes that see it, and a tag to filter by; and, for the
+question asked most - the latest vintages on a day - the answer itself: the days on which it
+changes, and for each stretch between them which bytes of the block it is. A point-in-time answer
+is then a few slices; no row is decoded or encoded at request time.
 """
 
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from sankofa.model.days import FOREVER
 from sankofa.model.knowable import Mode
 
 ANY_TAG = -1
+_LATEST = int(Mode.LATEST)
 _TARGET_BYTES = 64 * 1024
 _MOST_ROWS = 512
-_HEADER = struct.Struct("<IiiI")  # rows; latest first day; earliest until; modes that see every row
+_MOST_STRETCHES = 64
+_HEADER = struct.Struct("<Ii")  # rows; stretches, or -1 where they are not worked out
+_SIZE = _HEADER.size
 
 
 class Entry(NamedTuple):
@@ -30,9 +37,8 @@ class Entry(NamedTuple):
     tag: int = 0
 
 
-class Block(NamedTuple):
-    index: bytes
-    rows: bytes
+Block = tuple[bytes, bytes]
+"""The index, and the rows joined by commas."""
 
 
 def pack(entries: Iterable[Entry]) -> Iterator[Block]:
@@ -50,64 +56,94 @@ def pack(entries: Iterable[Entry]) -> Iterator[Block]:
 
 
 def _block(entries: list[Entry]) -> Block:
+    """Index: header; per row first, until, end of its bytes, modes, tag; then the stretches."""
     ends = array("I")
     position = -1
     for entry in entries:
         position += 1 + len(entry.row)
         ends.append(position)
-    common = 0xFF
-    for entry in entries:
-        common &= entry.modes
-    index = b"".join(
-        (
-            _HEADER.pack(len(entries), max(e.first for e in entries), min(e.until for e in entries), common),
-            array("i", (e.first for e in entries)).tobytes(),
-            array("i", (e.until for e in entries)).tobytes(),
-            ends.tobytes(),
-            bytes(e.modes for e in entries),
-            bytes(e.tag for e in entries),
-        )
+    rows = (
+        array("i", (e.first for e in entries)).tobytes(),
+        array("i", (e.until for e in entries)).tobytes(),
+        ends.tobytes(),
+        bytes(e.modes for e in entries),
+        bytes(e.tag for e in entries),
     )
-    return Block(index, b",".join(e.row for e in entries))
+    padding = bytes(-2 * len(entries) % 4)  # so that what follows can be read in place
+    stretches = _stretches(entries, ends)
+    if stretches is None:
+        index = b"".join((_HEADER.pack(len(entries), -1), *rows))
+    else:
+        header = _HEADER.pack(len(entries), len(stretches[0]))
+        index = b"".join((header, *rows, padding, *(part.tobytes() for part in stretches)))
+    return index, b",".join(e.row for e in entries)
 
 
-def select(block: tuple[bytes, bytes], day: int, modes: int, tag: int, room: int) -> tuple[list[bytes], int]:
+def _stretches(
+    entries: list[Entry], ends: Sequence[int]
+) -> "tuple[array[int], array[int], array[int], array[int]] | None":
+    """The answer for the latest vintages: from each day on how many rows, and which runs of bytes."""
+    latest = [(n, e.first, e.until) for n, e in enumerate(entries) if e.modes & _LATEST]
+    changes = sorted({day for _, first, until in latest for day in (first, until)} - {FOREVER})
+    if len(changes) > _MOST_STRETCHES:
+        return None
+    days, counts, bounds, runs = array("i", changes), array("I"), array("I", [0]), array("I")
+    for day in changes:
+        seen = [n for n, first, until in latest if first <= day < until]
+        counts.append(len(seen))
+        runs.extend(chain.from_iterable(_runs(ends, seen)))
+        bounds.append(len(runs))
+    return days, counts, bounds, runs
+
+
+def _runs(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
+    """The bytes of the rows seen, neighbours together with the commas between them."""
+    start = previous = -2
+    for row in seen:
+        if row != previous + 1:
+            if start >= 0:
+                yield (ends[start - 1] + 1 if start else 0), ends[previous]
+            start = row
+        previous = row
+    if start >= 0:
+        yield (ends[start - 1] + 1 if start else 0), ends[previous]
+
+
+def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[bytes], int]:
     """The rows of a block seen on a day, as runs of wire bytes without outer commas, and how many rows."""
     index, rows = block
-    count, latest_first, earliest_until, common = _HEADER.unpack_from(index)
-    view = memoryview(index)[_HEADER.size :]
-    if latest_first <= day < earliest_until and common & modes and tag == ANY_TAG:
-        if count <= room:
-            return [rows], count
-        ends = view[8 * count : 12 * count].cast("I")
-        return [rows[: ends[room - 1]]], room
-    firsts = view[: 4 * count].cast("i")
-    untils = view[4 * count : 8 * count].cast("i")
-    ends = view[8 * count : 12 * count].cast("I")
-    seen_by = view[12 * count : 13 * count]
-    tags = view[13 * count : 14 * count]
-    runs: list[bytes] = []
-    taken, start = 0, -1
-    for position, (first, until, mode, own_tag) in enumerate(zip(firsts, untils, seen_by, tags, strict=True)):
-        if first <= day < until and mode & modes and (tag == own_tag or tag == ANY_TAG):
-            if start < 0:
-                start = position
-            taken += 1
-            if taken == room:
-                runs.append(rows[ends[start - 1] + 1 if start else 0 : ends[position]])
-                return runs, taken
-        elif start >= 0:
-            runs.append(rows[ends[start - 1] + 1 if start else 0 : ends[position - 1]])
-            start = -1
-    if start >= 0:
-        runs.append(rows[ends[start - 1] + 1 if start else 0 :])
-    return runs, taken
+    count, stretches = _HEADER.unpack_from(index)
+    view = memoryview(index)
+    if modes == _LATEST and tag == ANY_TAG and stretches >= 0:
+        start = _SIZE + (14 * count + 3) // 4 * 4
+        words = view[start:].cast("I")
+        stretch = bisect_right(view[start : start + 4 * stretches].cast("i"), day) - 1
+        if stretch < 0:
+            return [], 0
+        seen_rows = words[stretches + stretch]
+        if seen_rows <= room:
+            bound = 2 * stretches + stretch
+            first = 3 * stretches + 1
+            places = words[first + words[bound] : first + words[bound + 1]].tolist()
+            return [rows[a:b] for a, b in zip(places[::2], places[1::2], strict=True)], seen_rows
+    firsts, untils, ends = (
+        view[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count].cast("i").tolist() for n in range(3)
+    )
+    seen_by = index[_SIZE + 12 * count : _SIZE + 13 * count]
+    tags = index[_SIZE + 13 * count : _SIZE + 14 * count]
+    seen = [
+        row
+        for row, (first, until, mode) in enumerate(zip(firsts, untils, seen_by, strict=True))
+        if first <= day < until and mode & modes and (tag == ANY_TAG or tags[row] == tag)
+    ]
+    del seen[room:]
+    return [rows[a:b] for a, b in _runs(ends, seen)], len(seen)
 
 
 def select_where(
-    block: tuple[bytes, bytes], day: int, modes: int, tag: int, room: int, where: Callable[[bytes], bool]
+    block: Block, day: int, modes: int, tag: int, room: int, where: Callable[[bytes], bool]
 ) -> tuple[list[bytes], int]:
-    """As `select`, of the rows whose bytes pass a test: slower, for the rare question an index does not answer."""
+    """As `select`, of the rows whose bytes pass a test: slower, for what no index answers."""
     rows = [
         entry.row
         for entry in entries_of(block)
@@ -119,19 +155,15 @@ def select_where(
     return rows, len(rows)
 
 
-def entries_of(block: tuple[bytes, bytes]) -> Iterator[Entry]:
+def entries_of(block: Block) -> Iterator[Entry]:
     """Every entry of a block, as it was packed: for checks and bulk reading."""
     index, rows = block
-    count, *_ = _HEADER.unpack_from(index)
-    view = memoryview(index)[_HEADER.size :]
-    ends = view[8 * count : 12 * count].cast("I")
+    count = _HEADER.unpack_from(index)[0]
+    firsts, untils, ends = (
+        array("i", index[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count]) for n in range(3)
+    )
     start = 0
-    for position in range(count):
-        yield Entry(
-            rows[start : ends[position]],
-            view[: 4 * count].cast("i")[position],
-            view[4 * count : 8 * count].cast("i")[position],
-            view[12 * count + position],
-            view[13 * count + position],
-        )
-        start = ends[position] + 1
+    for n in range(count):
+        row = rows[start : ends[n]]
+        yield Entry(row, firsts[n], untils[n], index[_SIZE + 12 * count + n], index[_SIZE + 13 * count + n])
+        start = ends[n] + 1

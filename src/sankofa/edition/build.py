@@ -76,9 +76,9 @@ class _Shelving:
             first = self._next
             counted = _Counted(_checked(entries, dataset, key))
             for block in pack(counted):
-                self._digest(block.index)
-                self._digest(block.rows)
-                blocks.append((self._next, block.index, block.rows))
+                self._digest(block[0])
+                self._digest(block[1])
+                blocks.append((self._next, *block))
                 self._next += 1
                 if len(blocks) >= _BATCH:
                     self._writer.write(blocks)

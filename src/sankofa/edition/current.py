@@ -58,7 +58,10 @@ class CurrentEdition:
             self._edition, complaints = await asyncio.to_thread(open_newest_usable, self._store)
         else:
             try:
-                self._edition, complaints = await asyncio.to_thread(open_edition, self._store, shelf.current), []
+                self._edition, complaints = (
+                    await asyncio.to_thread(open_edition, self._store, shelf.current),
+                    [],
+                )
             except EditionError as failure:
                 complaints = [str(failure)]
         for complaint in complaints:

@@ -1,9 +1,9 @@
 """The read side of a published edition."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
-from sankofa.edition.blocks import ANY_TAG, select, select_where
+from sankofa.edition.blocks import ANY_TAG, Block, select, select_where
 from sankofa.edition.build import FORMAT
 from sankofa.engines.datastore import Datastore, EditionReader
 from sankofa.model.errors import EditionError
@@ -13,7 +13,8 @@ _FIRST_BLOCKS = 2
 _EVERY_BLOCK = 2**31 - 1
 
 
-class Selection(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Selection:
     """Rows as they go on the wire, joined by commas; and whether more matched."""
 
     rows: bytes
@@ -37,14 +38,14 @@ class Edition:
         key: str,
         *,
         day: int,
-        modes: Mode = Mode.LATEST,
+        modes: int = int(Mode.LATEST),
         tag: int = ANY_TAG,
         limit: int | None = None,
         where: Callable[[bytes], bool] | None = None,
     ) -> Selection | None:
         """The rows under a key that are seen on a day, in their order; None where there is no such key."""
 
-        def take(block: tuple[bytes, bytes], room: int) -> tuple[list[bytes], int]:
+        def take(block: Block, room: int) -> tuple[list[bytes], int]:
             if where is None:
                 return select(block, day, modes, tag, room)
             return select_where(block, day, modes, tag, room, where)

@@ -55,7 +55,7 @@ class EditionReader(Protocol):
     manifest: Manifest
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
-        """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where there is no such key."""
+        """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where no such key is."""
 
     def close(self) -> None: ...
 
@@ -68,7 +68,7 @@ class Shelf(NamedTuple):
 
 
 class Datastore(Protocol):
-    """Six verbs; everything an engine must do."""
+    """Six verbs and a farewell; everything an engine must do."""
 
     def ledger(self) -> LedgerSession: ...
 
@@ -84,6 +84,9 @@ class Datastore(Protocol):
 
     async def ping(self) -> None:
         """A real read. Raises StoreUnavailable."""
+
+    def close(self) -> None:
+        """Let go of the connections of the serving side, in the thread of its event loop."""
 
 
 def open_datastore(url: str, home: Path, ledger_schema: str) -> Datastore:

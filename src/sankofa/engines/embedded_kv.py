@@ -20,7 +20,7 @@ from sankofa.engines.keyvalue import Window
 from sankofa.model.errors import StoreUnavailable
 
 _CALL_SECONDS = 0.8
-_BUSY_SECONDS = 0.1
+_BUSY_SECONDS = 0.002
 _TRIES_BEFORE_SLEEP = 20
 _SLEEP_SECONDS = 0.0002
 
@@ -86,42 +86,35 @@ class EmbeddedKeyValue:
         self._drop_counters()
 
     async def _rows(self, statement: str, values: tuple[str | bytes, ...]) -> list[Any]:
-        try:
-            connection = self._values
-            if connection is None or self._values_process != os.getpid():
-                connection = await self._open_values()
-            return connection.execute(statement, values).fetchall()
-        except (sqlite3.Error, OSError) as error:
-            if statement != _PUT:  # on a full disk reading goes on, but the file could not be opened again
-                self._drop_values()
-            raise self._unavailable(error) from error
-
-    async def _open_values(self) -> sqlite3.Connection:
-        if self._values is not None:
-            _INHERITED.append(self._values)
-            self._values = None
-        self._create_file()
-        deadline = time.monotonic() + _CALL_SECONDS
+        deadline = 0.0
         while True:
-            connection = sqlite3.connect(
-                self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
             try:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = FULL")  # a revoked key survives a power cut
-                connection.execute(_SCHEMA)
-            except sqlite3.OperationalError as error:
-                # The first to come turns the file to WAL; SQLite tells the others "locked" at once.
-                connection.close()
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-                await asyncio.sleep(0.01)
-            except sqlite3.Error:
-                connection.close()
-                raise
-            else:
-                self._values, self._values_process = connection, os.getpid()
-                return connection
+                return self._open_values().execute(statement, values).fetchall()
+            except (sqlite3.Error, OSError) as error:
+                deadline = deadline or time.monotonic() + _CALL_SECONDS
+                if not _is_busy(error) or time.monotonic() > deadline:
+                    if statement != _PUT:  # on a full disk reading goes on, but opening again would fail
+                        self._drop_values()
+                    raise self._unavailable(error) from error
+            await asyncio.sleep(_BUSY_SECONDS)
+
+    def _open_values(self) -> sqlite3.Connection:
+        process = os.getpid()
+        if self._values is not None and self._values_process == process:
+            return self._values
+        self._drop_values()
+        self._create_file()
+        # No timeout: SQLite would sleep with the whole event loop; _rows waits instead.
+        connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")  # a revoked key survives a power cut
+            connection.execute(_SCHEMA)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        self._values, self._values_process = connection, process
+        return connection
 
     def _create_file(self) -> None:
         """SQLite would create it readable by everyone; its companion files take over the mode of this one."""
@@ -137,7 +130,9 @@ class EmbeddedKeyValue:
     def _drop_values(self) -> None:
         """Close what failed, so that the next call opens it afresh: this is how the store recovers."""
         connection, self._values = self._values, None
-        if connection is not None:
+        if connection is not None and self._values_process != os.getpid():
+            _INHERITED.append(connection)
+        elif connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
 
@@ -148,3 +143,9 @@ class EmbeddedKeyValue:
 
     def _unavailable(self, error: Exception) -> StoreUnavailable:
         return StoreUnavailable(self._component, getattr(error, "strerror", None) or str(error))
+
+
+def _is_busy(error: Exception) -> bool:
+    """Another process is writing, or turning a new file to WAL: SQLite says so under several codes."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF == sqlite3.SQLITE_BUSY

@@ -54,6 +54,7 @@ class _Link(asyncio.Protocol):
         self._outbox: list[bytes] = []
         self._watch: asyncio.TimerHandle | None = None
         self._watched_at = 0.0
+        self._reprieved = False
         self._transport: asyncio.Transport | None = None
 
     async def call(self, deadline: float, *words: _Word) -> object:
@@ -89,7 +90,7 @@ class _Link(asyncio.Protocol):
         connection = transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+    def connection_lost(self, exc: Exception | None) -> None:
         self.drop("connection closed")
 
     def data_received(self, data: bytes) -> None:
@@ -113,11 +114,13 @@ class _Link(asyncio.Protocol):
         if not self._waiting:
             return
         now = self.loop.time()
-        late = now - self._watched_at > 2 * _WATCH_SECONDS
-        # When our own loop was held up, answers may lie unread: let it read them before judging.
-        if not late and min(deadline for deadline, _ in self._waiting) <= now:
+        overdue = min(deadline for deadline, _ in self._waiting) <= now
+        # When our own loop was held up, commands may be unsent and answers unread: wait once more.
+        held_up = now - self._watched_at > 2 * _WATCH_SECONDS
+        if overdue and (self._reprieved or not held_up):
             self.drop("did not answer in time")
             return
+        self._reprieved = overdue
         self._watched_at = now
         self._watch = self.loop.call_later(_WATCH_SECONDS, self._look_for_overdue)
 
@@ -155,7 +158,7 @@ class _Server:
                         link.drop(f"refused: {_code(reply)}")
         except TimeoutError:
             link.drop("did not answer in time")
-        except (OSError, _LinkError):
+        except (OSError, UnicodeError, _LinkError):
             link.drop("could not be reached")
         return link
 
@@ -184,7 +187,8 @@ class RedisKeyValue:
         reply = await self._call("HKEYS", _VALUES)
         if not isinstance(reply, list):
             raise self._unavailable(reply)
-        return sorted(name for name in map(bytes.decode, reply) if name.startswith(prefix))
+        stored = (name.decode(errors="replace") for name in reply)
+        return sorted(name for name in stored if name.startswith(prefix))
 
     async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
         """The braces keep the counters of one name on one node, as a script demands."""
@@ -195,7 +199,7 @@ class RedisKeyValue:
         reply = await self._call("EVALSHA", _COUNT_SHA, *words, deadline=deadline)
         if isinstance(reply, hiredis.ReplyError) and _code(reply) == "NOSCRIPT":  # a restarted server
             reply = await self._call("EVAL", _COUNT_SCRIPT, *words, deadline=deadline)
-        if not isinstance(reply, list):
+        if not isinstance(reply, list) or len(reply) != len(windows):
             raise self._unavailable(reply)
         return tuple(reply)
 
@@ -205,11 +209,12 @@ class RedisKeyValue:
             raise self._unavailable(reply)
 
     async def close(self) -> None:
-        dialling, link = self._dialling, self._link
+        """A link of an event loop that has ended went with it; an attempt under way ends by itself."""
+        loop, dialling, link = asyncio.get_running_loop(), self._dialling, self._link
         self._dialling = self._link = None
-        if dialling is not None:
-            dialling.cancel()
-        if link is not None:
+        if dialling is not None and not dialling.done() and dialling.get_loop() is loop:
+            link = await asyncio.shield(dialling)
+        if link is not None and link.loop is loop:
             link.drop("closed")
             await asyncio.sleep(0)  # the transport closes its socket in the next turn
 

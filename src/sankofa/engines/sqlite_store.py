@@ -4,6 +4,7 @@ An edition is a file that is never written again, opened immutable; a small text
 current one and is replaced atomically, so switching is one rename.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -12,17 +13,26 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sankofa.engines.datastore import Manifest, Row, Shelf
 from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
 
+_BUILDING = ".building-"
 _EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 _EDITION_SCHEMA = """
-CREATE TABLE directory (kind TEXT NOT NULL, key TEXT NOT NULL, first INTEGER NOT NULL, blocks INTEGER NOT NULL,
-                        PRIMARY KEY (kind, key)) WITHOUT ROWID;
+CREATE TABLE directory (
+    kind TEXT NOT NULL, key TEXT NOT NULL, first INTEGER NOT NULL, blocks INTEGER NOT NULL,
+    PRIMARY KEY (kind, key)
+) WITHOUT ROWID;
 CREATE TABLE block (id INTEGER PRIMARY KEY, idx BLOB NOT NULL, rows BLOB NOT NULL);
+"""
+# One row of nulls where the key is there and the stretch of blocks asked for is empty.
+_READ_BLOCKS = """
+SELECT b.idx, b.rows FROM directory AS d
+LEFT JOIN block AS b ON b.id >= d.first + ? AND b.id < d.first + min(?, d.blocks)
+WHERE d.kind = ? AND d.key = ? ORDER BY b.id
 """
 
 
@@ -40,7 +50,12 @@ class SqliteStore:
         return SqliteLedger(self._home / "ledger.sqlite", self._schema)
 
     def build(self) -> "SqliteEditionWriter":
-        self._editions.mkdir(parents=True, exist_ok=True)
+        with _operator_errors(self._editions):
+            self._editions.mkdir(parents=True, exist_ok=True)
+            for folder in self._editions.glob(f"{_BUILDING}*"):
+                if (lock := _lock(folder)) is not None:  # whoever built it is no more
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(lock)
         return SqliteEditionWriter(self._editions)
 
     def open(self, edition: str) -> "SqliteEditionReader":
@@ -55,28 +70,34 @@ class SqliteStore:
             current = None
         except OSError as failure:
             raise StoreUnavailable("datastore", str(failure)) from failure
-        names = [p.parent.name for p in self._editions.glob("*/manifest.json") if _EDITION_ID.match(p.parent.name)]
+        names = [
+            p.parent.name for p in self._editions.glob("*/manifest.json") if _EDITION_ID.match(p.parent.name)
+        ]
         return Shelf(tuple(sorted(names, reverse=True)), current)
 
     def keep(self, editions: Sequence[str], current: str) -> None:
         partial = self._pointer.with_suffix(f".{os.getpid()}")
-        partial.write_text(current + "\n")
-        _sync(partial)
-        partial.replace(self._pointer)
-        _sync(self._editions)
-        for name in self.shelf().editions:
-            if name not in editions and name != current:
-                shutil.rmtree(self._editions / name)
+        with _operator_errors(self._pointer):
+            partial.write_text(current + "\n")
+            _sync(partial)
+            partial.replace(self._pointer)
+            _sync(self._editions)
+            for name in self.shelf().editions:
+                if name not in editions and name != current:
+                    shutil.rmtree(self._editions / name)
 
     async def ping(self) -> None:
         try:
             current = self.shelf().current
             if current is None:
                 raise StoreUnavailable("datastore", "no edition is published")
-            with _connect(f"file:{self._editions / current / 'edition.sqlite'}?mode=ro&immutable=1") as database:
+            with closing(_connect(self._editions / current / "edition.sqlite")) as database:
                 database.execute("SELECT first FROM directory LIMIT 1").fetchall()
         except (OSError, sqlite3.Error) as failure:
             raise StoreUnavailable("datastore", str(failure)) from failure
+
+    def close(self) -> None:
+        """Nothing is held: every reader has a file of its own."""
 
 
 class SqliteLedger:
@@ -86,7 +107,7 @@ class SqliteLedger:
         self._path = path
         with _operator_errors(path):
             self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
-            os.chmod(path, 0o600)
+            path.chmod(0o600)
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute("PRAGMA cache_size = -262144")
@@ -100,7 +121,9 @@ class SqliteLedger:
         before the insert too.
         """
         self._database.executescript(schema.replace("\n) /* clustered */", "\n) WITHOUT ROWID"))
-        for (table,) in self._database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+        for (table,) in self._database.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table'"
+        ).fetchall():
             columns = self._database.execute(f"PRAGMA table_info({table})").fetchall()
             key = " AND ".join(f"{column[1]} = NEW.{column[1]}" for column in columns if column[5])
             for verb in ("UPDATE", "DELETE"):
@@ -118,26 +141,31 @@ class SqliteLedger:
     def transaction(self) -> Iterator[None]:
         with _operator_errors(self._path):
             self._database.execute("BEGIN IMMEDIATE")
-            try:
-                yield
+        try:
+            yield
+            with _operator_errors(self._path):
                 self._database.execute("COMMIT")
-            except BaseException:
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
-                raise
+        except BaseException:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
-        return iter(self._database.execute(sql, parameters))  # type: ignore[arg-type]
+        with _operator_errors(self._path):
+            return iter(self._database.execute(sql, parameters))
 
     def stage(self, table: str, rows: Sequence[Row]) -> None:
         if rows:
             marks = ",".join("?" * len(rows[0]))
-            self._database.executemany(f"INSERT INTO temp.staged_{table} VALUES ({marks})", rows)
+            with _operator_errors(self._path):
+                self._database.executemany(f"INSERT INTO temp.staged_{table} VALUES ({marks})", rows)
 
     def absorb(self, statement: str) -> int:
-        appended = self._database.execute(statement).rowcount
-        for (table,) in self._database.execute("SELECT name FROM sqlite_temp_schema WHERE type = 'table'").fetchall():
-            self._database.execute(f"DELETE FROM temp.{table}")
+        tables = "SELECT name FROM sqlite_temp_schema WHERE type = 'table'"
+        with _operator_errors(self._path):
+            appended = self._database.execute(statement).rowcount
+            for (table,) in self._database.execute(tables).fetchall():
+                self._database.execute(f"DELETE FROM temp.{table}")
         return appended
 
     def close(self) -> None:
@@ -149,7 +177,8 @@ class SqliteEditionWriter:
 
     def __init__(self, editions: Path) -> None:
         self._editions = editions
-        self._folder = Path(tempfile.mkdtemp(prefix=".building-", dir=editions))
+        self._folder = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=editions))
+        self._lock = _lock(self._folder)
         self._file = self._folder / "edition.sqlite"
         with _operator_errors(self._file):
             self._database = sqlite3.connect(self._file, isolation_level=None)
@@ -168,6 +197,11 @@ class SqliteEditionWriter:
             self._database.executemany("INSERT INTO directory VALUES (?, ?, ?, ?)", places)
 
     def finish(self, edition: str, manifest: Manifest) -> None:
+        """Where it is there already, whole, with the same content, that one stays: it may be in service."""
+        destination = self._editions / edition
+        if _is_whole(destination, manifest):
+            self.abandon()
+            return
         with _operator_errors(self._file):
             self._database.execute("COMMIT")
             self._database.close()
@@ -178,15 +212,22 @@ class SqliteEditionWriter:
                 path.chmod(0o444)
                 _sync(path)
             self._folder.chmod(0o755)
-            destination = self._editions / edition
+            _sync(self._folder)
             if destination.exists():
                 shutil.rmtree(destination)
             self._folder.rename(destination)
             _sync(self._editions)
+        self._unlock()
 
     def abandon(self) -> None:
         self._database.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
 
 
 class SqliteEditionReader:
@@ -198,10 +239,14 @@ class SqliteEditionReader:
             self.manifest: Manifest = json.loads((folder / "manifest.json").read_bytes())
             digest, size = _file_digest(path)
             if size != self.manifest["file_bytes"]:
-                raise EditionError(f"edition {folder.name}: incomplete: {size} of {self.manifest['file_bytes']} bytes")
+                raise EditionError(
+                    f"edition {folder.name}: incomplete: {size} of {self.manifest['file_bytes']} bytes"
+                )
             if digest != self.manifest["file_sha256"]:
-                raise EditionError(f"edition {folder.name}: corrupt: its bytes are not the ones that were published")
-            self._database = _connect(f"file:{path}?mode=ro&immutable=1")
+                raise EditionError(
+                    f"edition {folder.name}: corrupt: its bytes are not the ones that were published"
+                )
+            self._database = _connect(path)
             self._database.execute("PRAGMA mmap_size = 1099511627776")
         except FileNotFoundError as failure:
             missing = Path(failure.filename).name
@@ -211,24 +256,43 @@ class SqliteEditionReader:
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
         try:
-            place = self._database.execute(
-                "SELECT first, blocks FROM directory WHERE kind = ? AND key = ?", (kind, key)
-            ).fetchone()
-            if place is None:
-                return None
-            first, last = place[0] + skip, place[0] + min(skip + most, place[1]) - 1
-            return self._database.execute(
-                "SELECT idx, rows FROM block WHERE id BETWEEN ? AND ? ORDER BY id", (first, last)
-            ).fetchall()
+            found = self._database.execute(_READ_BLOCKS, (skip, skip + most, kind, key)).fetchall()
         except sqlite3.Error as failure:
             raise StoreUnavailable("datastore", str(failure)) from failure
+        if not found:
+            return None
+        return found if found[0][0] is not None else []
 
     def close(self) -> None:
         self._database.close()
 
 
-def _connect(uri: str) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=32)
+
+
+def _is_whole(folder: Path, manifest: Manifest) -> bool:
+    try:
+        reader = SqliteEditionReader(folder)
+    except EditionError:
+        return False
+    reader.close()
+    return bool(reader.manifest.get("content_sha256") == manifest.get("content_sha256"))
+
+
+def _lock(folder: Path) -> int | None:
+    """A lock on a folder that ends with the process, or None where another holds it."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 def _file_digest(path: Path) -> tuple[str, int]:

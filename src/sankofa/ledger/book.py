@@ -21,7 +21,7 @@ SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
 _BATCH = 10_000
 _ABSORB_FACTS = """
     INSERT INTO fact SELECT * FROM staged_fact WHERE true
-    ORDER BY subject, concept, unit, period_end, period_start, available_at, document, value, confidence, source_id
+    ORDER BY subject, concept, unit, period_end, period_start, available_at, document, value, confidence
     ON CONFLICT DO NOTHING
 """
 # A record is new when it says something else than the one in force on its own effective day.
@@ -30,8 +30,10 @@ _ABSORB_ENTITY_RECORDS = """
     WHERE NOT EXISTS (
         SELECT 1 FROM entity_record AS r
         WHERE r.subject = s.subject AND r.source_id = s.source_id AND r.digest = s.digest
-          AND r.effective = (SELECT max(effective) FROM entity_record AS x
-                             WHERE x.subject = s.subject AND x.source_id = s.source_id AND x.effective <= s.effective)
+          AND r.effective = (
+            SELECT max(effective) FROM entity_record AS x
+            WHERE x.subject = s.subject AND x.source_id = s.source_id AND x.effective <= s.effective
+          )
     )
     ON CONFLICT DO NOTHING
 """
@@ -180,7 +182,9 @@ class Ledger:
         """One file, one transaction. Whatever goes wrong inside, nothing of the file is there."""
         with self._session.transaction():
             ((newest,),) = self._session.query("SELECT max(capture_id) FROM capture")
-            capture = Capture(self._session, (newest or 0) + 1, source_id, instant(self._clock()), self.persons())
+            capture = Capture(
+                self._session, (newest or 0) + 1, source_id, instant(self._clock()), self.persons()
+            )
             yield capture
             capture.flush()
             if capture.counts.appended or capture.appended_in_passing:
@@ -196,7 +200,7 @@ class Ledger:
         return {capture_id: CaptureInfo(*rest) for capture_id, *rest in rows}
 
     def entity_records(self) -> Iterator[tuple[str, str, str, Profile, int]]:
-        """(subject, source_id, effective, profile, capture_id), the newest of each subject and source last."""
+        """(subject, source_id, effective, profile, capture_id); of each subject and source, newest last."""
         decode = msgspec.json.Decoder(Profile).decode
         for subject, source_id, effective, profile, capture_id in self._session.query(
             "SELECT subject, source_id, effective, profile, capture_id FROM entity_record "
@@ -206,18 +210,20 @@ class Ledger:
 
     def fact_subjects(self) -> list[tuple[str, int]]:
         """Every subject of a fact, with the capture that first brought it."""
-        rows = self._session.query("SELECT subject, min(capture_id) FROM fact GROUP BY subject ORDER BY subject")
+        rows = self._session.query(
+            "SELECT subject, min(capture_id) FROM fact GROUP BY subject ORDER BY subject"
+        )
         return [(subject, capture_id) for subject, capture_id in rows]
 
     def facts(self, subject: str) -> Iterator[Row]:
         """The facts of one subject, in the order of `schema.sql`."""
         return self._session.query(
-            "SELECT subject, concept, unit, period_end, period_start, available_at, document, value, confidence, "
-            "location, declared_period, capture_id FROM fact WHERE subject = ? "
-            "ORDER BY concept, unit, period_end, period_start, available_at, document, value, confidence, source_id",
+            "SELECT subject, concept, unit, period_end, period_start, available_at, document, value, "
+            "confidence, location, declared_period, capture_id FROM fact WHERE subject = ? "
+            "ORDER BY concept, unit, period_end, period_start, available_at, document, value, confidence, "
+            "source_id",
             (subject,),
         )
 
     def close(self) -> None:
         self._session.close()
-

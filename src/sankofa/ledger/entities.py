@@ -39,7 +39,9 @@ class Entity:
     def identifiers(self) -> list[Identifier]:
         """Every identifier currently held for it, in a stable order."""
         found = set(self.subjects) | {i for s in self.statements for i in s.profile.identifiers}
-        return sorted((parse_identifier(i) for i in found), key=lambda i: (i.id_type, i.scheme or "", i.value))
+        return sorted(
+            (parse_identifier(i) for i in found), key=lambda i: (i.id_type, i.scheme or "", i.value)
+        )
 
 
 class Conflict(NamedTuple):
@@ -77,7 +79,9 @@ def resolve(ledger: Ledger) -> tuple[list[Entity], list[Conflict]]:
     return sorted(entities, key=lambda e: e.service_id), conflicts
 
 
-def _merge(subjects: Iterable[str], statements: Iterable[Statement]) -> tuple[list[list[str]], list[Conflict]]:
+def _merge(
+    subjects: Iterable[str], statements: Iterable[Statement]
+) -> tuple[list[list[str]], list[Conflict]]:
     parent = {subject: subject for subject in subjects}
     leis: dict[str, str] = {s: s for s in parent if s.startswith("lei:")}
 
@@ -96,7 +100,9 @@ def _merge(subjects: Iterable[str], statements: Iterable[Statement]) -> tuple[li
     conflicts = []
     for identifier in sorted(claims, key=lambda i: (_rank(i), i)):
         roots = sorted({root(s) for s in claims[identifier]})
-        different = {leis[r] for r in roots if r in leis} | ({identifier} if identifier.startswith("lei:") else set())
+        different = {leis[r] for r in roots if r in leis} | (
+            {identifier} if identifier.startswith("lei:") else set()
+        )
         if len(different) > 1:
             conflicts.append(Conflict(identifier, tuple(sorted(different))))
             continue

@@ -49,8 +49,13 @@ def ingest(
         try:
             with path.open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            with ledger.capture(source.id, source.license_class, path.name, digest) as capture, rejects.of(path) as reject:
-                _take(adapters()[source.adapter].read(InputFile(path)), capture, reject, f"{clock():%Y-%m-%d}")
+            with (
+                ledger.capture(source.id, source.license_class, path.name, digest) as capture,
+                rejects.of(path) as reject,
+            ):
+                _take(
+                    adapters()[source.adapter].read(InputFile(path)), capture, reject, f"{clock():%Y-%m-%d}"
+                )
                 counts = capture.counts
         except FormatError as failure:
             summary.failures.append(str(failure))
@@ -77,7 +82,9 @@ def files_under(paths: Iterable[Path]) -> list[Path]:
     return found
 
 
-def _take(records: Iterator[Record], capture: Capture, reject: Callable[[Rejected], None], today: str) -> None:
+def _take(
+    records: Iterator[Record], capture: Capture, reject: Callable[[Rejected], None], today: str
+) -> None:
     counts = capture.counts
     for record in records:
         if type(record) is Fact:
@@ -96,8 +103,8 @@ def _take(records: Iterator[Record], capture: Capture, reject: Callable[[Rejecte
         elif type(record) is Withheld:
             capture.withhold(record.subject)
         elif type(record) is Skipped:
-            counts.read += record.count
-            counts.skipped += record.count
+            counts.read += record.rows
+            counts.skipped += record.rows
     capture.flush()
 
 
@@ -114,7 +121,7 @@ class _RejectsFile:
     def stream(self) -> IO[str]:
         if self._stream is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._stream = self._path.open("x", opener=_private)
+            self._stream = open(self._path, "x", opener=_private)  # noqa: SIM115 - closed by close()
         return self._stream
 
     def close(self) -> Path | None:

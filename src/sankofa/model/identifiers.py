@@ -4,8 +4,8 @@ import hashlib
 import re
 from typing import Final, NamedTuple
 
-from stdnum import isin, lei  # type: ignore[import-untyped]
-from stdnum.exceptions import ValidationError  # type: ignore[import-untyped]
+from stdnum import isin, lei
+from stdnum.exceptions import ValidationError
 
 ID_TYPES: Final = ("lei", "registry", "isin", "ticker", "figi", "aggregator")
 STRONG: Final = ("lei", "registry", "isin", "ticker")

@@ -65,7 +65,9 @@ def vintages(reports: Iterable[R], period_end: int) -> list[Vintage[R]]:
     if firsts and firsts[0].value is None:
         firsts = firsts[1:]
     return [
-        Vintage(n + 1, report, max(report.available, period_end), firsts[n + 1] if n + 1 < len(firsts) else None)
+        Vintage(
+            n + 1, report, max(report.available, period_end), firsts[n + 1] if n + 1 < len(firsts) else None
+        )
         for n, report in enumerate(firsts)
     ]
 

@@ -23,9 +23,7 @@ _TABLE: Final = {
         "ifrs-full:Revenue us-gaap:Revenues us-gaap:SalesRevenueNet"
         " us-gaap:RevenueFromContractWithCustomerExcludingAssessedTax"
     ),
-    "cost_of_sales": _Item(
-        "ifrs-full:CostOfSales us-gaap:CostOfRevenue us-gaap:CostOfGoodsAndServicesSold"
-    ),
+    "cost_of_sales": _Item("ifrs-full:CostOfSales us-gaap:CostOfRevenue us-gaap:CostOfGoodsAndServicesSold"),
     "gross_profit": _Item("ifrs-full:GrossProfit us-gaap:GrossProfit"),
     "operating_profit": _Item("ifrs-full:ProfitLossFromOperatingActivities us-gaap:OperatingIncomeLoss"),
     "depreciation_amortisation": _Item(

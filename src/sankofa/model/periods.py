@@ -7,7 +7,7 @@ evidence borrows the first that came later.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Final, NamedTuple
 
@@ -84,7 +84,9 @@ class IssuerYears:
         containing = next(
             (year for year in years if year[0] and year[0] <= (start or end) and end <= year[1]), None
         )
-        year_end = containing[1] if containing else min((y[1] for y in years), key=lambda e: (abs(end - e), e))
+        year_end = (
+            containing[1] if containing else min((y[1] for y in years), key=lambda e: (abs(end - e), e))
+        )
         fiscal_year = _year_of_end(year_end, end) if containing is None else date.fromordinal(year_end).year
         quarters = round((end - year_end) / QUARTER)
         astray = abs(end - year_end - quarters * QUARTER)
@@ -100,7 +102,7 @@ class IssuerYears:
 class _Known:
     """Year ends in the order they became known: what was evidenced on a day, else what came first."""
 
-    def __init__(self, years: list[tuple[int, int | None, int]]) -> None:
+    def __init__(self, years: Sequence[tuple[int, int | None, int]]) -> None:
         self._days = [known for known, _, _ in years]
         self._years = [(start, end) for _, start, end in years]
 

@@ -82,7 +82,7 @@ class Withheld(NamedTuple):
 class Skipped(NamedTuple):
     """Rows that are not ours to read (segments, other taxonomies): no fault of the file."""
 
-    count: int
+    rows: int
 
 
 Record = Fact | EntityRecord | Rejected | Withheld | Skipped

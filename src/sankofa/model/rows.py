@@ -19,7 +19,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     source_ref: Annotated[str, Meta(description="Source reference: document plus location.", min_length=1)]
     license_class: Annotated[str, Meta(description="Licence class the source is held under.", min_length=1)]
     observed_at: Annotated[
-        str, Meta(description="When Sankofa captured it (RFC 3339, UTC).", extra_json_schema={"format": "date-time"})
+        str,
+        Meta(
+            description="When Sankofa captured it (RFC 3339, UTC).", extra_json_schema={"format": "date-time"}
+        ),
     ]
 
 
@@ -30,8 +33,12 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     record_ref: Annotated[str, Meta(description="Identifies this vintage across editions.")]
     line_item: Annotated[str, Meta(description="Financial line item, e.g. revenue.")]
     concept: Annotated[str | None, Meta(description="The source's own concept, e.g. us-gaap:Revenues.")]
-    value_reported: Annotated[Decimal | None, Meta(description="As reported, every digit; null where withdrawn.")]
-    currency_reported: Annotated[str | None, Meta(description="ISO 4217 code; null where the unit is not money.")]
+    value_reported: Annotated[
+        Decimal | None, Meta(description="As reported, every digit; null where withdrawn.")
+    ]
+    currency_reported: Annotated[
+        str | None, Meta(description="ISO 4217 code; null where the unit is not money.")
+    ]
     unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
     period_start: Annotated[date | None, Meta(description="Null for an instant.")]
     period_end: date
@@ -42,9 +49,13 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     available_at: Annotated[date, Meta(description="The day it became public.")]
     vintage: Annotated[int, Meta(description="1 is the figure as first reported.", ge=1)]
     restated: Annotated[bool, Meta(description="True where this figure replaced an earlier one.")]
-    superseded_at: Annotated[date | None, Meta(description="The day a later figure replaced it, where knowable.")]
+    superseded_at: Annotated[
+        date | None, Meta(description="The day a later figure replaced it, where knowable.")
+    ]
     superseding_record_ref: str | None
-    extraction_confidence: Annotated[Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="Null where structured.")]
+    extraction_confidence: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="Null where structured.")
+    ]
     method: Annotated[str, Meta(extra_json_schema={"enum": ["extracted", "structured"]})]
 
 

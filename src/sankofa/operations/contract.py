@@ -47,6 +47,7 @@ class Parameter:
     """One parameter of an operation."""
 
     name: str
+    argument: str
     kind: Kind
     description: str
     required: bool
@@ -71,26 +72,48 @@ class Operation:
     description: str
     tool_names: Mapping[str, str]
 
-    def read(self, given: Mapping[str, Any], today: date, *, by_tool: bool = False) -> dict[str, Any]:
-        """The arguments of the function. Raises InvalidParameter, or NotFound for an id that cannot exist."""
+    def read(self, query: Mapping[str, str], today: date, path: Mapping[str, str] = {}) -> dict[str, Any]:
+        """The arguments of the function, from a request.
+
+        Raises InvalidParameter, or NotFound for an id that cannot exist.
+        """
+        known = {p.name: p for p in self.parameters.values() if not (p.in_path or p.tool_only)}
+        arguments = self._given(query, known, today)
+        for name, text in path.items():
+            parameter = self.parameters[name]
+            try:
+                arguments[parameter.argument] = parameter.kind.read(text, today)
+            except ValueError as failure:
+                if 400 not in self.errors:
+                    raise NotFound("No record with that identifier.") from None
+                raise InvalidParameter(name, str(failure)) from None
+        return self._complete(arguments)
+
+    def read_tool(self, given: Mapping[str, Any], today: date) -> dict[str, Any]:
+        """The arguments of the function, from a tool call that names every parameter alike."""
+        return self._complete(self._given(given, self.parameters, today))
+
+    def _given(self, given: Mapping[str, Any], known: Mapping[str, Parameter], today: date) -> dict[str, Any]:
         arguments: dict[str, Any] = {}
         for name, text in given.items():
-            parameter = self.parameters.get(name)
-            if parameter is None or (parameter.tool_only and not by_tool):
-                takes = (p.name for p in self.parameters.values() if by_tool or not (p.in_path or p.tool_only))
-                known = ", ".join(takes) or "none"
-                raise InvalidParameter(_shown(name), f"no such parameter; this endpoint takes: {known}")
+            parameter = known.get(name)
+            if parameter is None:
+                takes = ", ".join(known) or "none"
+                raise InvalidParameter(_shown(name), f"no such parameter; taken are: {takes}")
             try:
-                arguments[name] = parameter.kind.read(text, today)
+                arguments[parameter.argument] = parameter.kind.read(text, today)
             except ValueError as failure:
                 if parameter.in_path and 400 not in self.errors:
                     raise NotFound("No record with that identifier.") from None
                 raise InvalidParameter(name, str(failure)) from None
+        return arguments
+
+    def _complete(self, arguments: dict[str, Any]) -> dict[str, Any]:
         for parameter in self.parameters.values():
-            if parameter.name not in arguments:
+            if parameter.argument not in arguments:
                 if parameter.required:
                     raise InvalidParameter(parameter.name, "required")
-                arguments[parameter.name] = parameter.default
+                arguments[parameter.argument] = parameter.default
         return arguments
 
 
@@ -152,6 +175,7 @@ def _parameters(perform: Perform, path: str) -> dict[str, Parameter]:
         public = name.rstrip("_")
         parameters[public] = Parameter(
             public,
+            name,
             kind,
             description,
             required,

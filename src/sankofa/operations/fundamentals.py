@@ -16,7 +16,7 @@ from sankofa.operations.parameters import (
     VintagesParameter,
 )
 
-_MODES = {"latest": Mode.LATEST, "as_reported": Mode.AS_REPORTED, "all": Mode.ALL}
+_MODES = {"latest": int(Mode.LATEST), "as_reported": int(Mode.AS_REPORTED), "all": int(Mode.ALL)}
 
 
 @operation(

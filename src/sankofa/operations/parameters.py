@@ -23,7 +23,10 @@ class Kind(Protocol):
     """A kind of parameter."""
 
     def read(self, text: Any, today: date) -> Any:
-        """The value of a text (or of JSON, for a parameter that only a tool takes). Raises ValueError with a reason fit for the client."""
+        """The value of a text, or of JSON where only a tool takes it.
+
+        Raises ValueError with a reason fit for the client.
+        """
 
     def schema(self) -> JsonSchema: ...
 
@@ -42,7 +45,12 @@ class Text:
         return text
 
     def schema(self) -> JsonSchema:
-        return {"type": "string", "pattern": self.pattern, "maxLength": self.longest, "examples": [self.example]}
+        return {
+            "type": "string",
+            "pattern": self.pattern,
+            "maxLength": self.longest,
+            "examples": [self.example],
+        }
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,9 @@ class Words:
     example: str
 
     def read(self, text: object, today: date) -> tuple[str, ...]:
-        if not isinstance(text, list) or not all(isinstance(w, str) and re.match(self.pattern, w) for w in text):
+        if not isinstance(text, list) or not all(
+            isinstance(w, str) and re.match(self.pattern, w) for w in text
+        ):
             raise ValueError(f"expected a list of texts matching {self.pattern}")
         return tuple(text)
 
@@ -112,7 +122,9 @@ class Words:
 Vintages = Literal["latest", "as_reported", "all"]
 
 ServiceIdParameter = Annotated[
-    str, Text(SERVICE_ID_PATTERN, "DC000000000000000000000000"), "The identifier Sankofa issued for the organisation."
+    str,
+    Text(SERVICE_ID_PATTERN, "DC000000000000000000000000"),
+    "The identifier Sankofa issued for the organisation.",
 ]
 AsOfParameter = Annotated[
     date | None, Day(past=True), "Returns what was knowable on that day; today (UTC) where omitted."
@@ -121,7 +133,8 @@ PeriodTypeParameter = Annotated[str | None, Choice(PERIOD_TYPES), "Reporting cad
 VintagesParameter = Annotated[
     Vintages,
     Choice(("latest", "as_reported", "all")),
-    "`latest`: the latest vintage knowable by as_of; `as_reported`: the value as first filed; `all`: every restatement.",
+    "`latest`: the latest vintage knowable by as_of; `as_reported`: the value as first filed; "
+    "`all`: every restatement.",
 ]
 LimitParameter = Annotated[int | None, Whole(), "Most rows to return."]
 LineItemsParameter = Annotated[

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, date, datetime
 
@@ -27,7 +27,9 @@ class Service:
         self.clock = clock
         self.datastore: Datastore = open_store(settings)
         self.keystore: KeyValue = open_keyvalue(settings.keyvalue_url(settings.keystore, "keys"), "key store")
-        self.usagestore: KeyValue = open_keyvalue(settings.keyvalue_url(settings.usagestore, "usage"), "usage store")
+        self.usagestore: KeyValue = open_keyvalue(
+            settings.keyvalue_url(settings.usagestore, "usage"), "usage store"
+        )
         self.keys = Keys(self.keystore, settings, clock)
         self.quotas = Quotas(self.usagestore, clock)
         self.cursors = Cursors(settings.cursor_secrets())
@@ -35,7 +37,7 @@ class Service:
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Open the current edition and begin to watch for the next. A dependency that is down does not stop it."""
+        """Open the current edition and watch for the next. A dependency that is down does not stop it."""
         with suppress(StoreUnavailable, TimeoutError):
             await asyncio.wait_for(self.edition.look(), _FIRST_LOOK)
         self._watching = asyncio.create_task(self.edition.watch())
@@ -63,9 +65,9 @@ async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | N
     not even let itself be cancelled.
     """
 
-    async def one(ping: Callable[[], object]) -> tuple[str | None, float]:
+    async def one(ping: Callable[[], Awaitable[None]]) -> tuple[str | None, float]:
         began = time.perf_counter()
-        task = asyncio.ensure_future(ping())  # type: ignore[arg-type]
+        task = asyncio.ensure_future(ping())
         done, _ = await asyncio.wait({task}, timeout=bound)
         took = (time.perf_counter() - began) * 1000
         if not done:

@@ -11,22 +11,23 @@ from typing import Any, NamedTuple
 
 from sankofa.access.quotas import Usage
 from sankofa.model.errors import InternalError, MethodNotAllowed, NotFound, Problem
+from sankofa.operations.answers import (
+    JSON,
+    NO_STORE,
+    PRIVATE,
+    PROBLEM_JSON,
+    Headers,
+    common_headers,
+    envelope,
+    problem_body,
+    problem_headers,
+    rate_headers,
+)
 from sankofa.operations.contract import Call, Operation, operations
 from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.request import Head, check_target, read_head, read_query, the_key
-from sankofa.rest.response import (
-    API_VERSION,
-    VARY,
-    Headers,
-    Response,
-    choose_encoding,
-    compress,
-    entity_tag,
-    envelope,
-    problem_body,
-    tag_matches,
-)
+from sankofa.rest.response import VARY, Response, choose_encoding, compress, entity_tag, tag_matches
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -36,16 +37,19 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _log = logging.getLogger("sankofa.rest")
 _READ_METHODS = ("GET", "HEAD")
 _ALLOW = "GET, HEAD, OPTIONS"
-_JSON = (b"content-type", b"application/json")
-_PROBLEM = (b"content-type", b"application/problem+json")
-_PRIVATE = (b"cache-control", b"private")
-_NO_STORE = (b"cache-control", b"no-store")
 
 
 class OpenPage(NamedTuple):
     """A path that needs no key: its answer, given the request's head."""
 
-    answer: Callable[[Head, str], Awaitable[Response]]
+    answer: Callable[[Head], Awaitable[Response]]
+
+
+class Route(NamedTuple):
+    """An operation, and what the path says."""
+
+    operation: Operation
+    path: dict[str, str]
 
 
 class RestApp:
@@ -58,13 +62,16 @@ class RestApp:
         self._pages = pages
         self._mounted = mounted or {}
         self._exact: dict[str, Operation] = {}
-        self._under: dict[str, Operation] = {}
+        self._under: dict[str, tuple[Operation, str]] = {}
         self._deprecated = deprecation_headers(DEPRECATIONS)
         self._ids = itertools.count(1)
         self._id_prefix = secrets.token_hex(6)
         for operation in operations():
-            prefix, brace, _ = operation.path.partition("{")
-            (self._under if brace else self._exact)[prefix] = operation
+            prefix, brace, name = operation.path.partition("{")
+            if brace:
+                self._under[prefix] = operation, name.removesuffix("}")
+            else:
+                self._exact[prefix] = operation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,8 +86,7 @@ class RestApp:
         body = b"" if scope["method"] == "HEAD" else response.body
         headers = [
             (b"content-length", b"%d" % len(response.body)),
-            (b"x-service-api-version", API_VERSION),
-            (b"x-request-id", request_id.encode()),
+            *common_headers(request_id),
             *response.headers,
         ]
         if response.status == 304:
@@ -96,52 +102,42 @@ class RestApp:
             head = read_head(scope["headers"])
             check_target(scope, head)
             path: str = scope["path"]
-            page = self._pages.get(path)
-            operation, identifier = (None, "") if page else self._route(path)
+            route = self._pages.get(path) or self._route(path)
             if scope["method"] not in _READ_METHODS:
                 if scope["method"] == "OPTIONS":
                     return Response(204, [(b"allow", _ALLOW.encode())], b"")
                 raise MethodNotAllowed(_ALLOW)
-            if page is not None:
-                return await page.answer(head, scope["method"])
-            assert operation is not None
-            return await self._perform(operation, identifier, scope["query_string"], head, usage)
+            if isinstance(route, OpenPage):
+                return await route.answer(head)
+            return await self._perform(route, scope["query_string"], head, usage)
         except Problem as problem:
             return self._problem(problem, scope, request_id, usage)
         except Exception:
             _log.exception("request %s failed", request_id)
             return self._problem(InternalError(), scope, request_id, usage)
 
-    def _route(self, path: str) -> tuple[Operation, str]:
+    def _route(self, path: str) -> Route:
         operation = self._exact.get(path)
         if operation is not None:
-            return operation, ""
+            return Route(operation, {})
         prefix, _, identifier = path.rpartition("/")
-        operation = self._under.get(prefix + "/")
-        if operation is None or not identifier:
+        under = self._under.get(prefix + "/")
+        if under is None or not identifier:
             raise NotFound("No such path; see /openapi.json.")
-        return operation, identifier
+        return Route(under[0], {under[1]: identifier})
 
-    async def _perform(
-        self, operation: Operation, identifier: str, query: bytes, head: Head, usage: list[Usage]
-    ) -> Response:
-        service = self._service
+    async def _perform(self, route: Route, query: bytes, head: Head, usage: list[Usage]) -> Response:
+        operation, service = route.operation, self._service
         grant = await service.keys.authenticate(the_key(head))
         counted, refusal = await service.quotas.count(grant)
         usage.append(counted)
         if refusal is not None:
             raise refusal
-        given = read_query(query)
-        if identifier:
-            name = operation.path.partition("{")[2].partition("}")[0]
-            if name in given:
-                given = {**given, f"{name} ": ""}  # a path parameter is not a query parameter as well
-            given = {name: identifier, **given}
         today = service.today()
-        arguments = operation.read(given, today)
+        arguments = operation.read(read_query(query), today, route.path)
         edition = service.edition.get()
         tag = entity_tag(edition.id, operation.path, arguments, grant.row_cap, today)
-        headers = [*_rate_headers(counted), _PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
+        headers = [*rate_headers(counted), PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
         if head.if_none_match and tag_matches(head.if_none_match, tag):
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
         answer = await operation.perform(Call(edition, grant, today), **arguments)
@@ -150,20 +146,18 @@ class RestApp:
         body = envelope(answer, edition.id, operation.rows_under)
         encoding = choose_encoding(head.accept_encoding, len(body))
         if encoding is None:
-            return Response(200, [_JSON, (b"etag", f'"{tag}"'.encode()), *headers], body)
+            return Response(200, [JSON, (b"etag", f'"{tag}"'.encode()), *headers], body)
         encoded = (b"content-encoding", encoding.encode())
         return Response(
-            200, [_JSON, (b"etag", f'"{tag}.{encoding}"'.encode()), encoded, *headers], compress(body, encoding)
+            200,
+            [JSON, (b"etag", f'"{tag}.{encoding}"'.encode()), encoded, *headers],
+            compress(body, encoding),
         )
 
     def _problem(self, problem: Problem, scope: Scope, request_id: str, usage: list[Usage]) -> Response:
         if problem.status >= 500:
             _log.warning("request %s: %s: %s", request_id, problem.slug, getattr(problem, "cause", ""))
-        headers: Headers = [_PROBLEM, *((n.lower().encode(), v.encode()) for n, v in problem.headers())]
-        headers += [*_rate_headers(usage[0]), _PRIVATE, VARY] if usage else [_NO_STORE]
+        headers: Headers = [PROBLEM_JSON, *problem_headers(problem)]
+        headers += [*rate_headers(usage[0]), PRIVATE, VARY] if usage else [NO_STORE]
         body = problem_body(problem, self._service.settings.base_url, scope["path"], request_id)
         return Response(problem.status, headers, body)
-
-
-def _rate_headers(usage: Usage) -> Headers:
-    return [(b"ratelimit-policy", usage.policy.encode()), (b"ratelimit", usage.state.encode())]

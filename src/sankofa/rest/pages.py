@@ -23,7 +23,7 @@ _STATUS_KEPT = 0.25
 
 def open_pages(service: Service) -> dict[str, OpenPage]:
     """Every open page by its path."""
-    pages: dict[str, Callable[[Head, str], Awaitable[Response]]] = {
+    pages: dict[str, Callable[[Head], Awaitable[Response]]] = {
         "/health": _health,
         "/v1/status": _Status(service),
         "/openapi.json": _Description(service),
@@ -37,12 +37,16 @@ def problems() -> list[type[errors.Problem]]:
     """Every problem a surface may answer with."""
     known = [*vars(errors).values(), *vars(request).values()]
     return sorted(
-        {p for p in known if isinstance(p, type) and issubclass(p, errors.Problem) and p is not errors.Problem},
+        {
+            p
+            for p in known
+            if isinstance(p, type) and issubclass(p, errors.Problem) and p is not errors.Problem
+        },
         key=lambda p: (p.status, p.slug),
     )
 
 
-async def _health(head: Head, method: str) -> Response:
+async def _health(_: Head) -> Response:
     return Response(200, [_JSON, _NO_STORE], b'{"status":"ok"}')
 
 
@@ -54,7 +58,7 @@ class _Status:
         self._answer: Response | None = None
         self._until = 0.0
 
-    async def __call__(self, head: Head, method: str) -> Response:
+    async def __call__(self, head: Head) -> Response:
         if self._answer is None or time.monotonic() > self._until:
             self._answer = await self._look()
             self._until = time.monotonic() + _STATUS_KEPT
@@ -91,7 +95,7 @@ class _Description:
         self._day = 0
         self._body = b""
 
-    async def __call__(self, head: Head, method: str) -> Response:
+    async def __call__(self, head: Head) -> Response:
         today = self._service.today()
         if self._day != today.toordinal():
             self._body = msgspec.json.encode(describe(self._service.settings, today))
@@ -109,10 +113,10 @@ class _Description:
         return Response(200, [_JSON, *headers], self._body)
 
 
-def _explanation(problem: type[errors.Problem]) -> Callable[[Head, str], Awaitable[Response]]:
+def _explanation(problem: type[errors.Problem]) -> Callable[[Head], Awaitable[Response]]:
     text = f"# {problem.status} {problem.title}\n\n{problem.__doc__}\n".encode()
 
-    async def explain(head: Head, method: str) -> Response:
+    async def explain(_: Head) -> Response:
         return Response(200, [(b"content-type", b"text/markdown; charset=utf-8")], text)
 
     return explain

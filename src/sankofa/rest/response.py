@@ -1,4 +1,4 @@
-"""Answers as bytes: the envelope, problems, entity tags and compression."""
+"""What HTTP adds to an answer: entity tags and compression."""
 
 import gzip
 import hashlib
@@ -7,25 +7,17 @@ from datetime import date
 from typing import NamedTuple
 
 import brotli
-import msgspec
 
-from sankofa.model.errors import Problem
-from sankofa.model.provenance import LICENSE_NOTICE
-from sankofa.operations.contract import Answer
+from sankofa.operations.answers import Headers
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-Headers = list[tuple[bytes, bytes]]
-
-API_VERSION = b"1.0.0"
 VARY = (b"vary", b"X-API-Key, Accept, Accept-Encoding")
 _SMALLEST_COMPRESSED = 1024
 _ENCODINGS = ("zstd", "br", "gzip")
-_LICENSE = b',"_license":' + msgspec.json.encode(LICENSE_NOTICE)
-_encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 class Response(NamedTuple):
@@ -34,43 +26,8 @@ class Response(NamedTuple):
     body: bytes
 
 
-def envelope(answer: Answer, edition_id: str, rows_under: str) -> bytes:
-    """The body of a list response; the rows are already bytes."""
-    rows, count, truncated = answer.selection
-    members = b"".join(b"," + _encode(name) + b":" + _encode(value) for name, value in answer.members.items())
-    as_of = b"" if answer.as_of is None else b',"as_of":"%b"' % answer.as_of.isoformat().encode()
-    return b'{"%b":[%b],"count":%d%b%b,"edition":"%b","truncated":%b%b}' % (
-        rows_under.encode(),
-        rows,
-        count,
-        _LICENSE,
-        as_of,
-        edition_id.encode(),
-        b"true" if truncated else b"false",
-        members,
-    )
-
-
-def problem_body(problem: Problem, base_url: str, instance: str, request_id: str) -> bytes:
-    """RFC 9457, plus `error` for simple clients, the link to its documentation and the request id."""
-    page = f"{base_url}/problems/{problem.slug}"
-    return _encode(
-        {
-            "type": page,
-            "title": problem.title,
-            "status": problem.status,
-            "detail": problem.detail,
-            "instance": instance,
-            "error": problem.detail,
-            **problem.members(),
-            "docs": page,
-            "request_id": request_id,
-        }
-    )
-
-
 def entity_tag(edition_id: str, path: str, arguments: object, rows: int, today: date) -> str:
-    """Edition and query, and what else decides the bytes: the caller's row cap, and the day when none is given."""
+    """Edition and query, and what else decides the bytes: the caller's row cap, and today's date."""
     question = repr((path, arguments, rows, today.toordinal())).encode()
     return f"{edition_id}-{hashlib.blake2b(question, digest_size=9).hexdigest()}"
 

@@ -5,6 +5,7 @@ import importlib
 import io
 import pkgutil
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -25,24 +26,23 @@ class InputFile:
 
     def documents(self, *endings: str) -> Iterator[tuple[str, IO[bytes]]]:
         """Each document inside: the file itself, or the members of a zip with one of the endings."""
-        with self._readable():
-            if self.is_zip:
-                with zipfile.ZipFile(self.path) as archive:
-                    for member in archive.infolist():
-                        if not member.is_dir() and member.filename.lower().endswith(endings or ("",)):
-                            with archive.open(member) as stream:
-                                yield member.filename, stream
-            elif self.name.lower().endswith(".gz"):
-                with gzip.open(self.path) as stream:
-                    yield self.name[:-3], io.BufferedReader(stream)  # type: ignore[arg-type]
-            else:
-                with self.path.open("rb") as stream:
-                    yield self.name, stream
+        if self.is_zip:
+            with zipfile.ZipFile(self.path) as archive:
+                for member in archive.infolist():
+                    if not member.is_dir() and member.filename.lower().endswith(endings or ("",)):
+                        with archive.open(member) as stream:
+                            yield member.filename, stream
+        elif self.name.lower().endswith(".gz"):
+            with gzip.open(self.path) as stream:
+                yield self.name[:-3], io.BufferedReader(stream)
+        else:
+            with self.path.open("rb") as stream:
+                yield self.name, stream
 
     @contextmanager
     def member(self, name: str) -> Iterator[IO[bytes]]:
         """One named member of a zip, at any depth. Raises FormatError when it is not there."""
-        with self._readable(), zipfile.ZipFile(self.path) as archive:
+        with zipfile.ZipFile(self.path) as archive:
             found = [m for m in archive.namelist() if m.rsplit("/", 1)[-1].lower() == name]
             if len(found) != 1:
                 raise FormatError(f"{self.name}: expected one {name} in the archive, found {len(found)}")
@@ -52,16 +52,6 @@ class InputFile:
     @property
     def is_zip(self) -> bool:
         return zipfile.is_zipfile(self.path)
-
-    @contextmanager
-    def _readable(self) -> Iterator[None]:
-        """A damaged archive is a file that is not of its format."""
-        try:
-            yield
-        except (zipfile.BadZipFile, gzip.BadGzipFile, EOFError, NotImplementedError) as failure:
-            raise FormatError(f"{self.name}: damaged or unsupported archive: {failure}") from failure
-        except OSError as failure:
-            raise FormatError(f"{self.name}: cannot be read: {failure.strerror or failure}") from failure
 
 
 Read = Callable[[InputFile], Iterator[Record]]
@@ -82,11 +72,24 @@ def adapter(name: str) -> Callable[[Read], Read]:
     """Declare the function below as the adapter of this name; its docstring says what it reads."""
 
     def declare(read: Read) -> Read:
+        def guarded(file: InputFile) -> Iterator[Record]:
+            with _format_errors(file):
+                yield from read(file)
+
         summary = (read.__doc__ or "").strip().splitlines()[0]
-        _ADAPTERS[name] = Adapter(name, read, summary)
+        _ADAPTERS[name] = Adapter(name, guarded, summary)
         return read
 
     return declare
+
+
+@contextmanager
+def _format_errors(file: InputFile) -> Iterator[None]:
+    """An archive found damaged, whenever that shows, is a file that is not of its format."""
+    try:
+        yield
+    except (zipfile.BadZipFile, gzip.BadGzipFile, EOFError, zlib.error, NotImplementedError) as failure:
+        raise FormatError(f"{file.name}: damaged or unsupported archive: {failure}") from failure
 
 
 @cache

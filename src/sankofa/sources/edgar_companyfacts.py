@@ -212,7 +212,7 @@ def _row(value: object) -> _Row:
     fields = value if isinstance(value, dict) else {}
     number = fields.get("val", _Number(""))
     return _Row(
-        val=msgspec.Raw(number if isinstance(number, _Number) else json.dumps(number)),
+        val=msgspec.Raw((number if isinstance(number, _Number) else json.dumps(number)).encode()),
         **{key: _as_text(fields.get(key)) for key in ("start", "end", "accn", "filed")},
     )
 

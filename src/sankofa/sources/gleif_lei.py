@@ -89,13 +89,14 @@ def read(file: InputFile) -> Iterator[Record]:
 
 
 def _entity(position: str, published: _Published, other_names: list[str]) -> Iterator[Record]:
-    if "SOLE" in published.category.upper():  # however it is spelt: no person may slip through
-        yield Withheld(position)
-        return
+    person = "SOLE" in published.category.upper()  # however it is spelt: no person may slip through
     try:
         subject = _lei(published.lei)
     except ValueError as failure:
-        yield Rejected(position, str(failure))
+        yield Withheld(position) if person else Rejected(position, str(failure))
+        return
+    if person:
+        yield Withheld(position, str(subject))
         return
     legal_name = text.one_line(published.legal_name)
     others = [text.one_line(name) for name in other_names]
@@ -207,13 +208,13 @@ def _from_json(title: str, data: bytes) -> Published:
         answer = "an error reply" if isinstance(reply, dict) and "errors" in reply else "other JSON"
         raise FormatError(f"{title} {_EXPECTED}; this is {answer}")
     for index, record in enumerate(records):
-        entity = record.get("attributes", {}).get("entity") if _at(record, "type") == "lei-records" else None
-        names = [
-            _at(name, "name")
-            for kind in ("otherNames", "transliteratedOtherNames")
-            for name in (entity.get(kind) or [] if isinstance(entity, dict) else [])
-        ]
-        yield f"data/{index}", _from_api(record) if isinstance(entity, dict) else None, names
+        entity = _get(record, "attributes", "entity")
+        if _at(record, "type") != "lei-records" or not isinstance(entity, dict):
+            yield f"data/{index}", None, []
+            continue
+        lists = (entity.get("otherNames"), entity.get("transliteratedOtherNames"))
+        names = [_at(name, "name") for some in lists if isinstance(some, list) for name in some]
+        yield f"data/{index}", _from_api(record), names
 
 
 def _from_api(record: object) -> _Published:
@@ -234,8 +235,13 @@ def _from_api(record: object) -> _Published:
     )
 
 
-def _at(value: object, *path: str) -> str:
-    """The text at a path; empty where there is none, or something else."""
+def _get(value: object, *path: str) -> object:
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
-    return value.strip() if isinstance(value, str) else ""
+    return value
+
+
+def _at(value: object, *path: str) -> str:
+    """The text at a path; empty where there is none, or something else."""
+    found = _get(value, *path)
+    return found.strip() if isinstance(found, str) else ""

@@ -41,7 +41,9 @@ def load_sources(home: Path) -> dict[str, Source]:
     """Every registered source by id; the operator's entry wins over a built-in one."""
     sources: dict[str, Source] = {}
     for folder in ("sources", "sample"):
-        sources |= _parse(files("sankofa").joinpath(folder, "sources.toml").read_text(), f"{folder}/sources.toml")
+        sources |= _parse(
+            files("sankofa").joinpath(folder, "sources.toml").read_text(), f"{folder}/sources.toml"
+        )
     own = home / "sources.toml"
     if own.exists():
         sources |= _parse(own.read_text(), "sources.toml")

@@ -41,7 +41,10 @@ def test_a_mapped_concept_is_served_under_its_line_item(concept: str, name: str)
     ("concept", "name"),
     [
         ("us-gaap:FooBarUSD2", "foo_bar_usd2"),
-        ("us-gaap:GoodwillAndIntangibleAssetsDisclosureTextBlock", "goodwill_and_intangible_assets_disclosure_text_block"),
+        (
+            "us-gaap:GoodwillAndIntangibleAssetsDisclosureTextBlock",
+            "goodwill_and_intangible_assets_disclosure_text_block",
+        ),
         ("custom:IFRSAdjustment", "ifrs_adjustment"),
         ("custom:Net_revenue.Total", "net_revenue_total"),
     ],

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from sankofa.model.errors import FormatError
-from sankofa.model.records import EntityRecord, Fact, Rejected, Skipped
+from sankofa.model.records import EntityRecord, Fact, Record, Rejected, Skipped
 from tests.unit.sources.conftest import Read, Written
 
-ROW = '{"start":"2023-01-01","end":"2023-12-31","val":%s,"accn":"0000000001-24-000001","fy":2023,"filed":"2024-02-01"}'
+ROW = (
+    '{"start":"2023-01-01","end":"2023-12-31","val":%s,'
+    '"accn":"0000000001-24-000001","fy":2023,"fp":"FY","form":"10-K","filed":"2024-02-01"}'
+)
 SUBJECT = "registry:US-SEC-CIK:0001045810"
 
 
@@ -20,11 +23,11 @@ def document(*rows: str, taxonomy: str = "us-gaap", unit: str = "USD", cik: str 
     return f'{{"cik":{cik},"entityName":"NVIDIA CORP","facts":{facts}}}'
 
 
-def facts_of(records: list) -> list[Fact]:
+def facts_of(records: list[Record]) -> list[Fact]:
     return [record for record in records if isinstance(record, Fact)]
 
 
-def rejects_of(records: list) -> list[Rejected]:
+def rejects_of(records: list[Record]) -> list[Rejected]:
     return [record for record in records if isinstance(record, Rejected)]
 
 
@@ -87,7 +90,10 @@ def test_a_figure_filed_before_its_period_ends_is_legal(read: Read, written: Wri
         ('{"end":5,"val":1,"accn":"a","filed":"2024-02-01"}', "end: expected a date"),
         ('{"end":"2023-02-30","val":1,"accn":"a","filed":"2024-02-01"}', "end: no such day"),
         ('{"val":1,"accn":"a","filed":"2024-02-01"}', "end: expected a date"),
-        ('{"start":"2024-01-01","end":"2023-12-31","val":1,"accn":"a","filed":"2024-02-01"}', "start is after"),
+        (
+            '{"start":"2024-01-01","end":"2023-12-31","val":1,"accn":"a","filed":"2024-02-01"}',
+            "start is after",
+        ),
         ('{"start":7,"end":"2023-12-31","val":1,"accn":"a","filed":"2024-02-01"}', "start: expected a date"),
         ('{"end":"2023-12-31","val":1,"filed":"2024-02-01"}', "accn is missing"),
         ('{"end":"2023-12-31","val":1,"accn":7,"filed":"2024-02-01"}', "accn is missing"),
@@ -97,7 +103,9 @@ def test_a_figure_filed_before_its_period_ends_is_legal(read: Read, written: Wri
     ],
 )
 def test_one_malformed_figure_costs_no_neighbour(read: Read, written: Written, bad: str, reason: str) -> None:
-    records = read("edgar-companyfacts", written("a.json", document(ROW % "1", bad, ROW % "9007199254740993")))
+    records = read(
+        "edgar-companyfacts", written("a.json", document(ROW % "1", bad, ROW % "9007199254740993"))
+    )
     assert [fact.value for fact in facts_of(records)] == ["1", "9007199254740993"]
     [rejected] = rejects_of(records)
     assert rejected.position == "us-gaap/Revenues/USD/1"
@@ -106,7 +114,11 @@ def test_one_malformed_figure_costs_no_neighbour(read: Read, written: Written, b
 
 def test_a_malformed_concept_costs_no_other(read: Read, written: Written) -> None:
     whole = json.loads(document(ROW % "1"))
-    whole["facts"]["us-gaap"] |= {"Broken": 5, "Assets": {"units": {"USD": "none"}}, "Liabilities": {"units": []}}
+    whole["facts"]["us-gaap"] |= {
+        "Broken": 5,
+        "Assets": {"units": {"USD": "none"}},
+        "Liabilities": {"units": []},
+    }
     whole["facts"]["srt"] = "gone"
     records = read("edgar-companyfacts", written("a.json", json.dumps(whole)))
     assert len(facts_of(records)) == 1
@@ -171,7 +183,19 @@ def test_a_byte_order_mark_and_gzip_make_no_difference(read: Read, written: Writ
         b"\xff\xfe" + document(ROW % "1").encode("utf-16-le"),
         "[" * 100_000,
     ],
-    ids=["empty", "html", "list", "number", "frames", "no facts", "bad cik", "no cik", "cut off", "utf-16", "deep"],
+    ids=[
+        "empty",
+        "html",
+        "list",
+        "number",
+        "frames",
+        "no facts",
+        "bad cik",
+        "no cik",
+        "cut off",
+        "utf-16",
+        "deep",
+    ],
 )
 def test_another_file_is_refused_by_name(read: Read, written: Written, content: str | bytes) -> None:
     with pytest.raises(FormatError, match=r"^a\.json: expected SEC companyfacts JSON with cik"):
@@ -221,4 +245,4 @@ def test_real_documents_agree_with_a_plain_count(
     assert rejects_of(records) == []
     assert {fact[1:7] for fact in facts_of(records)} == counted
     assert len(facts_of(records)) == kept
-    assert sum(record.count for record in records if isinstance(record, Skipped)) == skipped
+    assert sum(record.rows for record in records if isinstance(record, Skipped)) == skipped

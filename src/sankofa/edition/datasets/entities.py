@@ -44,5 +44,3 @@ def _row(world: World, entity: Entity) -> EntityRow:
 
 def _first(values: "Iterator[T | None]") -> T | None:
     return next((value for value in values if value is not None), None)
-
-

@@ -103,7 +103,13 @@ def _reports(world: World, entity: Entity) -> tuple[dict[Identity, list[Report]]
             if trust is not None and trust < PUBLISHED_CONFIDENCE:
                 continue
             available = ordinal(available_at or world.captures[capture_id].observed_at[:10])
-            order = (document, Decimal(value) if value else Decimal("-Infinity"), subject, location, capture_id)
+            order = (
+                document,
+                Decimal(value) if value else Decimal("-Infinity"),
+                subject,
+                location,
+                capture_id,
+            )
             reports[concept, unit, period_end, period_start].append(
                 Report(value or None, available, order, subject, document, location, trust, capture_id)
             )

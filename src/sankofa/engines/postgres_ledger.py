@@ -1,0 +1,140 @@
+"""The ledger in PostgreSQL: a schema of its own, append-only by triggers that no session setting skips."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+
+from sankofa.engines.datastore import Row
+from sankofa.engines.postgres_server import Server, operator_errors, psycopg
+from sankofa.model.errors import OperatorError
+
+LEDGER = "sankofa_ledger"
+
+# Names of advisory locks; they are shared by everything in the database.
+_CREATING, _WRITING = 0x53414E4B4F464101, 0x53414E4B4F464102
+
+_FETCH = 2_000
+_Status = psycopg.pq.TransactionStatus
+_REFUSE = f"""
+CREATE OR REPLACE FUNCTION {LEDGER}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'the ledger is append-only: % on % refused', TG_OP, TG_TABLE_NAME; END $$
+"""
+_GUARDED_TABLES = b"""
+SELECT c.relname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
+WHERE c.relnamespace = to_regnamespace('sankofa_ledger')
+AND t.tgname = 'refuses_changes' AND t.tgenabled = 'A'
+"""
+# The planner knows nothing of a table that is filled in this very transaction: have it follow the keys.
+_WRITER_SETTINGS = b"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off"
+
+
+class PostgresLedger:
+    """See `engines.datastore.LedgerSession`."""
+
+    def __init__(self, server: Server, schema: str) -> None:
+        self._connection = server.connect()
+        self._names = count()
+        self._staged: set[str] = set()
+        self._transactions = count(1)
+        self._transaction = 0  # the number of the one under way
+        try:
+            with operator_errors():
+                self._create(schema)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _create(self, schema: str) -> None:
+        """Create what is missing, and have the store itself refuse every change to what is there.
+
+        Nothing is touched where all is in place: the definition of a table cannot be looked after
+        while another session writes to it, nor by an account that may only append.
+        """
+        tables = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema)
+        guarded = {name for (name,) in self._connection.execute(_GUARDED_TABLES)}
+        if not guarded.issuperset(tables):
+            with self._connection.transaction():
+                self._connection.execute(f"SELECT pg_advisory_xact_lock({_CREATING})".encode())
+                guarded = {name for (name,) in self._connection.execute(_GUARDED_TABLES)}
+                self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {LEDGER}".encode())
+                self._connection.execute(f"SET LOCAL search_path = {LEDGER}".encode())
+                self._connection.execute(re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', schema).encode())
+                self._connection.execute(_REFUSE.encode())
+                for table in tables:
+                    if table not in guarded:
+                        self._connection.execute(_guard(table).encode())
+        self._connection.execute(f"SET search_path = {LEDGER}".encode())
+        for table in tables:
+            self._connection.execute(f"CREATE TEMP TABLE staged_{table} (LIKE {LEDGER}.{table})".encode())
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with operator_errors(), self._connection.transaction():
+            try:
+                self._connection.execute(f"SELECT pg_advisory_xact_lock({_WRITING})".encode())
+            except psycopg.errors.LockNotAvailable:
+                raise OperatorError(
+                    "PostgreSQL: another command is writing to the ledger; try again later"
+                ) from None
+            self._connection.execute(_WRITER_SETTINGS)
+            self._transaction = next(self._transactions)
+            try:
+                yield
+            finally:
+                self._transaction = 0
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
+        """Through a cursor of the server: answers may be longer than memory, and be read in turns."""
+        name = f"rows_{next(self._names)}"
+        hold = "" if self._transaction else " WITH HOLD"
+        select = sql.replace("%", "%%").replace("?", "%s")
+        statement = f"DECLARE {name} NO SCROLL CURSOR{hold} FOR {select}; FETCH {_FETCH} FROM {name}"
+        with operator_errors(), psycopg.ClientCursor(self._connection) as cursor:
+            cursor.execute(statement.encode(), parameters)
+            cursor.nextset()
+            return self._rest(name, cursor.fetchall(), self._transaction)
+
+    def _rest(self, name: str, rows: list[Row], transaction: int) -> Iterator[Row]:
+        try:
+            while rows:
+                yield from rows
+                more = len(rows) == _FETCH
+                rows = self._on_cursor(f"FETCH {_FETCH} FROM {name}").fetchall() if more else []
+        finally:
+            usable = self._connection.info.transaction_status in (_Status.IDLE, _Status.INTRANS)
+            if usable and transaction in (0, self._transaction):  # else it is closed already
+                self._on_cursor(f"CLOSE {name}")
+
+    def _on_cursor(self, statement: str) -> psycopg.Cursor[Row]:
+        with operator_errors():
+            return self._connection.execute(statement.encode())
+
+    def stage(self, table: str, rows: Sequence[Row]) -> None:
+        with operator_errors(), self._connection.cursor() as cursor:
+            self._staged.add(table)
+            with cursor.copy(f"COPY staged_{table} FROM STDIN".encode()) as copy:
+                for row in rows:
+                    copy.write_row(row)
+
+    def absorb(self, statement: str) -> int:
+        with operator_errors():
+            appended = self._connection.execute(statement.encode()).rowcount
+            if self._staged:
+                staged = ", ".join(f"staged_{table}" for table in sorted(self._staged))
+                self._connection.execute(f"TRUNCATE {staged}".encode())
+                self._staged.clear()
+        return appended
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _guard(table: str) -> str:
+    """ALWAYS: a session cannot step around it by calling itself a replica."""
+    return f"""
+        DROP TRIGGER IF EXISTS refuses_changes ON {table};
+        CREATE TRIGGER refuses_changes BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}
+        FOR EACH STATEMENT EXECUTE FUNCTION {LEDGER}.refuse();
+        ALTER TABLE {table} ENABLE ALWAYS TRIGGER refuses_changes
+    """

@@ -1,0 +1,149 @@
+"""The PostgreSQL server: how to reach it, and how its failures are told.
+
+The driver is imported here and handed on, so that its absence is told once. No text that leaves
+this package quotes the URL, which may carry a password; nor the server's address, which is nobody's
+business on a public surface.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sankofa.model.errors import OperatorError, SettingsError
+
+try:
+    import psycopg
+    from psycopg import pq
+    from psycopg.conninfo import conninfo_to_dict
+except ImportError as missing:
+    raise SettingsError(
+        "SANKOFA_DATASTORE: postgresql:// needs a driver: install sankofa[postgres]"
+    ) from missing
+
+__all__ = [
+    "LATE",
+    "LOST",
+    "UNREACHABLE",
+    "Refused",
+    "Server",
+    "Unanswered",
+    "operator_errors",
+    "pq",
+    "psycopg",
+]
+
+LATE = "did not answer in time"
+LOST = "connection closed"
+UNREACHABLE = "could not be reached"
+
+_COMMAND_CONNECT_SECONDS = 10
+_SERVING_CONNECT_SECONDS = 2  # the least that libpq accepts
+_COMMAND_SESSION = b"""
+    SET client_min_messages = warning; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+    SET lock_timeout = '60s'; SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10
+"""
+
+
+class Unanswered(Exception):
+    """No answer came: the connection is gone or silent. Another may fare better."""
+
+
+class Refused(Exception):
+    """The server answered with an error."""
+
+    def __init__(self, sqlstate: str, message: str) -> None:
+        super().__init__(f"refused ({sqlstate})")
+        self.sqlstate = sqlstate
+        self.message = message
+
+    @classmethod
+    def by(cls, result: pq.abc.PGresult) -> "Refused":
+        state = result.error_field(pq.DiagnosticField.SQLSTATE) or b""
+        message = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b""
+        return cls(state.decode(), message.decode(errors="replace"))
+
+    @property
+    def passing(self) -> bool:
+        """True where only this connection is at fault: the server restarts, or forgot a statement."""
+        return self.sqlstate.startswith(("08", "57P", "26"))
+
+
+class _Opened(psycopg.Connection[Any]):
+    """Opened by the driver, then driven by us: its own destructor would complain of what we close."""
+
+    def __del__(self, *_: object) -> None:
+        pass
+
+
+class _OpenedInLoop(psycopg.AsyncConnection[Any]):
+    """As `_Opened`."""
+
+    def __del__(self, *_: object) -> None:
+        pass
+
+
+class Server:
+    """Where the server is and how to be let in. Never shown."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            self._options: dict[str, Any] = dict(conninfo_to_dict(url))
+        except psycopg.Error:  # its text may quote the URL
+            expected = "postgresql://user:password@host:port/database"
+            raise SettingsError(f"SANKOFA_DATASTORE: not a PostgreSQL URL: expected {expected}") from None
+        self._options = {"application_name": "sankofa", **self._options, "client_encoding": "UTF8"}
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A connection of a command, which may wait as long as its work takes."""
+        with operator_errors():
+            options = {"connect_timeout": _COMMAND_CONNECT_SECONDS, **self._options}
+            connection = psycopg.connect(autocommit=True, **options)
+            encoding = connection.info.parameter_status("server_encoding")
+            if encoding != "UTF8":
+                connection.close()
+                raise OperatorError(f"PostgreSQL: the database is encoded in {encoding}, not UTF8")
+            connection.execute(_COMMAND_SESSION)
+            return connection
+
+    def connect_within_seconds(self) -> pq.abc.PGconn:
+        """A bare connection of the serving side, from a thread. Raises Unanswered."""
+        try:
+            options = {**self._options, "connect_timeout": _SERVING_CONNECT_SECONDS}
+            return _Opened.connect(**options).pgconn
+        except psycopg.Error as failure:
+            raise Unanswered(_why_not(failure)) from None
+
+    async def dial(self) -> pq.abc.PGconn:
+        """The same in the loop, for as long as the caller likes: it may be cancelled at any time."""
+        try:
+            return (await _OpenedInLoop.connect(**self._options)).pgconn
+        except psycopg.Error as failure:
+            raise Unanswered(_why_not(failure)) from None
+
+
+def _why_not(failure: psycopg.Error) -> str:
+    return LATE if isinstance(failure, psycopg.errors.ConnectionTimeout) else UNREACHABLE
+
+
+@contextmanager
+def operator_errors() -> Iterator[None]:
+    """What the server refuses is told to the operator in its own words, without a traceback."""
+    try:
+        yield
+    except psycopg.Error as failure:
+        raise OperatorError(f"PostgreSQL: {_told(failure)}") from None
+
+
+def _told(failure: psycopg.Error) -> str:
+    if failure.diag.message_primary:
+        return failure.diag.message_primary
+    if isinstance(failure, psycopg.errors.ConnectionTimeout):
+        return LATE
+    text = str(failure)
+    if "resolve host" in text:
+        return "the name of its host cannot be resolved"
+    _, mark, reason = text.partition(" failed: ")
+    while " failed: " in reason:
+        reason = reason.partition(" failed: ")[2]
+    lines = reason.removeprefix("FATAL:").strip().splitlines()
+    return lines[0] if mark and lines else LOST

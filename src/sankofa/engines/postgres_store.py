@@ -1,0 +1,149 @@
+"""The PostgreSQL datastore: the ledger and every edition in a schema of its own, in one database.
+
+A table of one row names the current edition, so switching is one statement. Commands talk to the
+server through the driver and may wait; the serving side has a clock of its own (postgres_link.py).
+"""
+
+import time
+from collections.abc import Sequence
+
+from sankofa.engines.datastore import Manifest, Shelf
+from sankofa.engines.postgres_edition import PostgresEditionWriter, schema_of, verified_manifest
+from sankofa.engines.postgres_ledger import PostgresLedger
+from sankofa.engines.postgres_link import Enquiry, Links, Statement
+from sankofa.engines.postgres_server import Refused, Server, operator_errors, psycopg
+from sankofa.model.errors import EditionError, StoreUnavailable
+
+_READ_SECONDS = 1.85
+_PING_SECONDS = 0.85
+_EVICT_SECONDS = 0.5
+
+_CREATE_POINTER = b"""
+    CREATE SCHEMA IF NOT EXISTS sankofa_shelf;
+    CREATE TABLE IF NOT EXISTS sankofa_shelf.current (
+        single BOOLEAN PRIMARY KEY DEFAULT true CHECK (single), edition TEXT NOT NULL
+    )
+"""
+_POINT = b"""
+    INSERT INTO sankofa_shelf.current (edition) VALUES (%s)
+    ON CONFLICT (single) DO UPDATE SET edition = excluded.edition
+"""
+_POINTER = "SELECT edition FROM sankofa_shelf.current"
+_EDITIONS = """
+    SELECT substr(n.nspname, 11) FROM pg_namespace AS n
+    JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = 'manifest'
+    WHERE left(n.nspname, 10) = 'sankofa_e_' ORDER BY n.nspname COLLATE "C" DESC
+"""
+# One row of nulls where the key is there and the stretch of blocks asked for is empty.
+_READ_BLOCKS = """
+    SELECT b.idx, b.rows FROM {schema}.directory AS d
+    LEFT JOIN {schema}.block AS b
+      ON b.id >= d.first + $3::bigint AND b.id < d.first + least($4::bigint, d.blocks)
+    WHERE d.kind = $1 AND d.key = $2 ORDER BY b.id
+"""
+_NO_SUCH_TABLE = ("42P01", "3F000")
+
+
+class PostgresStore:
+    """See `engines.datastore.Datastore`."""
+
+    def __init__(self, url: str, ledger_schema: str) -> None:
+        self._server = Server(url)
+        self._schema = ledger_schema
+        self._links = Links(self._server)
+        self._enquiry = Enquiry(self._server)
+
+    def ledger(self) -> PostgresLedger:
+        return PostgresLedger(self._server, self._schema)
+
+    def build(self) -> PostgresEditionWriter:
+        return PostgresEditionWriter(self._server, self._is_whole)
+
+    def open(self, edition: str) -> "PostgresEditionReader":
+        return PostgresEditionReader(edition, verified_manifest(self._enquiry.rows, edition), self._links)
+
+    def shelf(self) -> Shelf:
+        try:
+            editions = tuple(str(name) for (name,) in self._enquiry.rows(_EDITIONS))
+            try:
+                pointer = self._enquiry.rows(_POINTER)
+            except Refused as refused:
+                if refused.sqlstate not in _NO_SUCH_TABLE:
+                    raise
+                pointer = []
+        except Refused as refused:
+            raise StoreUnavailable("datastore", str(refused)) from None
+        return Shelf(editions, pointer[0][0] if pointer else None)
+
+    def keep(self, editions: Sequence[str], current: str) -> None:
+        """An edition that is being read at this very moment is left for the next time."""
+        with operator_errors(), self._server.connect() as connection:
+            if connection.execute(b"SELECT to_regclass('sankofa_shelf.current')").fetchone() == (None,):
+                connection.execute(_CREATE_POINTER)
+            connection.execute(_POINT, (current,))
+            connection.execute(f"SET lock_timeout = '{_EVICT_SECONDS}s'".encode())
+            for (name,) in connection.execute(_EDITIONS.encode()).fetchall():
+                if name not in editions and name != current:
+                    try:
+                        connection.execute(f"DROP SCHEMA {schema_of(name)} CASCADE".encode())
+                    except psycopg.errors.LockNotAvailable:
+                        continue
+
+    async def ping(self) -> None:
+        """Reads the pointer, then a row of the edition it names."""
+        deadline = time.monotonic() + _PING_SECONDS
+        try:
+            pointer = await self._links.ask(Statement(b"pointer", _POINTER.encode()), (), _PING_SECONDS)
+            edition = pointer.get_value(0, 0) if pointer.ntuples else None
+            if edition is None:
+                raise StoreUnavailable("datastore", "no edition is published")
+            text = f"SELECT first FROM {schema_of(edition.decode())}.directory LIMIT 1"
+            await self._links.ask(
+                Statement(b"ping:" + edition, text.encode()), (), deadline - time.monotonic()
+            )
+        except Refused as refused:
+            missing = refused.sqlstate in _NO_SUCH_TABLE
+            raise StoreUnavailable(
+                "datastore", "no edition is published" if missing else str(refused)
+            ) from None
+
+    def close(self) -> None:
+        self._links.close()
+        self._enquiry.close()
+
+    def _is_whole(self, edition: str, manifest: Manifest) -> bool:
+        try:
+            there = verified_manifest(self._enquiry.rows, edition)
+        except EditionError:
+            return False
+        return bool(there.get("content_sha256") == manifest.get("content_sha256"))
+
+
+class PostgresEditionReader:
+    """See `engines.datastore.EditionReader`."""
+
+    def __init__(self, edition: str, manifest: Manifest, links: Links) -> None:
+        self.manifest = manifest
+        self._links = links
+        text = _READ_BLOCKS.format(schema=schema_of(edition))
+        self._statement = Statement(b"blocks:" + edition.encode(), text.encode())
+
+    async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
+        if "\0" in key:  # no text, and it would end there on its way to the server
+            return None
+        values = (kind.encode(), key.encode(), b"%d" % skip, b"%d" % (skip + most))
+        try:
+            found = await self._links.ask(self._statement, values, _READ_SECONDS)
+        except Refused as refused:
+            raise StoreUnavailable("datastore", str(refused)) from None
+        if not found.ntuples:
+            return None
+        blocks = []
+        for row in range(found.ntuples):
+            index, rows = found.get_value(row, 0), found.get_value(row, 1)
+            if index is not None and rows is not None:
+                blocks.append((index, rows))
+        return blocks
+
+    def close(self) -> None:
+        """The connections belong to the store."""

@@ -1,0 +1,141 @@
+"""One HTTP request to the MCP endpoint, from its body to its answer.
+
+A tool answers with the JSON bytes REST would send. They never pass through the SDK's models, which
+would print every number anew: the SDK answers with a placeholder, and the bytes take its place on
+the way out.
+"""
+
+import asyncio
+import secrets
+from dataclasses import dataclass, field
+from typing import Final
+
+import mcp_types as types
+import msgspec
+from starlette.types import Message, Receive, Send
+
+from sankofa.access.quotas import Quotas, Usage
+from sankofa.access.tiers import Grant
+from sankofa.mcp.refusals import ContentTooLarge, RequestTimeout, refusal_of_the_sdk
+from sankofa.model.errors import Problem, RateLimited
+from sankofa.operations.answers import (
+    NO_STORE,
+    PRIVATE,
+    PROBLEM_JSON,
+    Headers,
+    common_headers,
+    problem_body,
+    problem_headers,
+    rate_headers,
+)
+
+LARGEST_BODY: Final = 1 << 20
+_BODY_SECONDS: Final = 10.0
+# Made anew in each process and never sent (it is always replaced), so no client can write one in its id.
+_MARK: Final = secrets.token_hex(16)
+_TEXT: Final = f'"{_MARK}"'.encode()
+_STRUCTURED: Final = f'{{"{_MARK}":0}}'.encode()
+
+
+class ClientGone(Exception):
+    """The client hung up before its message was complete: there is nobody to answer."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What is known of a request, and what is to go out beside the SDK's envelope."""
+
+    send: Send
+    method: str
+    path: str
+    request_id: str
+    base_url: str
+    body_read: bool = False
+    grant: Grant = field(init=False)
+    usage: Usage | None = None
+    over_quota: RateLimited | None = None
+    tool_headers: Headers = field(default_factory=list)
+    tool_body: bytes | None = None
+    refusal: Problem | None = None
+    answered: bool = False
+    _start: Message | None = None
+    _parts: list[bytes] = field(default_factory=list)
+
+    async def read(self, receive: Receive) -> bytes:
+        """The whole body. Raises ContentTooLarge, RequestTimeout, or ClientGone."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                while not self.body_read:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise ClientGone
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > LARGEST_BODY:
+                        raise ContentTooLarge(f"A message of at most {LARGEST_BODY} bytes is accepted.")
+                    self.body_read = not message.get("more_body", False)
+        except TimeoutError:
+            raise RequestTimeout(f"The body did not arrive within {_BODY_SECONDS:.0f} seconds.") from None
+        return b"".join(parts)
+
+    async def count(self, quotas: Quotas) -> None:
+        """Charge the call to the key, once. Raises StoreUnavailable."""
+        if self.usage is None:
+            self.usage, self.over_quota = await quotas.count(self.grant)
+
+    def tool_result(self, body: bytes) -> types.CallToolResult:
+        """What the SDK is to answer with in place of a body of ours."""
+        self.tool_body = body
+        return types.CallToolResult(content=[types.TextContent(text=_MARK)], structured_content={_MARK: 0})
+
+    def tool_error(self, problem: Problem, instance: str | None) -> types.CallToolResult:
+        """The problem as text only: clients check structuredContent against outputSchema even on an error."""
+        self.tool_headers = problem_headers(problem)
+        body = problem_body(problem, self.base_url, instance or self.path, self.request_id)
+        return types.CallToolResult(content=[types.TextContent(text=body.decode())], is_error=True)
+
+    async def from_sdk(self, message: Message) -> None:
+        """The ASGI `send` given to the SDK: holds its answer until all of it is there."""
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        self._parts.append(message.get("body", b""))
+        if message.get("more_body", False) or self._start is None:
+            return
+        status: int = self._start["status"]
+        media_type = dict(self._start["headers"]).get(b"content-type", b"")
+        body = b"".join(self._parts)
+        if self.refusal is not None:
+            await self.refuse(self.refusal)
+        elif status >= 400 and not media_type.startswith(b"application/json"):
+            await self.refuse(refusal_of_the_sdk(status, body.decode()))
+        else:
+            if self.tool_body is not None:
+                body = _spliced(body, self.tool_body)
+            content_type = [(b"content-type", media_type)] if body else []
+            await self.answer(status, [*content_type, *self.tool_headers], body)
+
+    async def refuse(self, problem: Problem) -> None:
+        """Answer with a problem as HTTP does, not as a tool result."""
+        body = problem_body(problem, self.base_url, self.path, self.request_id)
+        await self.answer(problem.status, [PROBLEM_JSON, *problem_headers(problem)], body)
+
+    async def answer(self, status: int, headers: Headers, body: bytes) -> None:
+        self.answered = True
+        start = [*common_headers(self.request_id), *headers]
+        start += [NO_STORE] if self.usage is None else [PRIVATE, *rate_headers(self.usage)]
+        if status != 204:
+            start.append((b"content-length", b"%d" % len(body)))
+        if not self.body_read:  # else a client that keeps the connection is cut off at its next request
+            start.append((b"connection", b"close"))
+        await self.send({"type": "http.response.start", "status": status, "headers": start})
+        await self.send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+
+
+def _spliced(envelope: bytes, body: bytes) -> bytes:
+    """The SDK's answer with the body in both places; untouched where it answered something else."""
+    head, found, rest = envelope.partition(_TEXT)
+    middle, _, tail = rest.partition(_STRUCTURED)
+    return b"".join((head, msgspec.json.encode(body.decode()), middle, body, tail)) if found else envelope

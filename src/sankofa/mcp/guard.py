@@ -1,0 +1,77 @@
+"""Who may speak to this server, and with which key: told from the header fields alone.
+
+Browsers send what any page asks them to, and a page can point its own name at a local address (DNS
+rebinding). Host and Origin are therefore checked first, before a key is even looked at.
+"""
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from sankofa.mcp.refusals import MisdirectedRequest, OriginNotAllowed
+from sankofa.model.errors import BadRequest, Unauthorized
+from sankofa.operations.answers import Headers
+from sankofa.settings import Settings
+
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
+_ANY = "*"
+
+
+class Guard:
+    """Knows the names of this server. A name without a port stands for that host on every port."""
+
+    def __init__(self, settings: Settings) -> None:
+        allowed = _listed(settings.mcp_allowed_hosts)
+        own = (_host_of(url) for url in (settings.base_url, settings.public_mcp_url))
+        self._hosts = frozenset((*_LOCAL, *own, *(name.removesuffix(":*") for name in allowed)))
+        self._origins = frozenset(origin.rstrip("/") for origin in _listed(settings.mcp_allowed_origins))
+
+    def check(self, headers: Headers) -> None:
+        """Raises BadRequest, MisdirectedRequest or OriginNotAllowed. No Origin means no browser."""
+        hosts = _values(headers, b"host")
+        if len(hosts) != 1:
+            raise BadRequest("A request names the host it is for in exactly one Host header.")
+        if _ANY not in self._hosts and not self._ours(hosts[0]):
+            raise MisdirectedRequest("MCP does not answer to that Host; see SANKOFA_MCP_ALLOWED_HOSTS.")
+        for origin in _values(headers, b"origin"):
+            if _ANY in self._origins or origin in self._origins:
+                continue
+            scheme, _, authority = origin.partition("://")
+            if scheme not in ("http", "https") or not self._ours(authority):
+                raise OriginNotAllowed("MCP does not answer to that Origin; see SANKOFA_MCP_ALLOWED_ORIGINS.")
+
+    def _ours(self, authority: str) -> bool:
+        return authority in self._hosts or _without_port(authority) in self._hosts
+
+
+def the_key(headers: Headers) -> str:
+    """The key of `X-API-Key` or of `Authorization: Bearer`. Raises Unauthorized for none, or for a choice."""
+    keys = [value.decode("latin-1") for name, value in headers if name == b"x-api-key"]
+    authorizations = [value.decode("latin-1") for name, value in headers if name == b"authorization"]
+    if len(keys) > 1 or len(authorizations) > 1:
+        raise Unauthorized("Send exactly one API key.")
+    for authorization in authorizations:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() == "bearer":
+            keys.append(token.strip())
+    if not keys:
+        raise Unauthorized("Send a valid API key in the X-API-Key header, or as Authorization: Bearer.")
+    if keys[0] != keys[-1]:
+        raise Unauthorized("X-API-Key and Authorization carry different keys; send one.")
+    return keys[0]
+
+
+def _values(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
+    return [value.decode("latin-1").lower() for name, value in headers if name == wanted]
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip().lower() for part in text.split(",") if part.strip()]
+
+
+def _host_of(url: str) -> str:
+    return _without_port(urlsplit(url).netloc.rpartition("@")[2].lower())
+
+
+def _without_port(authority: str) -> str:
+    host, colon, port = authority.rpartition(":")
+    return host if colon and port.isdigit() else authority

@@ -1,0 +1,175 @@
+"""The MCP surface: the tools, served statelessly on the official SDK at one path.
+
+The SDK owns the protocol, in both its eras: the `initialize` handshake up to 2025-11-25 and the
+self-contained requests of 2026-07-28. Ours is what is around it: who is calling, what a call costs
+and the body of the answer.
+"""
+
+import logging
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+import mcp_types as types
+import msgspec
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
+
+from sankofa import __version__
+from sankofa.mcp.exchange import LARGEST_BODY, ClientGone, Exchange
+from sankofa.mcp.guard import Guard, the_key
+from sankofa.mcp.instructions import INSTRUCTIONS
+from sankofa.mcp.tools import Arguments, Tool, tools
+from sankofa.model.errors import InternalError, MethodNotAllowed, Problem, StoreUnavailable
+from sankofa.operations.answers import envelope
+from sankofa.operations.contract import Call
+from sankofa.operations.service import Service
+
+Context = ServerRequestContext[Any, Request]
+
+_log = logging.getLogger("sankofa.mcp")
+_EXCHANGE: Final = "sankofa.exchange"
+_ALLOW: Final = "POST, OPTIONS"
+_PUBLIC_HOUR: Final = CacheHint(ttl_ms=3_600_000, scope="public")
+
+
+class McpSurface:
+    """An ASGI application for one path, to be called while `running()` is open."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._guard = Guard(service.settings)
+        self._tools: Mapping[str, Tool] = tools()
+        self._listing = types.ListToolsResult(tools=[tool.describe() for tool in self._tools.values()])
+        server: Server[Any] = Server(
+            "sankofa",
+            title="Sankofa",
+            version=__version__,
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+            cache_hints={"tools/list": _PUBLIC_HOUR, "server/discover": _PUBLIC_HOUR},
+            # No argument is mirrored in an Mcp-Param header; unset, every call would list the tools to know.
+            get_tool_input_schema=lambda _name: None,
+        )
+        server.middleware.clear()  # OpenTelemetry only: spans nobody exports
+        logging.getLogger("mcp").setLevel(logging.WARNING)  # below it, lines on every request
+        self._manager = StreamableHTTPSessionManager(
+            server, json_response=True, stateless=True, max_request_body_size=LARGEST_BODY
+        )
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Once per process, entered and left by the task that owns the ASGI lifespan."""
+        return self._manager.run()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(
+            send, scope["method"], scope["path"], scope["sankofa.request_id"], self._service.settings.base_url
+        )
+        try:
+            body = await self._admit(exchange, scope, receive)
+            if body is not None:
+                scope[_EXCHANGE] = exchange
+                await self._manager.handle_request(scope, _replayed(body, receive), exchange.from_sdk)
+        except ClientGone:
+            pass
+        except Problem as problem:
+            if problem.status >= 500:
+                self._note(problem, exchange)
+            await exchange.refuse(problem)
+        except Exception:
+            _log.exception("request %s failed", exchange.request_id)
+            if not exchange.answered:
+                await exchange.refuse(InternalError())
+
+    async def _admit(self, exchange: Exchange, scope: Scope, receive: Receive) -> bytes | None:
+        """The body for the SDK; None where the answer is given already. Raises Problem."""
+        headers = scope["headers"]
+        # First: a page in a browser is told nothing, not even whether a key is good.
+        self._guard.check(headers)
+        if exchange.method == "OPTIONS":
+            await exchange.answer(204, [(b"allow", _ALLOW.encode())], b"")
+            return None
+        if exchange.method != "POST":  # the SDK would hold a GET open for ever, with nothing to say on it
+            raise MethodNotAllowed(_ALLOW)
+        exchange.grant = await self._service.keys.authenticate(the_key(headers))
+        body = await exchange.read(receive)
+        # Counted here, whatever comes of it: the SDK refuses a malformed call without asking us.
+        if _method(body) == "tools/call":
+            await exchange.count(self._service.quotas)
+        return body
+
+    async def _list(self, _ctx: Context, _params: object) -> types.ListToolsResult:
+        return self._listing
+
+    async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        exchange = _exchange_of(ctx)
+        arguments = params.arguments or {}
+        tool = self._tools.get(params.name)
+        try:
+            return exchange.tool_result(await self._perform(exchange, tool, params.name, arguments))
+        except StoreUnavailable as problem:  # an HTTP answer, never a tool error (decisions, MCP)
+            self._note(problem, exchange)
+            exchange.refusal = problem
+            return exchange.tool_error(problem, None)
+        except Problem as problem:
+            return exchange.tool_error(problem, None if tool is None else tool.instance(arguments))
+        except MCPError:
+            raise
+        except Exception:  # the SDK would send its text to a client of an older revision
+            _log.exception("request %s: tool %s failed", exchange.request_id, params.name)
+            return exchange.tool_error(InternalError(), None)
+
+    async def _perform(self, exchange: Exchange, tool: Tool | None, name: str, arguments: Arguments) -> bytes:
+        """The body REST has for the same call. Raises Problem, or MCPError for a tool there is not."""
+        await exchange.count(self._service.quotas)  # for a body that only the SDK could read
+        if exchange.over_quota is not None:
+            raise exchange.over_quota
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name}")
+        operation, today = tool.operation, self._service.today()
+        read = tool.read(arguments, today)
+        edition = self._service.edition.get()
+        answer = await operation.perform(Call(edition, exchange.grant, today), **read)
+        return envelope(answer, edition.id, operation.rows_under)
+
+    def _note(self, problem: Problem, exchange: Exchange) -> None:
+        cause = getattr(problem, "cause", "")
+        _log.warning("request %s: %s: %s", exchange.request_id, problem.slug, cause)
+
+
+def _exchange_of(ctx: Context) -> Exchange:
+    if ctx.request is None:
+        raise RuntimeError("served over HTTP only")
+    exchange: Exchange = ctx.request.scope[_EXCHANGE]
+    return exchange
+
+
+class _Peek(msgspec.Struct):
+    method: str = ""
+
+
+_peek = msgspec.json.Decoder(_Peek)
+
+
+def _method(body: bytes) -> str:
+    """The method a message names; empty where it is no message, of which the SDK says what is wrong."""
+    try:
+        return _peek.decode(body).method
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ""
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives a body already read, then goes on with the connection."""
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return replay

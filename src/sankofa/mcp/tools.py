@@ -1,0 +1,119 @@
+"""Operations as tools: how each is described to an agent, and how its arguments are read."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, Final
+
+import mcp_types as types
+
+from sankofa.model.errors import InvalidParameter
+from sankofa.operations.contract import Operation, Parameter, operations
+from sankofa.operations.parameters import JsonSchema
+from sankofa.operations.schemas import envelope_schema
+
+Arguments = Mapping[str, Any]
+
+_LONGEST_SHOWN: Final = 64
+_JSON_NAMES: Final = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number with a fraction or an exponent",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+class Tool:
+    """One operation as an agent sees it."""
+
+    def __init__(self, operation: Operation, name: str) -> None:
+        self.operation = operation
+        self.name = name
+        names = operation.tool_names
+        self._parameters = {names.get(name, name): p for name, p in operation.parameters.items()}
+        self._types = {name: _json_type(p) for name, p in self._parameters.items()}
+
+    def describe(self) -> types.Tool:
+        operation = self.operation
+        title = operation.summary.rstrip(".")
+        return types.Tool(
+            name=self.name,
+            title=title,
+            description="\n\n".join(filter(None, (operation.summary, operation.description))),
+            input_schema=self._input_schema(),
+            output_schema=envelope_schema(operation),
+            annotations=types.ToolAnnotations(
+                title=title,
+                read_only_hint=True,
+                destructive_hint=False,
+                idempotent_hint=True,
+                open_world_hint=False,
+            ),
+        )
+
+    def read(self, arguments: Arguments, today: date) -> dict[str, Any]:
+        """What the function behind the tool takes. Raises InvalidParameter naming the tool's argument."""
+        given: dict[str, Any] = {}
+        for name, value in arguments.items():
+            parameter = self._parameters.get(name)
+            if parameter is None:
+                known = ", ".join(self._parameters)
+                raise InvalidParameter(_shown(name), f"no such argument; this tool takes: {known}")
+            if value is None and not parameter.required:
+                continue
+            given[parameter.name] = value if parameter.tool_only else self._text(name, value)
+        try:
+            return self.operation.read_tool(given, today)
+        except InvalidParameter as problem:
+            name = self.operation.tool_names.get(problem.parameter, problem.parameter)
+            raise InvalidParameter(name, problem.detail.removeprefix(f"{problem.parameter}: ")) from None
+
+    def instance(self, arguments: Arguments) -> str | None:
+        """The path REST has for this call, so that its problem reads the same; None where it has none."""
+        path = self.operation.path
+        for name, parameter in self._parameters.items():
+            if parameter.in_path:
+                value = arguments.get(name)
+                if not isinstance(value, str) or value != _shown(value) or not value:
+                    return None
+                path = path.replace(f"{{{parameter.name}}}", value)
+        return path
+
+    def _text(self, name: str, value: object) -> str:
+        """An argument as the text REST would have in its query. Nothing is guessed: "5" and 5.0 are not 5."""
+        expected = self._types[name]
+        if type(value) is not expected:
+            raise InvalidParameter(name, f"expected {_JSON_NAMES[expected]}, not {_JSON_NAMES[type(value)]}")
+        try:
+            return str(value)
+        except ValueError:  # Python writes no more than 4,300 digits
+            raise InvalidParameter(name, "expected a whole number that is not as long") from None
+
+    def _input_schema(self) -> JsonSchema:
+        properties: dict[str, JsonSchema] = {}
+        for name, parameter in self._parameters.items():
+            properties[name] = {**parameter.kind.schema(), "description": parameter.description}
+            if parameter.default is not None:
+                properties[name]["default"] = parameter.default
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": [name for name, parameter in self._parameters.items() if parameter.required],
+            "additionalProperties": False,
+        }
+
+
+def tools() -> dict[str, Tool]:
+    """Every operation that is a tool, by the name of the tool."""
+    return {operation.tool: Tool(operation, operation.tool) for operation in operations() if operation.tool}
+
+
+def _json_type(parameter: Parameter) -> type:
+    return int if parameter.kind.schema()["type"] == "integer" else str
+
+
+def _shown(name: str) -> str:
+    """A name the client made up, safe to repeat."""
+    return "".join(c if c.isascii() and c.isprintable() else "?" for c in name[:_LONGEST_SHOWN]) or "(empty)"

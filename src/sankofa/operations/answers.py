@@ -1,0 +1,68 @@
+"""Answers as bytes: what every surface sends, so that the same call has the same body on each of them."""
+
+import msgspec
+
+from sankofa.access.quotas import Usage
+from sankofa.model.errors import Problem
+from sankofa.model.provenance import LICENSE_NOTICE
+from sankofa.operations.contract import Answer
+
+Headers = list[tuple[bytes, bytes]]
+
+API_VERSION = b"1.0.0"
+JSON = (b"content-type", b"application/json")
+PROBLEM_JSON = (b"content-type", b"application/problem+json")
+PRIVATE = (b"cache-control", b"private")
+NO_STORE = (b"cache-control", b"no-store")
+_LICENSE = b',"_license":' + msgspec.json.encode(LICENSE_NOTICE)
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+def envelope(answer: Answer, edition_id: str, rows_under: str) -> bytes:
+    """The body of a list response; the rows are already bytes."""
+    selection = answer.selection
+    members = b"".join(b"," + _encode(name) + b":" + _encode(value) for name, value in answer.members.items())
+    as_of = b"" if answer.as_of is None else b',"as_of":"%b"' % answer.as_of.isoformat().encode()
+    return b'{"%b":[%b],"count":%d%b%b,"edition":"%b","truncated":%b%b}' % (
+        rows_under.encode(),
+        selection.rows,
+        selection.count,
+        _LICENSE,
+        as_of,
+        edition_id.encode(),
+        b"true" if selection.truncated else b"false",
+        members,
+    )
+
+
+def problem_body(problem: Problem, base_url: str, instance: str, request_id: str) -> bytes:
+    """RFC 9457, plus `error` for simple clients, the link to its documentation and the request id."""
+    page = f"{base_url}/problems/{problem.slug}"
+    return _encode(
+        {
+            "type": page,
+            "title": problem.title,
+            "status": problem.status,
+            "detail": problem.detail,
+            "instance": instance,
+            "error": problem.detail,
+            **problem.members(),
+            "docs": page,
+            "request_id": request_id,
+        }
+    )
+
+
+def common_headers(request_id: str) -> Headers:
+    """What every response carries, errors included."""
+    return [(b"x-service-api-version", API_VERSION), (b"x-request-id", request_id.encode())]
+
+
+def problem_headers(problem: Problem) -> Headers:
+    """What the class of a problem adds: Retry-After, WWW-Authenticate, Allow, the upgrade link."""
+    return [(name.lower().encode(), value.encode()) for name, value in problem.headers()]
+
+
+def rate_headers(usage: Usage) -> Headers:
+    """Where the key stands (the RateLimit header fields of the IETF draft)."""
+    return [(b"ratelimit-policy", usage.policy.encode()), (b"ratelimit", usage.state.encode())]

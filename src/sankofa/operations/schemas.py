@@ -1,0 +1,83 @@
+"""The JSON schemas of what operations answer, for OpenAPI and for the output schemas of the MCP tools."""
+
+from typing import Any
+
+import msgspec
+
+from sankofa.model.provenance import LICENSE_NOTICE
+from sankofa.model.rows import Row
+from sankofa.operations.contract import Operation
+from sankofa.operations.parameters import JsonSchema
+
+_COMPONENT = "#/$defs/{name}"
+
+
+def row_schema(row_type: type[Row], ref_template: str) -> tuple[JsonSchema, dict[str, JsonSchema]]:
+    """The schema of a row, and by name those of the types it refers to as `ref_template` says."""
+    (reference,), components = msgspec.json.schema_components((row_type,), ref_template=ref_template)
+    schemas = {name: _as_on_the_wire(schema) for name, schema in components.items()}
+    return schemas.pop(_name(reference, ref_template)), schemas
+
+
+def envelope_schema(operation: Operation) -> JsonSchema:
+    """The schema of a whole answer, with nothing left to resolve: not every MCP client follows `$ref`."""
+    row, components = row_schema(operation.row, _COMPONENT)
+    return envelope_of(operation, _inlined(row, components))
+
+
+def envelope_of(operation: Operation, row: JsonSchema) -> JsonSchema:
+    """The schema of an operation's answer around that of its row (a schema, or a reference to one).
+
+    It is open: some operations add members of their own.
+    """
+    properties: dict[str, JsonSchema] = {
+        operation.rows_under: {"type": "array", "items": row, "description": "In the documented order."},
+        "count": {"type": "integer", "minimum": 0, "description": "How many rows this answer holds."},
+        "_license": {"type": "string", "description": "The terms of the data.", "examples": [LICENSE_NOTICE]},
+    }
+    if "as_of" in operation.parameters:
+        properties["as_of"] = {
+            "type": "string",
+            "format": "date",
+            "description": "The day applied: nothing that was published after it is in the answer.",
+        }
+    properties["edition"] = {"type": "string", "description": "The snapshot that answered."}
+    properties["truncated"] = {"type": "boolean", "description": "Whether more rows matched."}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": True,
+    }
+
+
+def _as_on_the_wire(schema: Any) -> Any:
+    """Decimals are written as numbers, and every field of a row is always present."""
+    if isinstance(schema, list):
+        return [_as_on_the_wire(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("format") == "decimal":
+        return {**{k: v for k, v in schema.items() if k != "format"}, "type": "number"}
+    fixed = {key: _as_on_the_wire(value) for key, value in schema.items()}
+    if "properties" in fixed:
+        fixed["required"] = list(fixed["properties"])
+    return fixed
+
+
+def _inlined(schema: Any, components: dict[str, JsonSchema]) -> Any:
+    """References replaced by what they name; rows are trees, so this ends."""
+    if isinstance(schema, list):
+        return [_inlined(part, components) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    rest = {key: _inlined(value, components) for key, value in schema.items() if key != "$ref"}
+    if "$ref" in schema:
+        named = _inlined(components[_name(schema, _COMPONENT)], components)
+        return {**named, **rest}
+    return rest
+
+
+def _name(reference: JsonSchema, ref_template: str) -> str:
+    before, _, after = ref_template.partition("{name}")
+    return str(reference["$ref"]).removeprefix(before).removesuffix(after)

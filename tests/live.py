@@ -1,0 +1,118 @@
+"""A real `sankofa serve` for tests: its own HOME, a free port, the command line as a user has it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+import httpx
+
+COMMAND = Path(sys.executable).with_name("sankofa")
+PATIENCE = 30.0
+
+
+def run(home: Path, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end, well or not; settings by name, e.g. `rows_sample="3"`."""
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        env=_environment(home, settings),
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
+    created = run(home, "keys", "create", "--tier", tier, *options, **settings)
+    assert created.returncode == 0, created.stderr
+    return created.stdout.strip()
+
+
+class LiveServer:
+    """`with LiveServer(home) as server: server.get("/health")`."""
+
+    def __init__(self, home: Path, *, workers: int = 1, **settings: str) -> None:
+        self.home = home
+        self.settings = settings
+        self.workers = workers
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log_path = home.parent / f"serve-{self.port}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: IO[bytes] | None = None
+        self.http = httpx.Client(base_url=self.url, timeout=10)
+
+    def __enter__(self) -> "LiveServer":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self.http.close()
+
+    def start(self) -> None:
+        self._log = self.log_path.open("ab")
+        self._process = subprocess.Popen(
+            [COMMAND, "serve", "--port", str(self.port), "--workers", str(self.workers)],
+            env=_environment(self.home, self.settings),
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                if httpx.get(f"{self.url}/health", timeout=1).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"the server did not start:\n{self.log}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Stop it as an operator would; what does not obey is killed."""
+        if self._process is None or self._log is None:
+            return
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(10)
+        self._log.close()
+        self._process = None
+
+    def get(self, path: str, key: str | None = None, **headers: str) -> httpx.Response:
+        """GET a path as written, with a key and header fields (`if_none_match=...`)."""
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        if key is not None:
+            fields["X-API-Key"] = key
+        return self.http.get(path, headers=fields)
+
+    def key(self, tier: str, *options: str) -> str:
+        """A fresh key of a tier."""
+        return create_key(self.home, tier, *options, **self.settings)
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text(errors="replace")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    own = {f"SANKOFA_{name.upper()}": value for name, value in settings.items()}
+    return {**os.environ, "SANKOFA_HOME": str(home), **own}

@@ -1,0 +1,190 @@
+"""What today's tools cannot show: renamed and numeric arguments, 402, defects, clients slow or gone."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from sankofa.edition.reading import Selection
+from sankofa.mcp import exchange, surface
+from sankofa.mcp.surface import McpSurface
+from sankofa.mcp.tools import Tool
+from sankofa.model.errors import InvalidParameter
+from sankofa.model.rows import EntityRow
+from sankofa.operations import contract
+from sankofa.operations.contract import Answer, Call, Operation
+from sankofa.operations.parameters import Day, LimitParameter
+from sankofa.operations.service import Service
+from sankofa.rest.app import RestApp
+from sankofa.settings import Settings
+
+pytestmark = pytest.mark.anyio
+DayParameter = Annotated[date | None, Day(), "From this day on."]
+TODAY = date(2026, 1, 1)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def search(monkeypatch: pytest.MonkeyPatch) -> Operation:
+    """An operation as later ones will be: with a limit, and a parameter that tools call otherwise."""
+    monkeypatch.setattr(contract, "_OPERATIONS", {})
+
+    @contract.operation(
+        "/v1/things", row=EntityRow, errors=(400, 402), tool="search_things", tool_names={"from": "from_date"}
+    )
+    async def search_things(
+        call: Call, *, from_: DayParameter = None, limit: LimitParameter = None
+    ) -> Answer:
+        """Things."""
+        if limit == 7:
+            raise ValueError("secret internals")
+        call.grant.rows(limit)
+        return Answer(Selection(b"", 0, truncated=False), members={"asked": [str(from_), limit]})
+
+    return contract._OPERATIONS["/v1/things"]
+
+
+class StandInEdition:
+    id = "stand-in"
+
+
+@asynccontextmanager
+async def connected(
+    home: Path, operation: Operation, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Client, httpx2.AsyncClient]]:
+    """An SDK client on the surface in this process, with one tool."""
+    monkeypatch.setattr(surface, "tools", lambda: {"search_things": Tool(operation, "search_things")})
+    service = Service(Settings(home=home))
+    monkeypatch.setattr(service.edition, "get", StandInEdition)
+    agents = McpSurface(service)
+    transport = httpx2.ASGITransport(RestApp(service, {}, mounted={"/mcp": agents}))
+    headers = {"x-api-key": "sankofa-sandbox", "accept": "application/json"}
+    async with (
+        agents.running(),
+        httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as http,
+        Client(streamable_http_client("http://localhost/mcp", http_client=http)) as client,
+    ):
+        yield client, http
+    await service.stop()
+
+
+def problem_of(result: Any) -> dict[str, Any]:
+    assert result.is_error
+    assert result.structured_content is None
+    problem: dict[str, Any] = json.loads(result.content[0].text)
+    return problem
+
+
+async def test_arguments_have_the_tools_names_and_json_types(tmp_path, search, monkeypatch):
+    async with connected(tmp_path, search, monkeypatch) as (client, _):
+        (tool,) = (await client.list_tools()).tools
+        assert list(tool.input_schema["properties"]) == ["from_date", "limit"]
+        assert tool.input_schema["required"] == []
+        found = await client.call_tool("search_things", {"from_date": "2024-02-29", "limit": 5})
+        assert found.structured_content is not None
+        assert found.structured_content["asked"] == ["2024-02-29", 5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parameter"),
+    [
+        ({"from": "2024-02-29"}, "from"),
+        ({"from_date": "2024-02-30"}, "from_date"),
+        ({"from_date": 2024}, "from_date"),
+        ({"limit": "5"}, "limit"),
+        ({"limit": 5.0}, "limit"),
+        ({"limit": True}, "limit"),
+        ({"limit": [5]}, "limit"),
+        ({"limit": 0}, "limit"),
+        ({"limit": -1}, "limit"),
+        ({"limit": 10**200}, "limit"),
+        ({"limit": 1 << 20000}, "limit"),
+    ],
+)
+def test_an_argument_of_another_type_or_name_is_refused_by_the_name_the_tool_gives_it(
+    search, arguments, parameter
+):
+    with pytest.raises(InvalidParameter) as refused:
+        Tool(search, "search_things").read(arguments, TODAY)
+    assert refused.value.parameter == parameter
+    assert refused.value.detail.startswith(f"{parameter}: ")
+
+
+async def test_402_tells_the_agent_how_to_upgrade(tmp_path, search, monkeypatch):
+    async with connected(tmp_path, search, monkeypatch) as (client, _):
+        problem = problem_of(await client.call_tool("search_things", {"limit": 26}))
+    assert problem["status"] == 402
+    assert problem["upgrade"] == {"checkout_url": Settings().upgrade_url}
+    assert problem["instance"] == "/v1/things"
+
+
+async def test_a_defect_is_a_500_whose_details_are_only_in_the_log(tmp_path, search, monkeypatch, caplog):
+    async with connected(tmp_path, search, monkeypatch) as (client, _):
+        problem = problem_of(await client.call_tool("search_things", {"limit": 7}))
+    assert problem["status"] == 500
+    assert "secret internals" not in json.dumps(problem)
+    (record,) = (record for record in caplog.records if record.levelno >= logging.ERROR)
+    assert problem["request_id"] in record.getMessage()
+
+
+async def test_a_body_that_dribbles_is_cut_off_with_408(tmp_path, search, monkeypatch):
+    monkeypatch.setattr(exchange, "_BODY_SECONDS", 0.05)
+    async with connected(tmp_path, search, monkeypatch) as (_, http):
+        sent = await ask(http._transport.app, asgi_scope(), wait=True)  # type: ignore[attr-defined]
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
+
+
+async def test_a_client_that_hangs_up_is_not_answered(tmp_path, search, monkeypatch):
+    async with connected(tmp_path, search, monkeypatch) as (_, http):
+        assert await ask(http._transport.app, asgi_scope()) == []  # type: ignore[attr-defined]
+
+
+async def test_before_it_runs_the_surface_answers_500_and_not_with_silence(tmp_path, monkeypatch):
+    app = RestApp(service := Service(Settings(home=tmp_path)), {}, mounted={"/mcp": McpSurface(service)})
+    sent = await ask(app, asgi_scope(), body=b"{}")
+    assert sent[0]["status"] == 500
+    assert b"internal-error" in sent[1]["body"]
+    await service.stop()
+
+
+def asgi_scope() -> dict[str, Any]:
+    headers = [
+        (b"host", b"localhost"),
+        (b"x-api-key", b"sankofa-sandbox"),
+        (b"content-type", b"application/json"),
+    ]
+    return {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": headers}
+
+
+async def ask(
+    app: Any, scope: dict[str, Any], *, body: bytes | None = None, wait: bool = False
+) -> list[dict[str, Any]]:
+    """One request whose body is given, or stops in the middle: for ever, or because the client hung up."""
+    sent: list[dict[str, Any]] = []
+    first: dict[str, Any] = {"type": "http.request", "body": body or b"{", "more_body": body is None}
+    messages = [first] if body is not None or wait else [first, {"type": "http.disconnect"}]
+
+    async def receive() -> dict[str, Any]:
+        if not messages:
+            await anyio.sleep_forever()
+        return messages.pop(0)
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return sent

@@ -1,0 +1,304 @@
+"""GLEIF records, golden copy and API (decisions, section 1: sources; section 2: organisation gate)."""
+
+import csv
+import gzip
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.model.errors import FormatError
+from sankofa.model.records import EntityRecord, Record, Rejected, Withheld
+from tests.unit.sources.conftest import Read, Written
+
+LEI = "2138004VFYZFYLELHT92"
+SUCCESSOR = "21380068P1DRHMJ8KU70"
+ARABIC = "شركة \u200fالنيل"  # noqa: RUF001 - with a right-to-left mark, as such names are written
+RECORD = {
+    "LEI": LEI,
+    "Entity.LegalName": "BRAZIL SHIPPING I LIMITED",
+    "Entity.LegalName.xmllang": "en",
+    "Entity.OtherEntityNames.OtherEntityName.1": "BG OIL SERVICES LIMITED",
+    "Entity.OtherEntityNames.OtherEntityName.1.type": "PREVIOUS_LEGAL_NAME",
+    "Entity.OtherEntityNames.OtherEntityName.2": "",
+    "Entity.TransliteratedOtherEntityNames.TransliteratedOtherEntityName.1": "BRASIL SHIPPING",
+    "Entity.LegalAddress.Country": "GB",
+    "Entity.HeadquartersAddress.Country": "NL",
+    "Entity.RegistrationAuthority.RegistrationAuthorityID": "RA000585",
+    "Entity.RegistrationAuthority.RegistrationAuthorityEntityID": "07211438",
+    "Entity.LegalJurisdiction": "GB",
+    "Entity.EntityCategory": "GENERAL",
+    "Entity.LegalForm.EntityLegalFormCode": "H0PO",
+    "Entity.LegalForm.OtherLegalForm": "",
+    "Entity.EntityStatus": "ACTIVE",
+    "Entity.SuccessorEntity.1.SuccessorLEI": SUCCESSOR,
+    "Registration.LastUpdateDate": "2025-04-01T15:41:30Z",
+    "Registration.RegistrationStatus": "ISSUED",
+}
+
+
+def golden_copy(*changes: dict[str, str], columns: list[str] | None = None) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns or list(RECORD), quoting=csv.QUOTE_ALL, extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(RECORD | change for change in changes)
+    return text.getvalue()
+
+
+def api_record(**changes: object) -> dict[str, Any]:
+    entity = {
+        "legalName": {"name": "BRAZIL SHIPPING I LIMITED"},
+        "otherNames": [{"name": "BG OIL SERVICES LIMITED", "type": "PREVIOUS_LEGAL_NAME"}],
+        "transliteratedOtherNames": [{"name": "BRASIL SHIPPING"}],
+        "legalAddress": {"country": "GB"},
+        "registeredAt": {"id": "RA000585", "other": None},
+        "registeredAs": "07211438",
+        "jurisdiction": "GB",
+        "category": "GENERAL",
+        "legalForm": {"id": "H0PO", "other": None},
+        "status": "ACTIVE",
+        "successorEntity": {"lei": SUCCESSOR, "name": None},
+    }
+    registration = {"lastUpdateDate": "2025-04-01T15:41:30Z", "status": "ISSUED"}
+    attributes = {"lei": LEI, "entity": entity | changes, "registration": registration}
+    return {"type": "lei-records", "id": LEI, "attributes": attributes}
+
+
+def only(records: list[Record]) -> EntityRecord:
+    [record] = records
+    assert isinstance(record, EntityRecord)
+    return record
+
+
+def test_a_record_of_the_golden_copy(read: Read, written: Written) -> None:
+    record = only(read("gleif-lei", written("a.csv", golden_copy({}))))
+    profile = record.profile
+    assert (record.subject, record.effective, record.incidental) == (
+        f"lei:{LEI}",
+        "2025-04-01T15:41:30Z",
+        False,
+    )
+    assert profile.legal_name == "BRAZIL SHIPPING I LIMITED"
+    assert profile.other_names == ("BG OIL SERVICES LIMITED", "BRASIL SHIPPING")
+    assert (profile.country, profile.jurisdiction) == ("GB", "GB")
+    assert (profile.status, profile.category, profile.legal_form) == ("ISSUED", "GENERAL", "H0PO")
+    assert profile.identifiers == (f"lei:{LEI}", "registry:RA000585:07211438")
+    assert profile.successor == f"lei:{SUCCESSOR}"
+    assert profile.document == LEI
+
+
+def test_the_api_says_the_same_as_the_golden_copy(read: Read, written: Written) -> None:
+    of_csv = read("gleif-lei", written("a.csv", golden_copy({})))
+    assert read("gleif-lei", written("one.json", json.dumps({"data": api_record()}))) == of_csv
+    assert read("gleif-lei", written("many.json", json.dumps({"data": [api_record()]}, indent=1))) == of_csv
+
+
+@pytest.mark.parametrize("packed", ["gz", "zip"])
+def test_packed_files_are_read(read: Read, written: Written, tmp_path: Path, packed: str) -> None:
+    plain = read("gleif-lei", written("a.csv", "\ufeff" + golden_copy({})))
+    if packed == "gz":
+        assert read("gleif-lei", written("a.csv.gz", gzip.compress(golden_copy({}).encode()))) == plain
+    else:
+        with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+            archive.writestr("20250515-lei2.csv", golden_copy({}))
+        assert read("gleif-lei", tmp_path / "a.zip") == plain
+
+
+@pytest.mark.parametrize("lei", [LEI, "2138004VFYZFYLELHT93"])
+def test_a_sole_proprietor_is_withheld_and_never_named(read: Read, written: Written, lei: str) -> None:
+    person = {"LEI": lei, "Entity.LegalName": "JANE DOE", "Entity.EntityCategory": "SOLE_PROPRIETOR"}
+    assert read("gleif-lei", written("a.csv", golden_copy(person))) == [Withheld("row 2")]
+    reply = api_record(legalName={"name": "JANE DOE"}, category="SOLE_PROPRIETOR")
+    assert read("gleif-lei", written("a.json", json.dumps({"data": [reply]}))) == [Withheld("data/0")]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"LEI": "2138004VFYZFYLELHT93"}, "not a valid LEI"),
+        ({"LEI": ""}, "not a valid LEI"),
+        ({"LEI": "2138004VFYZFYLELHTÉ2"}, "not a valid LEI"),
+        ({"Entity.LegalName": " "}, "a name is missing"),
+        ({"Entity.LegalName": "A\x00B"}, "a name is missing or not in UTF-8"),
+    ],
+)
+def test_a_record_without_identity_is_rejected(
+    read: Read, written: Written, change: dict[str, str], reason: str
+) -> None:
+    first, rejected, last = read("gleif-lei", written("a.csv", golden_copy({}, change, {})))
+    assert isinstance(rejected, Rejected)
+    assert first == last
+    assert rejected.position == "row 3"
+    assert reason in rejected.reason
+    assert "BRAZIL" not in rejected.reason
+
+
+def test_an_lei_written_with_blanks_is_the_same(read: Read, written: Written) -> None:
+    record = only(read("gleif-lei", written("a.csv", golden_copy({"LEI": f" {LEI.lower()} "}))))
+    assert record.subject == f"lei:{LEI}"
+
+
+@pytest.mark.parametrize(
+    ("authority", "number"),
+    [
+        ("RA999999", "07211438"),
+        ("RA888888", "07211438"),
+        ("", "07211438"),
+        ("RA000585", ""),
+        ("RA000585", "N/A"),
+        ("RA000585", "000"),
+    ],
+)
+def test_a_placeholder_is_no_registry_number(
+    read: Read, written: Written, authority: str, number: str
+) -> None:
+    change = {
+        "Entity.RegistrationAuthority.RegistrationAuthorityID": authority,
+        "Entity.RegistrationAuthority.RegistrationAuthorityEntityID": number,
+    }
+    assert only(read("gleif-lei", written("a.csv", golden_copy(change)))).profile.identifiers == (
+        f"lei:{LEI}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "named"),
+    [
+        ("Entity.SuccessorEntity.1.SuccessorLEI", "21380068P1DRHMJ8KU71", "successor: not a valid LEI"),
+        ("Registration.LastUpdateDate", "yesterday", "effective: expected an instant"),
+        ("Entity.RegistrationAuthority.RegistrationAuthorityEntityID", "1" * 65, "registered: "),
+    ],
+)
+def test_a_bad_field_is_named_and_costs_no_other(
+    read: Read, written: Written, column: str, value: str, named: str
+) -> None:
+    rejected, record = read("gleif-lei", written("a.csv", golden_copy({column: value})))
+    assert isinstance(rejected, Rejected)
+    assert named in rejected.reason
+    assert isinstance(record, EntityRecord)
+    kept = (record.effective, record.profile.successor, record.profile.identifiers[-1])
+    assert sum(map(bool, kept)) >= 2
+    assert record.profile.legal_name == "BRAZIL SHIPPING I LIMITED"
+
+
+@pytest.mark.parametrize(
+    ("address", "jurisdiction", "country"),
+    [("ZA", "US-DE", "ZA"), ("", "US-DE", "US"), ("??", "KE", "KE"), ("", "", None)],
+)
+def test_the_country_is_that_of_the_legal_address(
+    read: Read, written: Written, address: str, jurisdiction: str, country: str | None
+) -> None:
+    change = {"Entity.LegalAddress.Country": address, "Entity.LegalJurisdiction": jurisdiction}
+    assert only(read("gleif-lei", written("a.csv", golden_copy(change)))).profile.country == country
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "form"),
+    [
+        ("H0PO", "", "H0PO"),
+        ("8888", "Sociedad Anónima", "Sociedad Anónima"),
+        ("9999", "", None),
+        ("", "", None),
+    ],
+)
+def test_the_legal_form_is_its_code_or_in_words(
+    read: Read, written: Written, code: str, words: str, form: str | None
+) -> None:
+    change = {"Entity.LegalForm.EntityLegalFormCode": code, "Entity.LegalForm.OtherLegalForm": words}
+    assert only(read("gleif-lei", written("a.csv", golden_copy(change)))).profile.legal_form == form
+
+
+def test_instants_are_told_in_utc(read: Read, written: Written) -> None:
+    change = {"Registration.LastUpdateDate": "2024-02-09T01:31:00.123+02:00"}
+    assert only(read("gleif-lei", written("a.csv", golden_copy(change)))).effective == "2024-02-08T23:31:00Z"
+
+
+def test_an_older_golden_copy_names_one_successor(read: Read, written: Written) -> None:
+    content = golden_copy({}).replace("SuccessorEntity.1.", "SuccessorEntity.")
+    assert only(read("gleif-lei", written("a.csv", content))).profile.successor == f"lei:{SUCCESSOR}"
+
+
+def test_a_name_over_two_lines_and_an_arabic_one_are_kept(read: Read, written: Written) -> None:
+    names = ["ACME\nHOLDINGS", ARABIC]
+    first, second = read(
+        "gleif-lei", written("a.csv", golden_copy(*({"Entity.LegalName": n} for n in names)))
+    )
+    assert isinstance(first, EntityRecord)
+    assert isinstance(second, EntityRecord)
+    assert (first.profile.legal_name, second.profile.legal_name) == ("ACME HOLDINGS", ARABIC)
+
+
+def test_ragged_rows_and_bytes_not_in_utf_8_cost_their_own_record(read: Read, written: Written) -> None:
+    lines = golden_copy({}, {"Entity.LegalName": "CAFÉ"}, {}).encode().splitlines(keepends=True)
+    content = b"".join([lines[0], b'"short"\r\n', lines[2].replace("É".encode(), b"\xc9"), lines[3]])
+    records = read("gleif-lei", written("a.csv", content))
+    assert [type(record) for record in records] == [Rejected, Rejected, EntityRecord]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "<html>",
+        "LEI,ISIN\n",
+        golden_copy({}, columns=["LEI", "Entity.LegalName"]),
+        "[]",
+        "{}",
+        '{"data": []}',
+        '{"data": [{"type": "isins", "id": "x"}]}',
+        '{"errors": [{"status": "404", "title": "Not Found"}]}',
+        '{"data": [',
+    ],
+)
+def test_another_file_is_refused_by_name(read: Read, written: Written, content: str) -> None:
+    with pytest.raises(FormatError, match=r"^a\.txt: expected a GLEIF golden copy CSV or a GLEIF API reply"):
+        read("gleif-lei", written("a.txt", content))
+
+
+def test_a_search_that_found_nothing_is_no_fault(read: Read, written: Written) -> None:
+    reply = {"meta": {"goldenCopy": {"publishDate": "2025-05-15T00:00:00Z"}}, "data": []}
+    assert read("gleif-lei", written("a.json", json.dumps(reply))) == []
+
+
+@pytest.mark.parametrize("record", [5, {"type": "lei-records"}, {"type": "lei-records", "attributes": 5}])
+def test_a_malformed_record_of_a_reply_costs_no_other(read: Read, written: Written, record: object) -> None:
+    reply = json.dumps({"data": [record, api_record()]})
+    rejected, kept = read("gleif-lei", written("a.json", reply))
+    assert rejected == Rejected("data/0", "malformed record")
+    assert isinstance(kept, EntityRecord)
+
+
+def test_the_real_names_hold_one_bad_checksum_and_name_no_sole_proprietor(
+    read: Read, shared_data: Path
+) -> None:
+    path = shared_data / "identifiers" / "gleif_names.csv"
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    people = {row["LEI"] for row in rows if row["Entity.EntityCategory"] == "SOLE_PROPRIETOR"}
+    records = read("gleif-lei", path)
+    kept = [record for record in records if isinstance(record, EntityRecord)]
+    assert [record.position for record in records if isinstance(record, Rejected)] == ["row 5418"]
+    assert len([record for record in records if isinstance(record, Withheld)]) == len(people) == 449
+    assert len(kept) == len(rows) - len(people) - 1
+    assert not people & {record.subject.removeprefix("lei:") for record in kept}
+
+
+def test_real_replies_of_the_api_are_read(read: Read, shared_data: Path) -> None:
+    replies = sorted((shared_data / "identifiers" / "gleif-api" / "lei_records").glob("*.json"))
+    records = [record for path in replies for record in read("gleif-lei", path)]
+    assert len([record for record in records if isinstance(record, EntityRecord)]) == 81
+    assert len([record for record in records if isinstance(record, Withheld)]) == 2
+    assert len(records) == 83
+
+
+@pytest.mark.parametrize("kind", ["isins", "relationships", "countries", "registration_authorities"])
+def test_other_real_replies_are_refused_or_empty(read: Read, shared_data: Path, kind: str) -> None:
+    for path in sorted((shared_data / "identifiers" / "gleif-api" / kind).glob("*.json")):
+        if json.loads(path.read_text())["data"]:
+            with pytest.raises(FormatError, match="this is other JSON"):
+                read("gleif-lei", path)
+        else:
+            assert read("gleif-lei", path) == []
