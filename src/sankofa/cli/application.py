@@ -4,17 +4,23 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from sankofa import settings
+from sankofa.cli.logs import configure
+from sankofa.cli.publishing import SAMPLE_ISSUER
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send
-from sankofa.rest.pages import open_pages
+from sankofa.rest.pages import html_page, open_pages
+from sankofa.web.landing import landing_page
 
 
 def application() -> Application:
     """One worker's application, from the environment."""
-    service = Service(settings.load())
+    current = settings.load()
+    configure(current)
+    service = Service(current)
     agents = McpSurface(service)
-    app = RestApp(service, open_pages(service), mounted={"/mcp": agents})
+    pages = {**open_pages(service), "/": html_page(landing_page(current, SAMPLE_ISSUER))}
+    app = RestApp(service, pages, mounted={"/mcp": agents})
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:

@@ -21,6 +21,9 @@ from sankofa.operations.service import open_store
 from sankofa.settings import Settings
 from sankofa.sources.registry import find_source
 
+SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
+"""An organisation of the sample world to try the service with."""
+
 _SAMPLE = (("sample-lei", "lei"), ("sample-filings", "filings"), ("sample-companyfacts", "companyfacts"))
 
 

@@ -10,6 +10,7 @@ from granian.constants import Interfaces, RuntimeModes
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
+from sankofa.cli.publishing import SAMPLE_ISSUER
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
@@ -42,7 +43,9 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     click.echo(f"Sankofa at {address} (MCP at {address}/mcp), edition {current}")
     if settings.sandbox_key:
         click.echo(f"Sandbox key: {settings.sandbox_key}")
-        click.echo(f"Try: curl -H 'X-API-Key: {settings.sandbox_key}' {address}/v1/fundamentals/{_EXAMPLE}")
+        click.echo(
+            f"Try: curl -H 'X-API-Key: {settings.sandbox_key}' {address}/v1/fundamentals/{SAMPLE_ISSUER}"
+        )
     if settings.base_url == Settings.base_url:  # not set: links point to where it really listens
         os.environ["SANKOFA_BASE_URL"] = address
     server = Granian(
@@ -61,9 +64,6 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     )
     logging.captureWarnings(True)
     server.serve()
-
-
-_EXAMPLE = "DC46AF1B1AAA424B58D1368176"  # the first issuer of the sample world
 
 
 def _refuse_taken_port(host: str, port: int) -> None:

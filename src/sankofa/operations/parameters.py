@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal, Protocol
 
+from sankofa.model.day_patterns import pattern_until
 from sankofa.model.days import parse_day
 from sankofa.model.identifiers import SERVICE_ID_PATTERN
 from sankofa.model.periods import PERIOD_TYPES
@@ -28,7 +29,8 @@ class Kind(Protocol):
         Raises ValueError with a reason fit for the client.
         """
 
-    def schema(self) -> JsonSchema: ...
+    def schema(self, today: date | None = None) -> JsonSchema:
+        """What it takes; exactly, where the day on which it is asked is given."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Text:
             raise ValueError(f"expected text matching {self.pattern}, at most {self.longest} characters")
         return text
 
-    def schema(self) -> JsonSchema:
+    def schema(self, today: date | None = None) -> JsonSchema:
         return {
             "type": "string",
             "pattern": self.pattern,
@@ -64,8 +66,8 @@ class Choice:
             raise ValueError(f"expected one of {', '.join(self.words)}")
         return text
 
-    def schema(self) -> JsonSchema:
-        return {"type": "string", "enum": list(self.words)}
+    def schema(self, today: date | None = None) -> JsonSchema:
+        return {"type": "string", "enum": list(self.words), "examples": [self.words[0]]}
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,11 @@ class Day:
             raise ValueError("a day in the future: nothing is known of it yet")
         return day
 
-    def schema(self) -> JsonSchema:
-        return {"type": "string", "format": "date", "examples": [self.example]}
+    def schema(self, today: date | None = None) -> JsonSchema:
+        schema: JsonSchema = {"type": "string", "format": "date", "examples": [self.example]}
+        if today is not None:
+            schema["pattern"] = pattern_until(today if self.past else date.max)
+        return schema
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class Whole:
             raise ValueError("expected a whole number of at least 1")
         return int(text)
 
-    def schema(self) -> JsonSchema:
+    def schema(self, today: date | None = None) -> JsonSchema:
         return {"type": "integer", "minimum": 1, "examples": [self.example]}
 
 
@@ -114,7 +119,7 @@ class Words:
             raise ValueError(f"expected a list of texts matching {self.pattern}")
         return tuple(text)
 
-    def schema(self) -> JsonSchema:
+    def schema(self, today: date | None = None) -> JsonSchema:
         items = {"type": "string", "pattern": self.pattern}
         return {"type": "array", "items": items, "maxItems": 100, "examples": [[self.example]]}
 
@@ -123,7 +128,7 @@ Vintages = Literal["latest", "as_reported", "all"]
 
 ServiceIdParameter = Annotated[
     str,
-    Text(SERVICE_ID_PATTERN, "DC000000000000000000000000"),
+    Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),  # of the bundled sample world
     "The identifier Sankofa issued for the organisation.",
 ]
 AsOfParameter = Annotated[

@@ -43,6 +43,11 @@ def envelope_of(operation: Operation, row: JsonSchema) -> JsonSchema:
         }
     properties["edition"] = {"type": "string", "description": "The snapshot that answered."}
     properties["truncated"] = {"type": "boolean", "description": "Whether more rows matched."}
+    if "cursor" in operation.parameters:
+        properties["next_cursor"] = {
+            "type": ["string", "null"],
+            "description": "Passed back verbatim as `cursor` for the next page; null on the last.",
+        }
     return {
         "type": "object",
         "properties": properties,

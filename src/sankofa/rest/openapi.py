@@ -1,5 +1,253 @@
-"""placeholder, replaced by the real generator"""
+"""The API description: OpenAPI 3.1, written from the operations themselves.
+
+A new operation appears here by itself. Written per day, because the parameters that ask what was
+known take no day that is still to come.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+
+from sankofa.operations.answers import API_VERSION
+from sankofa.operations.contract import Operation, Parameter, operations
+from sankofa.operations.parameters import JsonSchema
+from sankofa.operations.schemas import envelope_of, row_schema
+from sankofa.rest.deprecation import DEPRECATIONS
+from sankofa.rest.openapi_components import (
+    CACHED,
+    COMMON,
+    COUNTED,
+    header_components,
+    header_fields,
+    page_schemas,
+    refusals,
+    response_components,
+)
+from sankofa.settings import Settings
+
+_SCHEMA: Final = "#/components/schemas/{name}"
+_SERVICE: Final = "service"
+
+_ABOUT: Final = """\
+Point-in-time data for African and emerging markets, for research and information; not a regulated
+benchmark. Every row names its source and the licence class it is held under; nothing is estimated,
+and null means not known. A restatement adds a vintage and never overwrites one: `as_of` gives what
+was knowable on that day.
+
+Send an API key in `X-API-Key`. Every request with a valid key counts against its limits, whatever
+its outcome. A parameter that an endpoint does not take, or that is given twice, is a 400: a mistyped
+`as_of` must never silently return look-ahead.
+
+HEAD works wherever GET does. Answers come compressed where `Accept-Encoding` asks for it, and an
+answer the client holds already (`If-None-Match`) is a 304.
+"""
 
 
-def describe(settings, today):  # type: ignore[no-untyped-def]
-    return {"openapi": "3.1.0", "info": {"title": "Sankofa", "version": "1.0.0"}, "paths": {}}
+def describe(settings: Settings, today: date, described: Sequence[Operation] | None = None) -> dict[str, Any]:
+    """The description as it stands on a day, of every operation or of those named."""
+    described = operations() if described is None else described
+    base_url = settings.base_url.rstrip("/")
+    paths = _page_paths(settings)
+    for operation in described:
+        paths[operation.path] = {"get": _entry(settings, operation, described, today)}
+    tags = {_tag(operation): f"What is under /v1/{_tag(operation)}." for operation in described}
+    tags[_SERVICE] = "How the service itself is, and this description. No key is needed."
+    statuses = [status for path in paths.values() for status in path["get"]["responses"]]
+    refused = {"304", *refusals(settings)}.intersection(statuses)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sankofa",
+            "version": API_VERSION.decode(),
+            "summary": "Point-in-time data for African and emerging markets.",
+            "description": _ABOUT,
+            "contact": {"name": "Sankofa", "url": base_url, "email": "api@sankofa.example"},
+            "license": {"name": "As named on each row", "url": "https://sankofa.example/licence"},
+        },
+        "servers": [{"url": base_url, "description": "The one environment there is."}],
+        "security": [{"ApiKey": []}],
+        "tags": [{"name": name, "description": tags[name]} for name in sorted(tags)],
+        "paths": dict(sorted(paths.items())),
+        "components": {
+            "securitySchemes": {
+                "ApiKey": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "X-API-Key",
+                    "description": "The same key opens the REST API and the MCP server.",
+                }
+            },
+            "headers": header_components(refused),
+            "responses": response_components(settings, refused),
+            "schemas": dict(sorted(_schemas(described).items())),
+        },
+    }
+
+
+def _entry(
+    settings: Settings, operation: Operation, described: Sequence[Operation], today: date
+) -> JsonSchema:
+    """What the document says of one operation."""
+    answer: JsonSchema = {"schema": {"$ref": _SCHEMA.format(name=_answer_name(operation))}}
+    example = files("sankofa.rest") / "examples" / f"{operation.name}.json"
+    if example.is_file():
+        answer["example"] = msgspec.json.decode(example.read_bytes())
+    success: JsonSchema = {
+        "description": operation.summary,
+        "headers": header_fields((*COMMON, *COUNTED, *CACHED)),
+        "content": {"application/json": answer},
+    }
+    links = _links(operation, described)
+    if links:
+        success["links"] = links
+    taken = [p for p in operation.parameters.values() if not p.tool_only]
+    entry: JsonSchema = {
+        "operationId": operation.name,
+        "tags": [_tag(operation)],
+        "summary": operation.summary.rstrip("."),
+        "description": operation.description or operation.summary,
+        "parameters": [_parameter(parameter, today) for parameter in taken],
+        "responses": {
+            "200": success,
+            **_refused(settings, "304", *map(str, operation.errors), "default"),
+        },
+    }
+    if operation.path in DEPRECATIONS:
+        entry["deprecated"] = True
+    return entry
+
+
+def _parameter(parameter: Parameter, today: date) -> JsonSchema:
+    schema = parameter.kind.schema(today)
+    example, *_ = schema.pop("examples")
+    if parameter.default is not None:
+        schema["default"] = parameter.default
+    return {
+        "name": parameter.name,
+        "in": "path" if parameter.in_path else "query",
+        "required": parameter.required,
+        "description": parameter.description,
+        "schema": schema,
+        "example": example,
+    }
+
+
+def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
+    """Where an answer leads: to its next page, and to what else is known of the organisation it names."""
+    links: JsonSchema = {}
+    if "cursor" in operation.parameters:
+        # A cursor belongs to the filters it was given for, so these are sent again.
+        same = {
+            p.name: f"$request.{'path' if p.in_path else 'query'}.{p.name}"
+            for p in operation.parameters.values()
+            if not p.tool_only
+        }
+        links["NextPage"] = {
+            "operationId": operation.name,
+            "description": "The next page; there is none where `next_cursor` is null.",
+            "parameters": {**same, "cursor": "$response.body#/next_cursor"},
+        }
+    if "service_id" in operation.row.__struct_fields__:
+        asked = "service_id" in operation.parameters and operation.parameters["service_id"].in_path
+        found = (
+            "$request.path.service_id" if asked else f"$response.body#/{operation.rows_under}/0/service_id"
+        )
+        for other in described:
+            parameter = other.parameters.get("service_id")
+            if other is not operation and parameter is not None and parameter.in_path:
+                links[_camel(other)] = {
+                    "operationId": other.name,
+                    "description": other.summary,
+                    "parameters": {"service_id": found},
+                }
+    return links
+
+
+def _schemas(described: Sequence[Operation]) -> JsonSchema:
+    """Every schema by name: of the rows, of the answers around them, and of the open pages."""
+    schemas = page_schemas()
+    for operation in described:
+        row, referred = row_schema(operation.row, _SCHEMA)
+        schemas |= {operation.row.__name__: row, **referred}
+        schemas[_answer_name(operation)] = {
+            "title": _answer_name(operation),
+            "description": operation.summary,
+            **envelope_of(operation, {"$ref": _SCHEMA.format(name=operation.row.__name__)}),
+        }
+    return schemas
+
+
+def _page_paths(settings: Settings) -> JsonSchema:
+    """The paths that need no key."""
+
+    def page(name: str, summary: str, description: str, responses: JsonSchema) -> JsonSchema:
+        return {
+            "get": {
+                "operationId": name,
+                "tags": [_SERVICE],
+                "summary": summary,
+                "description": description,
+                "security": [],
+                "responses": {**responses, **_refused(settings, "4XX", "default")},
+            }
+        }
+
+    def answer(description: str, schema: JsonSchema, *more: str) -> JsonSchema:
+        return {
+            "description": description,
+            "headers": header_fields((*COMMON, *more)),
+            "content": {"application/json": {"schema": schema}},
+        }
+
+    status = {"$ref": _SCHEMA.format(name="Status")}
+    document = {"type": "object", "properties": {"openapi": {"const": "3.1.0"}}, "required": ["openapi"]}
+    return {
+        "/health": page(
+            "get_health",
+            "Liveness",
+            "Answers as long as the process does.",
+            {"200": answer("The service is alive.", {"$ref": _SCHEMA.format(name="Health")})},
+        ),
+        "/v1/status": page(
+            "get_status",
+            "Status of the service and of what it depends on",
+            "Reads each dependency once, each within a second.",
+            {
+                "200": answer("Every dependency answered.", status),
+                "503": answer("Degraded: `degraded` names what did not answer.", status, "Retry-After"),
+            },
+        ),
+        "/openapi.json": page(
+            "get_openapi",
+            "This description",
+            "OpenAPI 3.1, as it stands today (UTC).",
+            {
+                "200": answer("This document.", document, *CACHED),
+                "304": {
+                    "description": "The client holds this very document.",
+                    "headers": header_fields((*COMMON, *CACHED)),
+                },
+            },
+        ),
+    }
+
+
+def _refused(settings: Settings, *statuses: str) -> JsonSchema:
+    known = refusals(settings)
+    names = {"304": "NotModified", "4XX": known["default"].name, **{s: known[s].name for s in known}}
+    return {status: {"$ref": f"#/components/responses/{names[status]}"} for status in statuses}
+
+
+def _tag(operation: Operation) -> str:
+    return operation.path.split("/")[2]
+
+
+def _camel(operation: Operation) -> str:
+    return "".join(word.capitalize() for word in operation.name.removeprefix("get_").split("_"))
+
+
+def _answer_name(operation: Operation) -> str:
+    return f"{_camel(operation)}Answer"

@@ -33,6 +33,16 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
     return {path: OpenPage(answer) for path, answer in pages.items()}
 
 
+def html_page(body: bytes) -> OpenPage:
+    """A static page."""
+    headers = [(b"content-type", b"text/html; charset=utf-8"), (b"cache-control", b"public, max-age=300")]
+
+    async def answer(_: Head) -> Response:
+        return Response(200, headers, body)
+
+    return OpenPage(answer)
+
+
 def problems() -> list[type[errors.Problem]]:
     """Every problem a surface may answer with."""
     known = [*vars(errors).values(), *vars(request).values()]

@@ -38,13 +38,9 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def search(monkeypatch: pytest.MonkeyPatch) -> Operation:
+def search() -> Operation:
     """An operation as later ones will be: with a limit, and a parameter that tools call otherwise."""
-    monkeypatch.setattr(contract, "_OPERATIONS", {})
 
-    @contract.operation(
-        "/v1/things", row=EntityRow, errors=(400, 402), tool="search_things", tool_names={"from": "from_date"}
-    )
     async def search_things(
         call: Call, *, from_: DayParameter = None, limit: LimitParameter = None
     ) -> Answer:
@@ -54,7 +50,15 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Operation:
         call.grant.rows(limit)
         return Answer(Selection(b"", 0, truncated=False), members={"asked": [str(from_), limit]})
 
-    return contract._OPERATIONS["/v1/things"]
+    declared: dict[str, Operation] = {}
+    names = {"from": "from_date"}
+    with pytest.MonkeyPatch.context() as patch:  # only while declaring: the registry is everyone's
+        patch.setattr(contract, "_OPERATIONS", declared)
+        declare = contract.operation(
+            "/v1/things", row=EntityRow, errors=(400, 402), tool="search_things", tool_names=names
+        )
+        declare(search_things)
+    return declared["/v1/things"]
 
 
 class StandInEdition:

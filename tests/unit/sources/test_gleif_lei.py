@@ -107,12 +107,15 @@ def test_packed_files_are_read(read: Read, written: Written, tmp_path: Path, pac
         assert read("gleif-lei", tmp_path / "a.zip") == plain
 
 
-@pytest.mark.parametrize("lei", [LEI, "2138004VFYZFYLELHT93"])
-def test_a_sole_proprietor_is_withheld_and_never_named(read: Read, written: Written, lei: str) -> None:
+@pytest.mark.parametrize(("lei", "subject"), [(LEI, f"lei:{LEI}"), ("2138004VFYZFYLELHT93", "")])
+def test_a_sole_proprietor_is_withheld_and_never_named(
+    read: Read, written: Written, lei: str, subject: str
+) -> None:
     person = {"LEI": lei, "Entity.LegalName": "JANE DOE", "Entity.EntityCategory": "SOLE_PROPRIETOR"}
-    assert read("gleif-lei", written("a.csv", golden_copy(person))) == [Withheld("row 2")]
+    assert read("gleif-lei", written("a.csv", golden_copy(person))) == [Withheld("row 2", subject)]
     reply = api_record(legalName={"name": "JANE DOE"}, category="SOLE_PROPRIETOR")
-    assert read("gleif-lei", written("a.json", json.dumps({"data": [reply]}))) == [Withheld("data/0")]
+    expected = Withheld("data/0", f"lei:{LEI}")
+    assert read("gleif-lei", written("a.json", json.dumps({"data": [reply]}))) == [expected]
 
 
 @pytest.mark.parametrize(

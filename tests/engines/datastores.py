@@ -1,0 +1,166 @@
+"""What the suites of the datastore engines share: both engines behind one face, and small editions to put in them."""
+
+import asyncio
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+
+import sankofa
+from sankofa.edition.build import publish
+from sankofa.engines.datastore import Datastore, Row, open_datastore
+from sankofa.ledger.book import SCHEMA, Ledger
+from sankofa.ledger.ingest import files_under, ingest
+from sankofa.sources.registry import load_sources
+
+T = TypeVar("T")
+
+SAMPLE = Path(sankofa.__file__).parent / "sample"
+SAMPLE_SOURCES = (("sample-lei", "lei"), ("sample-filings", "filings"), ("sample-companyfacts", "companyfacts"))
+NOW = datetime(2026, 11, 1, 9, 30, tzinfo=UTC)
+BLOCKS = [(number, b"index %d" % number, b"rows %d " % number * 5000) for number in range(1, 8)]
+PLACES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "A", 6, 2)]
+
+# Run as a process of its own, to be killed: opens a store, begins the work named, says so, and waits.
+WORKER = """
+import sys, time
+from pathlib import Path
+from sankofa.engines.datastore import open_datastore
+from sankofa.ledger.book import SCHEMA, Ledger
+from tests.engines.datastores import BLOCKS, NOW, fact_rows
+
+url, home, work = sys.argv[1:]
+store = open_datastore(url, Path(home), SCHEMA)
+if work == "ingest":
+    session = store.ledger()
+    with session.transaction():
+        session.stage("fact", fact_rows(20_000))
+        print(session.absorb("INSERT INTO fact SELECT * FROM staged_fact"), flush=True)
+        time.sleep(60)
+else:
+    writer = store.build()
+    writer.write(BLOCKS)
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+class Engine:
+    """One engine with an empty store."""
+
+    def __init__(self, name: str, url: str, home: Path) -> None:
+        self.name = name
+        self.url = url
+        self.home = home
+        self.store: Datastore = open_datastore(url, home, SCHEMA)
+
+    def raw(self, statement: str) -> list[Row]:
+        """Past the product: any client may connect to the store."""
+        if self.name == "postgres":
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                connection.execute(b"SET search_path = sankofa_ledger")
+                cursor = connection.execute(statement.encode())
+                return cursor.fetchall() if cursor.description else []
+        with closing(sqlite3.connect(self.home / "ledger.sqlite", isolation_level=None)) as database:
+            return database.execute(statement).fetchall()
+
+    def leftovers(self) -> list[str]:
+        """Whatever is there of editions that are not on the shelf."""
+        if self.name == "postgres":
+            named = self.raw("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sankofa_%' ORDER BY 1")
+            known = {"sankofa_ledger", "sankofa_shelf"} | {f"sankofa_e_{e}" for e in self.store.shelf().editions}
+        else:
+            named = [(path.name,) for path in (self.home / "editions").iterdir()]
+            known = {"CURRENT", *self.store.shelf().editions}
+        return sorted({name for (name,) in named} - known)
+
+    def damage(self, edition: str, what: str) -> None:
+        """Harm an edition as a careless hand or a bad disk would."""
+        if self.name == "postgres":
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                connection.execute(f'SET search_path = "sankofa_e_{edition}"'.encode())
+                for table in ("block", "directory", "manifest"):
+                    connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER ALL".encode())
+                connection.execute(what.encode())
+            return
+        folder = self.home / "editions" / edition
+        path = folder / what.partition(" ")[2]
+        if what.startswith("remove"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            return
+        path.chmod(0o644)
+        content = bytearray(path.read_bytes())
+        if what.startswith("shorten"):
+            del content[-100:]
+        else:
+            content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+
+    def start_worker(self, work: str) -> subprocess.Popen[str]:
+        """Returns once the work has begun."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", WORKER, self.url, str(self.home), work], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() in ("20000", "ready")
+        return process
+
+
+def fact_rows(number: int, subject: str = "lei:X") -> list[Row]:
+    return [
+        (subject, "revenue", "ZAR", "2024-12-31", "2024-01-01", "2025-03-01", f"doc {n}", str(n), "", "s", "", "", 1)
+        for n in range(number)
+    ]
+
+
+def shelve(
+    store: Datastore, edition: str, blocks: Sequence[tuple[int, bytes, bytes]] = BLOCKS, *, content: str = ""
+) -> None:
+    """A small edition, finished but not current."""
+    writer = store.build()
+    writer.write(blocks[:3])
+    writer.write(blocks[3:])
+    writer.register(PLACES[:2])
+    writer.register(PLACES[2:])
+    writer.finish(edition, {"format": 1, "content_sha256": content or edition, "rows": {"fundamentals": 1}})
+
+
+def ingest_sample(engine: Engine, sources: Sequence[tuple[str, str]] = SAMPLE_SOURCES) -> Ledger:
+    """The bundled sample world, by the real pipeline; the ledger is left open."""
+    ledger = Ledger(engine.store, b"a key of the tests", lambda: NOW)
+    registered = load_sources(engine.home)
+    for source_id, folder in sources:
+        summary = ingest(
+            ledger,
+            registered[source_id],
+            files_under([SAMPLE / folder]),
+            rejects_folder=engine.home / "rejects",
+            clock=lambda: NOW,
+        )
+        assert not summary.failures
+    return ledger
+
+
+def publish_sample(engine: Engine, sources: Sequence[tuple[str, str]] = SAMPLE_SOURCES) -> dict[str, Any]:
+    with closing(ingest_sample(engine, sources)) as ledger:
+        return publish(engine.store, ledger, keep=3)
+
+
+def run(steps: Callable[[], Awaitable[T]], loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> T:
+    """The steps in a loop of their own; a task left behind is a failure."""
+
+    async def scene() -> T:
+        result = await steps()
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return result
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        return runner.run(scene())

@@ -1,0 +1,198 @@
+"""Keys and tiers: specification, section 5; decisions, section 3."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live import LiveServer, run
+from tests.wire import exchange, request, statuses
+
+ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
+ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"
+NOBODY = "/v1/fundamentals/DC000000000000000000000000"
+SANDBOX = "sankofa-sandbox"
+CAP = 25
+
+
+@pytest.mark.parametrize("path", [ISSUER, ENTITY])
+@pytest.mark.parametrize("key", [None, "", "unknown", "sk_" + "A" * 43, "a" * 257, "sankofa-sandbox\t."])
+def test_a_missing_or_unknown_key_is_401(server: LiveServer, path: str, key: str | None) -> None:
+    answer = server.get(path, key)
+    assert answer.status_code == 401
+    assert answer.json()["title"] == "Missing or invalid API key"
+    assert answer.headers["WWW-Authenticate"].startswith("ApiKey")
+    assert "RateLimit" not in answer.headers
+
+
+@pytest.mark.parametrize("key", [b"sankofa-sandb\xf6x", "\N{CYRILLIC SMALL LETTER ES}ankofa-sandbox".encode()])
+def test_a_key_that_is_not_ascii_is_401(server: LiveServer, key: bytes) -> None:
+    fields = request(ENTITY, "Host: x").replace(b"Host: x", b"Host: x\r\nX-API-Key: " + key)
+    assert statuses(exchange(server.port, fields)) == [401]
+
+
+@pytest.mark.parametrize(("first", "second"), [(SANDBOX, SANDBOX), (SANDBOX, "unknown"), ("unknown", SANDBOX)])
+def test_two_key_headers_are_401_even_when_both_are_valid(server: LiveServer, first: str, second: str) -> None:
+    answer = exchange(server.port, request(ENTITY, "Host: x", f"X-API-Key: {first}", f"x-api-key: {second}"))
+    assert statuses(answer) == [401]
+
+
+@pytest.mark.parametrize("name", ["X-API-Key", "x-api-key", "api_key", "key", "apikey", "access_token"])
+def test_a_key_in_the_query_string_is_401(server: LiveServer, name: str) -> None:
+    answer = server.get(f"{ENTITY}?{name}={SANDBOX}")
+    assert answer.status_code == 401
+    assert SANDBOX not in answer.text
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "ApiKey", "Basic"])
+def test_rest_takes_the_key_from_no_other_header(server: LiveServer, scheme: str) -> None:
+    assert server.get(ENTITY, authorization=f"{scheme} {SANDBOX}").status_code == 401
+
+
+@pytest.mark.parametrize("name", ["X-API-Key", "x-api-key", "X-Api-KEY"])
+def test_the_name_of_the_key_header_is_case_insensitive(server: LiveServer, name: str) -> None:
+    answer = exchange(server.port, request(ENTITY, "Host: x", f"{name}: {SANDBOX}"))
+    assert statuses(answer) == [200]
+
+
+def test_a_revoked_key_is_401_at_the_next_request(server: LiveServer) -> None:
+    key = server.key("starter", "--label", "to be revoked")
+    assert server.get(ENTITY, key).status_code == 200
+    listed = run(server.home, "keys", "list").stdout
+    (key_id,) = (line.split()[0] for line in listed.splitlines() if line.endswith("to be revoked"))
+    assert run(server.home, "keys", "revoke", key_id).returncode == 0
+    assert server.get(ENTITY, key).status_code == 401
+
+
+def test_a_new_key_works_at_once(server: LiveServer) -> None:
+    assert server.get(ENTITY, server.key("professional")).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/health", "/v1/status", "/openapi.json"])
+@pytest.mark.parametrize("key", [None, "unknown", SANDBOX])
+def test_the_open_paths_need_no_key_and_look_at_none(server: LiveServer, path: str, key: str | None) -> None:
+    answer = server.get(path, key)
+    assert answer.status_code == 200
+    assert "RateLimit" not in answer.headers
+
+
+def test_the_sandbox_key_is_a_real_sample_tier_key(server: LiveServer, sample_key: str) -> None:
+    sandbox, sample = server.get(ISSUER, SANDBOX), server.get(ISSUER, sample_key)
+    assert sandbox.status_code == 200
+    assert sandbox.content == sample.content
+    assert sandbox.headers["RateLimit-Policy"] == sample.headers["RateLimit-Policy"]
+    (listed,) = (line for line in run(server.home, "keys", "list").stdout.splitlines() if line.endswith("sandbox"))
+    assert listed.split()[1] == "sample"
+
+
+def test_the_sample_tier_gets_the_first_rows_of_fundamentals(
+    server: LiveServer, sample_key: str, paid_key: str
+) -> None:
+    paid, sample = server.get(ISSUER, paid_key).json(), server.get(ISSUER, sample_key).json()
+    assert paid["count"] == len(paid["data"]) > CAP
+    assert paid["truncated"] is False
+    assert sample["count"] == CAP
+    assert sample["truncated"] is True
+    assert sample["data"] == paid["data"][:CAP]
+
+
+def test_the_sample_tier_is_not_truncated_below_its_cap(server: LiveServer, sample_key: str, paid_key: str) -> None:
+    path = f"{ISSUER}?period_type=Q1"
+    paid, sample = server.get(path, paid_key).json(), server.get(path, sample_key).json()
+    assert paid["count"] < CAP
+    assert sample == paid
+
+
+def test_every_paid_tier_gets_everything(server: LiveServer, paid_key: str) -> None:
+    starter, professional = server.get(ISSUER, paid_key), server.get(ISSUER, server.key("professional"))
+    assert starter.content == professional.content
+
+
+@pytest.fixture
+def small_sandbox(sample_home: Path) -> Iterator[LiveServer]:
+    with LiveServer(sample_home, rows_sample="3", sandbox_key="another-sandbox") as live:
+        yield live
+
+
+def test_caps_and_the_sandbox_key_are_settings(small_sandbox: LiveServer) -> None:
+    answer = small_sandbox.get(ISSUER, "another-sandbox").json()
+    assert (answer["count"], answer["truncated"]) == (3, True)
+
+
+def _exhausted(server: LiveServer) -> str:
+    key = server.key("sample", "--per-month", "1")
+    assert server.get(ENTITY, key).status_code == 200
+    return key
+
+
+@pytest.fixture(scope="module")
+def exhausted(server: LiveServer) -> str:
+    return _exhausted(server)
+
+
+BAD_PARAMETER, NO_RECORD = "?as_of=tomorrow", NOBODY
+
+
+@pytest.mark.parametrize("path", [ISSUER + BAD_PARAMETER, NO_RECORD, NO_RECORD + BAD_PARAMETER])
+def test_401_comes_before_400_and_404(server: LiveServer, path: str) -> None:
+    assert server.get(path, "unknown").status_code == 401
+    assert server.get(path).status_code == 401
+
+
+@pytest.mark.parametrize("path", [ISSUER, ISSUER + BAD_PARAMETER, NO_RECORD, NO_RECORD + BAD_PARAMETER])
+def test_429_comes_before_400_and_404(server: LiveServer, exhausted: str, path: str) -> None:
+    assert server.get(path, exhausted).status_code == 429
+
+
+def test_401_comes_before_429(server: LiveServer, exhausted: str) -> None:
+    answer = exchange(server.port, request(ENTITY, "Host: x", f"X-API-Key: {exhausted}", "X-API-Key: unknown"))
+    assert statuses(answer) == [401]
+
+
+@pytest.mark.parametrize("path", [NO_RECORD + BAD_PARAMETER, "/v1/entities/no-such-id?limit=1", NO_RECORD + "?x=1"])
+def test_400_comes_before_404(server: LiveServer, paid_key: str, path: str) -> None:
+    assert server.get(path, paid_key).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/v1", "/v1/", "/v1/nothing", "/v1/fundamentals", "/v1/fundamentals/", "/v1/entities/A/B", "/v2/entities/A"]
+)
+@pytest.mark.parametrize("which", ["none", "unknown", "valid", "exhausted"])
+def test_an_unknown_path_is_404_key_or_not(
+    server: LiveServer, paid_key: str, exhausted: str, path: str, which: str
+) -> None:
+    key = {"none": None, "unknown": "unknown", "valid": paid_key, "exhausted": exhausted}[which]
+    assert server.get(path, key).status_code == 404
+
+
+@pytest.fixture
+def chatty(sample_home: Path) -> Iterator[LiveServer]:
+    with LiveServer(sample_home, log_level="debug") as live:
+        yield live
+
+
+Attempt = Callable[[LiveServer, str], object]
+ATTEMPTS: dict[str, Attempt] = {
+    "answered": lambda s, key: s.get(ISSUER, key),
+    "not found": lambda s, key: s.get(NOBODY, key),
+    "bad parameter": lambda s, key: s.get(f"{ISSUER}?as_of=x", key),
+    "in the query": lambda s, key: s.get(f"{ISSUER}?key={key}", key),
+    "in the query alone": lambda s, key: s.get(f"{ISSUER}?key={key}"),
+    "not quite": lambda s, key: s.get(ISSUER, key + "x"),
+    "refused method": lambda s, key: s.http.post(ISSUER, headers={"X-API-Key": key}, content=key),
+    "malformed": lambda s, key: exchange(s.port, f"GET {key}\r\nX-API-Key: {key}\r\n\r\n".encode()),
+    "twice": lambda s, key: exchange(s.port, request(ISSUER, "Host: x", f"X-API-Key: {key}", f"X-API-Key: {key}")),
+}
+
+
+def test_a_key_is_in_no_file_no_log_and_no_error(chatty: LiveServer) -> None:
+    key = chatty.key("starter", "--label", "kept secret")
+    for name, attempt in ATTEMPTS.items():
+        answer = attempt(chatty, key)
+        text = answer.decode(errors="replace") if isinstance(answer, bytes) else getattr(answer, "text", "")
+        assert key not in text, name
+    chatty.stop()
+    assert key not in chatty.log
+    assert key not in run(chatty.home, "keys", "list").stdout
+    for path in chatty.home.rglob("*"):
+        assert not path.is_file() or key.encode() not in path.read_bytes(), path.name

@@ -1,0 +1,107 @@
+"""A small desk: files go in through the real ledger, editions come out, at a time the test sets."""
+
+import asyncio
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from sankofa.edition.build import publish
+from sankofa.edition.reading import Edition, open_edition
+from sankofa.engines.datastore import open_datastore
+from sankofa.ledger.book import SCHEMA, Ledger
+from sankofa.ledger.ingest import Summary, ingest
+from sankofa.model.knowable import Mode
+from sankofa.sources.registry import load_sources
+from tests.world.reference import MODES, Told
+
+COLUMNS = "entity line_item value currency period_start period_end available_at document location confidence".split()
+_MODES = {"latest": Mode.LATEST, "as_reported": Mode.AS_REPORTED, "all": Mode.ALL}
+Answer = tuple[dict[str, Any], ...]
+
+
+class Desk:
+    """One data folder of its own, and a clock."""
+
+    def __init__(self, home: Path, today: date = date(2024, 1, 1)) -> None:
+        self.home = home
+        self.inbox = home / "inbox"
+        self.inbox.mkdir(parents=True)
+        self.now = datetime.combine(today, time(12), UTC)
+        self.store = open_datastore("sqlite:", home, SCHEMA)
+
+    def set_day(self, day: date) -> None:
+        self.now = datetime.combine(day, time(12), UTC)
+
+    def ledger(self) -> Ledger:
+        return Ledger(self.store, b"a key of the test", lambda: self.now)
+
+    def take(self, source: str, *paths: Path) -> Summary:
+        ledger = self.ledger()
+        try:
+            known = load_sources(self.home)[source]
+            return ingest(ledger, known, paths, rejects_folder=self.home / "rejects", clock=lambda: self.now)
+        finally:
+            ledger.close()
+
+    def filings(self, name: str, rows: Iterable[Sequence[str]], columns: Sequence[str] = COLUMNS) -> Summary:
+        """Write a file of the filings-csv template, and take it in."""
+        path = self.inbox / name
+        with path.open("w", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(columns)
+            writer.writerows(rows)
+        return self.take("filings", path)
+
+    def publish(self, keep: int = 5) -> Edition:
+        ledger = self.ledger()
+        try:
+            manifest = publish(self.store, ledger, keep)
+        finally:
+            ledger.close()
+        return open_edition(self.store, manifest["edition"])
+
+
+def ask(
+    edition: Edition, service_id: str, days: Iterable[date], modes: Iterable[str] = MODES
+) -> dict[tuple[date, str], Answer]:
+    """What the edition shows of an issuer on each day in each mode; figures exact."""
+
+    async def every() -> dict[tuple[date, str], Answer]:
+        answers = {}
+        for day in days:
+            for mode in modes:
+                found = await edition.select(
+                    "fundamentals", service_id, day=day.toordinal(), modes=int(_MODES[mode])
+                )
+                assert found is not None
+                rows = json.loads(b"[" + found.rows + b"]", parse_int=Decimal, parse_float=Decimal)
+                assert (len(rows), found.truncated) == (found.count, False)
+                answers[day, mode] = tuple(rows)
+        return answers
+
+    return asyncio.run(every())
+
+
+def as_row(entity: str, told: Told, location: str = "") -> list[str]:
+    """A report as a row of the template."""
+    return [
+        entity,
+        told.concept,
+        "" if told.value is None else str(told.value),
+        told.unit,
+        told.start.isoformat() if told.start else "",
+        told.end.isoformat(),
+        told.available.isoformat() if told.available else "",
+        told.document,
+        location,
+        "" if told.confidence is None else str(told.confidence),
+    ]
+
+
+def around(days: Iterable[date]) -> list[date]:
+    """Each day, the one before and the one after."""
+    return sorted({day + timedelta(days=step) for day in days for step in (-1, 0, 1)})

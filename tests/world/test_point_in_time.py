@@ -1,0 +1,179 @@
+"""Vintages and as_of through the real ledger, build and edition, against a replay of the rules."""
+
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sankofa.model.identifiers import service_id
+from tests.world.desk import Answer, Desk, around, as_row, ask
+from tests.world.reference import Seen, Told, knowable
+
+ISSUER = "ticker:JSE:TST"
+KEY = service_id(ISSUER)
+# The first capture lies before the year ends, so that a figure can be known, dated or not, too early.
+CAPTURES = (date(2020, 11, 15), date(2021, 2, 1), date(2021, 6, 1))
+PERIODS = (
+    (date(2020, 1, 1), date(2020, 12, 31)),
+    (date(2020, 7, 1), date(2020, 9, 30)),
+    (None, date(2020, 12, 31)),
+)
+DAYS = (
+    date(2020, 9, 29), date(2020, 10, 1), date(2020, 11, 15), date(2020, 12, 30), date(2020, 12, 31),
+    date(2021, 1, 1), date(2021, 1, 2), date(2021, 1, 31), date(2021, 2, 1), date(2021, 3, 3), date(2021, 6, 1),
+)  # fmt: skip
+# The issuer's year is known from the start, so that what a period is called is never in question.
+YEAR = Told("assets", "ZAR", date(2019, 1, 1), date(2019, 12, 31), "d0", Decimal(7), date(2020, 3, 1), CAPTURES[0])
+DEEP = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> tuple[Told, str]:
+    captured = draw(st.sampled_from(CAPTURES))
+    start, end = draw(st.sampled_from(PERIODS))
+    told = Told(
+        concept=draw(st.sampled_from(("revenue", "revenue", "profit"))),
+        unit=draw(st.sampled_from(("ZAR", "ZAR", "ZAR", "USD"))),
+        start=start,
+        end=end,
+        document=draw(st.sampled_from(("d1", "d2", "d3"))),
+        value=draw(st.sampled_from((Decimal(1), Decimal(2), Decimal("9007199254740993.5"), None))),
+        available=draw(st.none() | st.sampled_from([day for day in DAYS if day <= captured])),
+        captured=captured,
+        confidence=draw(st.sampled_from((None, None, None, Decimal("0.85"), Decimal("0.84")))),
+    )
+    return told, draw(st.sampled_from(("", "p. 1", "p. 2")))
+
+
+histories = st.lists(reports(), min_size=4, max_size=24)
+
+
+@contextmanager
+def desk() -> Iterator[Desk]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Desk(Path(folder) / "home")
+
+
+def take(desk: Desk, history: Sequence[tuple[Told, str]], files: int = 1) -> None:
+    """Bring in a history, each report on its day of capture, spread over so many files a day."""
+    for captured in CAPTURES:
+        desk.set_day(captured)
+        rows = [as_row(ISSUER, told, location) for told, location in history if told.captured == captured]
+        if captured == CAPTURES[0]:
+            rows.append(as_row(ISSUER, YEAR))
+        for part in range(files):
+            if rows[part::files]:
+                summary = desk.filings(f"{captured}-{part}.csv", rows[part::files])
+                assert (summary.failures, summary.rejects) == ([], None)
+
+
+def seen(answer: Answer) -> set[Seen]:
+    """What an answer says, in the words of the reference."""
+    documents = {row["record_ref"]: row["source_ref"].partition("#")[0] for row in answer}
+    assert len(documents) == len(answer), "a record_ref names one vintage"
+    return {
+        Seen(
+            row["line_item"],
+            row["unit"],
+            row["period_start"] and date.fromisoformat(row["period_start"]),
+            date.fromisoformat(row["period_end"]),
+            row["vintage"],
+            row["value_reported"],
+            date.fromisoformat(row["available_at"]),
+            row["source_ref"].partition("#")[0],
+            row["restated"],
+            row["superseded_at"] and date.fromisoformat(row["superseded_at"]),
+            row["superseding_record_ref"] and documents.get(row["superseding_record_ref"], "of another answer"),
+        )
+        for row in answer
+    }
+
+
+def told_by(rows: set[Seen], mode: str) -> set[Seen]:
+    """Outside `all` the successor is not in the answer, so its document cannot be looked up there."""
+    if mode == "all":
+        return rows
+    return {row._replace(superseded_by=row.superseded_by and "of another answer") for row in rows}
+
+
+@DEEP
+@given(histories)
+def test_every_day_shows_what_a_replay_of_the_rules_shows(history: list[tuple[Told, str]]) -> None:
+    told = [YEAR, *(report for report, _ in history)]
+    events = {day for r in told for day in (r.end, r.captured, r.available or r.captured)}
+    with desk() as desk_:
+        take(desk_, history)
+        for (day, mode), answer in ask(desk_.publish(), KEY, around(events)).items():
+            assert seen(answer) == told_by(knowable(told, day, mode), mode), (day, mode)
+
+
+@DEEP
+@given(histories)
+def test_no_row_tells_the_future_and_the_order_is_the_documented_one(history: list[tuple[Told, str]]) -> None:
+    with desk() as desk_:
+        take(desk_, history)
+        for (day, _), answer in ask(desk_.publish(), KEY, around(DAYS)).items():
+            for row in answer:
+                assert max(row["period_end"], row["available_at"], row["superseded_at"] or "") <= str(day)
+                assert (row["superseded_at"] is None) == (row["superseding_record_ref"] is None)
+                assert row["restated"] == (row["vintage"] > 1)
+            order = [
+                (-date.fromisoformat(r["period_end"]).toordinal(), r["period_type"], r["line_item"], r["vintage"])
+                for r in answer
+            ]
+            assert order == sorted(order)
+
+
+@DEEP
+@given(histories, st.randoms(use_true_random=False), st.integers(2, 4))
+def test_the_edition_is_the_same_whatever_the_order_of_ingestion_and_the_split_over_files(
+    history: list[tuple[Told, str]], chance: random.Random, files: int
+) -> None:
+    together = [(told._replace(captured=CAPTURES[-1]), location) for told, location in history]
+    shuffled = chance.sample(together, len(together))
+    with desk() as one, desk() as other:
+        take(one, together)
+        take(other, shuffled, files)
+        assert one.publish().id == other.publish().id  # the id holds a digest of every byte served
+
+
+@DEEP
+@given(histories, histories)
+def test_a_past_view_is_the_same_after_later_filings_were_taken_in(
+    history: list[tuple[Told, str]], later: list[tuple[Told, str]]
+) -> None:
+    begun = date(2021, 6, 2)
+    arriving = date(2021, 9, 1)
+    days = [day for day in around((*DAYS, begun)) if day <= begun]
+    with desk() as desk_:
+        take(desk_, history)
+        before = desk_.publish()
+        answers = ask(before, KEY, days)
+        desk_.set_day(arriving)
+        new = [told._replace(available=told.available and arriving, captured=arriving) for told, _ in later]
+        known = {(told[:6], told.available) for told, _ in history}
+        # A document without a date that was captured before is no later filing.
+        desk_.filings("later.csv", [as_row(ISSUER, t) for t in new if (t[:6], t.available) not in known])
+        after = desk_.publish()
+        assert ask(after, KEY, days) == answers
+
+
+@DEEP
+@given(histories)
+def test_taking_the_same_files_in_again_changes_nothing(history: list[tuple[Told, str]]) -> None:
+    with desk() as desk_:
+        take(desk_, history)
+        before = desk_.publish().id
+        desk_.set_day(date(2021, 7, 1))
+        for path in sorted(desk_.inbox.iterdir()):
+            counts = desk_.take("filings", path).counts
+            assert (counts.appended, counts.unchanged) == (0, counts.read)
+        assert desk_.publish().id == before
