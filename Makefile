@@ -24,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check openapi-lint bench lock clean
+.PHONY: help setup serve test check docs openapi-lint bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,12 +39,16 @@ serve: setup ## serve REST, MCP and the web pages; builds the sample edition whe
 test: $(DEV) ## run the tests; ARGS are passed to pytest
 	$(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist worksteal $(ARGS)
 
-check: $(DEV) ## lint, format, types, layers, OpenAPI
+check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/reference.py --check
 	@$(MAKE) --no-print-directory openapi-lint
+
+docs: $(DEV) ## write docs/reference from the code
+	$(BIN)/python tools/reference.py
 
 openapi-lint: $(DEV) $(LINTERS) ## lint the OpenAPI document with spectral and redocly
 	@mkdir -p $(dir $(OPENAPI))

@@ -1,4 +1,4 @@
-"""What the suites of the datastore engines share: both engines behind one face, and small editions to put in them."""
+"""What the suites of the datastore engines share: both engines behind one face, and small editions."""
 
 import asyncio
 import shutil
@@ -23,7 +23,11 @@ from sankofa.sources.registry import load_sources
 T = TypeVar("T")
 
 SAMPLE = Path(sankofa.__file__).parent / "sample"
-SAMPLE_SOURCES = (("sample-lei", "lei"), ("sample-filings", "filings"), ("sample-companyfacts", "companyfacts"))
+SAMPLE_SOURCES = (
+    ("sample-lei", "lei"),
+    ("sample-filings", "filings"),
+    ("sample-companyfacts", "companyfacts"),
+)
 NOW = datetime(2026, 11, 1, 9, 30, tzinfo=UTC)
 BLOCKS = [(number, b"index %d" % number, b"rows %d " % number * 5000) for number in range(1, 8)]
 PLACES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "A", 6, 2)]
@@ -75,7 +79,9 @@ class Engine:
         """Whatever is there of editions that are not on the shelf."""
         if self.name == "postgres":
             named = self.raw("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sankofa_%' ORDER BY 1")
-            known = {"sankofa_ledger", "sankofa_shelf"} | {f"sankofa_e_{e}" for e in self.store.shelf().editions}
+            known = {"sankofa_ledger", "sankofa_shelf"} | {
+                f"sankofa_e_{e}" for e in self.store.shelf().editions
+            }
         else:
             named = [(path.name,) for path in (self.home / "editions").iterdir()]
             known = {"CURRENT", *self.store.shelf().editions}
@@ -115,7 +121,21 @@ class Engine:
 
 def fact_rows(number: int, subject: str = "lei:X") -> list[Row]:
     return [
-        (subject, "revenue", "ZAR", "2024-12-31", "2024-01-01", "2025-03-01", f"doc {n}", str(n), "", "s", "", "", 1)
+        (
+            subject,
+            "revenue",
+            "ZAR",
+            "2024-12-31",
+            "2024-01-01",
+            "2025-03-01",
+            f"doc {n}",
+            str(n),
+            "",
+            "s",
+            "",
+            "",
+            1,
+        )
         for n in range(number)
     ]
 
@@ -153,7 +173,9 @@ def publish_sample(engine: Engine, sources: Sequence[tuple[str, str]] = SAMPLE_S
         return publish(engine.store, ledger, keep=3)
 
 
-def run(steps: Callable[[], Awaitable[T]], loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> T:
+def run(
+    steps: Callable[[], Awaitable[T]], loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+) -> T:
     """The steps in a loop of their own; a task left behind is a failure."""
 
     async def scene() -> T:

@@ -25,14 +25,20 @@ def test_a_missing_or_unknown_key_is_401(server: LiveServer, path: str, key: str
     assert "RateLimit" not in answer.headers
 
 
-@pytest.mark.parametrize("key", [b"sankofa-sandb\xf6x", "\N{CYRILLIC SMALL LETTER ES}ankofa-sandbox".encode()])
+@pytest.mark.parametrize(
+    "key", [b"sankofa-sandb\xf6x", "\N{CYRILLIC SMALL LETTER ES}ankofa-sandbox".encode()]
+)
 def test_a_key_that_is_not_ascii_is_401(server: LiveServer, key: bytes) -> None:
     fields = request(ENTITY, "Host: x").replace(b"Host: x", b"Host: x\r\nX-API-Key: " + key)
     assert statuses(exchange(server.port, fields)) == [401]
 
 
-@pytest.mark.parametrize(("first", "second"), [(SANDBOX, SANDBOX), (SANDBOX, "unknown"), ("unknown", SANDBOX)])
-def test_two_key_headers_are_401_even_when_both_are_valid(server: LiveServer, first: str, second: str) -> None:
+@pytest.mark.parametrize(
+    ("first", "second"), [(SANDBOX, SANDBOX), (SANDBOX, "unknown"), ("unknown", SANDBOX)]
+)
+def test_two_key_headers_are_401_even_when_both_are_valid(
+    server: LiveServer, first: str, second: str
+) -> None:
     answer = exchange(server.port, request(ENTITY, "Host: x", f"X-API-Key: {first}", f"x-api-key: {second}"))
     assert statuses(answer) == [401]
 
@@ -81,7 +87,9 @@ def test_the_sandbox_key_is_a_real_sample_tier_key(server: LiveServer, sample_ke
     assert sandbox.status_code == 200
     assert sandbox.content == sample.content
     assert sandbox.headers["RateLimit-Policy"] == sample.headers["RateLimit-Policy"]
-    (listed,) = (line for line in run(server.home, "keys", "list").stdout.splitlines() if line.endswith("sandbox"))
+    (listed,) = (
+        line for line in run(server.home, "keys", "list").stdout.splitlines() if line.endswith("sandbox")
+    )
     assert listed.split()[1] == "sample"
 
 
@@ -96,7 +104,9 @@ def test_the_sample_tier_gets_the_first_rows_of_fundamentals(
     assert sample["data"] == paid["data"][:CAP]
 
 
-def test_the_sample_tier_is_not_truncated_below_its_cap(server: LiveServer, sample_key: str, paid_key: str) -> None:
+def test_the_sample_tier_is_not_truncated_below_its_cap(
+    server: LiveServer, sample_key: str, paid_key: str
+) -> None:
     path = f"{ISSUER}?period_type=Q1"
     paid, sample = server.get(path, paid_key).json(), server.get(path, sample_key).json()
     assert paid["count"] < CAP
@@ -145,17 +155,31 @@ def test_429_comes_before_400_and_404(server: LiveServer, exhausted: str, path: 
 
 
 def test_401_comes_before_429(server: LiveServer, exhausted: str) -> None:
-    answer = exchange(server.port, request(ENTITY, "Host: x", f"X-API-Key: {exhausted}", "X-API-Key: unknown"))
+    answer = exchange(
+        server.port, request(ENTITY, "Host: x", f"X-API-Key: {exhausted}", "X-API-Key: unknown")
+    )
     assert statuses(answer) == [401]
 
 
-@pytest.mark.parametrize("path", [NO_RECORD + BAD_PARAMETER, "/v1/entities/no-such-id?limit=1", NO_RECORD + "?x=1"])
+@pytest.mark.parametrize(
+    "path", [NO_RECORD + BAD_PARAMETER, "/v1/entities/no-such-id?limit=1", NO_RECORD + "?x=1"]
+)
 def test_400_comes_before_404(server: LiveServer, paid_key: str, path: str) -> None:
     assert server.get(path, paid_key).status_code == 400
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/v1", "/v1/", "/v1/nothing", "/v1/fundamentals", "/v1/fundamentals/", "/v1/entities/A/B", "/v2/entities/A"]
+    "path",
+    [
+        "/",
+        "/v1",
+        "/v1/",
+        "/v1/nothing",
+        "/v1/fundamentals",
+        "/v1/fundamentals/",
+        "/v1/entities/A/B",
+        "/v2/entities/A",
+    ],
 )
 @pytest.mark.parametrize("which", ["none", "unknown", "valid", "exhausted"])
 def test_an_unknown_path_is_404_key_or_not(
@@ -181,7 +205,9 @@ ATTEMPTS: dict[str, Attempt] = {
     "not quite": lambda s, key: s.get(ISSUER, key + "x"),
     "refused method": lambda s, key: s.http.post(ISSUER, headers={"X-API-Key": key}, content=key),
     "malformed": lambda s, key: exchange(s.port, f"GET {key}\r\nX-API-Key: {key}\r\n\r\n".encode()),
-    "twice": lambda s, key: exchange(s.port, request(ISSUER, "Host: x", f"X-API-Key: {key}", f"X-API-Key: {key}")),
+    "twice": lambda s, key: exchange(
+        s.port, request(ISSUER, "Host: x", f"X-API-Key: {key}", f"X-API-Key: {key}")
+    ),
 }
 
 

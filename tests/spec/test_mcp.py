@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import shutil
+import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -485,6 +486,15 @@ def test_only_the_names_of_this_server_and_pages_of_its_own_are_answered(server,
         refused = post(server, message("tools/list", OLD), key=None, **headers)
         assert refused.status_code == status
         assert refused.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("hosts", [b"", b"host:\r\n", b"host: localhost\r\nhost: localhost\r\n"])
+def test_a_request_without_exactly_one_host_is_400(server, hosts):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(
+            b"POST /mcp HTTP/1.1\r\nx-api-key: any\r\ncontent-length: 2\r\n" + hosts + b"\r\n{}"
+        )
+        assert connection.recv(64).startswith(b"HTTP/1.1 400 ")
 
 
 def test_the_operator_may_allow_more_hosts_and_origins(serve):

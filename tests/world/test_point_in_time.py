@@ -30,30 +30,38 @@ DAYS = (
 )  # fmt: skip
 # The issuer's year is known from the start, so that what a period is called is never in question.
 YEAR = Told("assets", "ZAR", date(2019, 1, 1), date(2019, 12, 31), "d0", Decimal(7), date(2020, 3, 1), CAPTURES[0])
+CONCEPTS = st.sampled_from(("revenue", "profit"))
+UNITS = st.sampled_from(("ZAR", "USD"))
+CAPTURED = st.sampled_from(CAPTURES)
+DOCUMENTS = st.sampled_from(("d1", "d2", "d3"))
+VALUES = st.sampled_from((Decimal(1), Decimal(2), Decimal("9007199254740993.5"), None))
+CONFIDENCES = st.sampled_from((None, None, None, Decimal("0.85"), Decimal("0.84")))
+LOCATIONS = st.sampled_from(("", "p. 1", "p. 2"))
 DEEP = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
 @st.composite
-def reports(draw: st.DrawFn) -> tuple[Told, str]:
-    captured = draw(st.sampled_from(CAPTURES))
-    start, end = draw(st.sampled_from(PERIODS))
-    told = Told(
-        concept=draw(st.sampled_from(("revenue", "revenue", "profit"))),
-        unit=draw(st.sampled_from(("ZAR", "ZAR", "ZAR", "USD"))),
-        start=start,
-        end=end,
-        document=draw(st.sampled_from(("d1", "d2", "d3"))),
-        value=draw(st.sampled_from((Decimal(1), Decimal(2), Decimal("9007199254740993.5"), None))),
-        available=draw(st.none() | st.sampled_from([day for day in DAYS if day <= captured])),
-        captured=captured,
-        confidence=draw(st.sampled_from((None, None, None, Decimal("0.85"), Decimal("0.84")))),
-    )
-    return told, draw(st.sampled_from(("", "p. 1", "p. 2")))
+def histories(draw: st.DrawFn) -> list[tuple[Told, str]]:
+    """Reports of one issuer, each with a location; drawn from few facts, days and documents, so that they meet."""
+    facts = draw(st.lists(st.tuples(CONCEPTS, UNITS, st.sampled_from(PERIODS)), min_size=1, max_size=2))
+    days = draw(st.lists(st.none() | st.sampled_from(DAYS), min_size=2, max_size=4, unique=True))
+    report = st.builds(_told, st.sampled_from(facts), st.sampled_from(days), CAPTURED, DOCUMENTS, VALUES, CONFIDENCES)
+    return draw(st.lists(st.tuples(report, LOCATIONS), min_size=3, max_size=16))
 
 
-histories = st.lists(reports(), min_size=4, max_size=24)
+def _told(
+    fact: tuple[str, str, tuple[date | None, date]],
+    available: date | None,
+    captured: date,
+    document: str,
+    value: Decimal | None,
+    confidence: Decimal | None,
+) -> Told:
+    concept, unit, (start, end) = fact
+    known = available if available is None or available <= captured else captured
+    return Told(concept, unit, start, end, document, value, known, captured, confidence)
 
 
 @contextmanager
@@ -105,7 +113,7 @@ def told_by(rows: set[Seen], mode: str) -> set[Seen]:
 
 
 @DEEP
-@given(histories)
+@given(histories())
 def test_every_day_shows_what_a_replay_of_the_rules_shows(history: list[tuple[Told, str]]) -> None:
     told = [YEAR, *(report for report, _ in history)]
     events = {day for r in told for day in (r.end, r.captured, r.available or r.captured)}
@@ -116,7 +124,7 @@ def test_every_day_shows_what_a_replay_of_the_rules_shows(history: list[tuple[To
 
 
 @DEEP
-@given(histories)
+@given(histories())
 def test_no_row_tells_the_future_and_the_order_is_the_documented_one(history: list[tuple[Told, str]]) -> None:
     with desk() as desk_:
         take(desk_, history)
@@ -133,8 +141,8 @@ def test_no_row_tells_the_future_and_the_order_is_the_documented_one(history: li
 
 
 @DEEP
-@given(histories, st.randoms(use_true_random=False), st.integers(2, 4))
-def test_the_edition_is_the_same_whatever_the_order_of_ingestion_and_the_split_over_files(
+@given(histories(), st.randoms(use_true_random=False), st.integers(2, 4))
+def test_the_facts_are_the_same_whatever_the_order_of_ingestion_and_the_split_over_files(
     history: list[tuple[Told, str]], chance: random.Random, files: int
 ) -> None:
     together = [(told._replace(captured=CAPTURES[-1]), location) for told, location in history]
@@ -142,11 +150,12 @@ def test_the_edition_is_the_same_whatever_the_order_of_ingestion_and_the_split_o
     with desk() as one, desk() as other:
         take(one, together)
         take(other, shuffled, files)
-        assert one.publish().id == other.publish().id  # the id holds a digest of every byte served
+        days = around(DAYS)
+        assert ask(one.publish(), KEY, days) == ask(other.publish(), KEY, days)
 
 
 @DEEP
-@given(histories, histories)
+@given(histories(), histories())
 def test_a_past_view_is_the_same_after_later_filings_were_taken_in(
     history: list[tuple[Told, str]], later: list[tuple[Told, str]]
 ) -> None:
@@ -167,7 +176,7 @@ def test_a_past_view_is_the_same_after_later_filings_were_taken_in(
 
 
 @DEEP
-@given(histories)
+@given(histories())
 def test_taking_the_same_files_in_again_changes_nothing(history: list[tuple[Told, str]]) -> None:
     with desk() as desk_:
         take(desk_, history)

@@ -1,4 +1,4 @@
-"""Log lines: text for people, JSON for machines. No key, no query and no address of a client is ever logged."""
+"""Log lines: text for people, JSON for machines. No key, query or address of a client is ever logged."""
 
 import json
 import logging

@@ -6,7 +6,7 @@ import socket
 
 import click
 from granian import Granian
-from granian.constants import Interfaces, RuntimeModes
+from granian.constants import HTTPModes, Interfaces, RuntimeModes
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
@@ -53,6 +53,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         address=host,
         port=port,
         interface=Interfaces.ASGI,
+        http=HTTPModes.http1,  # to tell the version, granian would wait for a silent client for ever
         factory=True,
         workers=workers,
         runtime_mode=RuntimeModes.st,
@@ -61,6 +62,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         log_level=LogLevels.warning if settings.log_level != "debug" else LogLevels.debug,
         websockets=False,
         respawn_failed_workers=True,
+        workers_kill_timeout=5,  # one told to stop while it starts would never hear of it
     )
     logging.captureWarnings(True)
     server.serve()

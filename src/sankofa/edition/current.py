@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
 
 from sankofa.edition.reading import Edition, open_edition, open_newest_usable
@@ -10,6 +11,7 @@ from sankofa.model.errors import EditionError, InvalidParameter, StoreUnavailabl
 
 _log = logging.getLogger("sankofa.edition")
 _LOOK_EVERY = 0.25
+_REFUSED_FOR = 10.0  # the same edition may be published again, whole
 _OPEN_AT_MOST = 4
 
 
@@ -23,7 +25,9 @@ class CurrentEdition:
     def __init__(self, store: Datastore) -> None:
         self._store = store
         self._edition: Edition | None = None
-        self._refused: set[str] = set()
+        self._refused = ""
+        self._try_again = 0.0
+        self._complaints: list[str] = []
         self._older: OrderedDict[str, Edition] = OrderedDict()
 
     def get(self) -> Edition:
@@ -48,34 +52,41 @@ class CurrentEdition:
         return edition
 
     async def look(self) -> None:
-        """Switch to the edition that is current now, if it is whole; else stay, and say why once."""
-        shelf = await asyncio.to_thread(self._store.shelf)
-        if shelf.current is None or shelf.current in self._refused:
+        """Switch to the edition that is current now, if it is whole; else stay, and try again in a while."""
+        current = (await asyncio.to_thread(self._store.shelf)).current
+        if current is None or (self._edition is not None and self._edition.id == current):
             return
-        if self._edition is not None and self._edition.id == shelf.current:
+        if current == self._refused and time.monotonic() < self._try_again:
             return
-        if self._edition is None:
-            self._edition, complaints = await asyncio.to_thread(open_newest_usable, self._store)
-        else:
-            try:
-                self._edition, complaints = (
-                    await asyncio.to_thread(open_edition, self._store, shelf.current),
-                    [],
-                )
-            except EditionError as failure:
-                complaints = [str(failure)]
-        for complaint in complaints:
-            _log.error("refused: %s", complaint)
+        try:
+            self._edition, complaints = await asyncio.to_thread(self._open, current)
+        except EditionError as failure:
+            complaints = [str(failure)]
         if complaints:
-            self._refused.add(shelf.current)
+            self._refused, self._try_again = current, time.monotonic() + _REFUSED_FOR
+            if complaints != self._complaints:
+                _log.error("refused: %s", "; ".join(complaints))
+        self._complaints = complaints
         if self._edition is not None:
             _log.info("serving edition %s", self._edition.id)
 
+    def _open(self, current: str) -> tuple[Edition | None, list[str]]:
+        """With nothing to serve yet, an older edition is better than none."""
+        if self._edition is None:
+            return open_newest_usable(self._store)
+        return open_edition(self._store, current), []
+
     async def watch(self) -> None:
-        """Look for a new edition until cancelled."""
+        """Look for a new edition until cancelled, whatever happens."""
+        blind = False
         while True:
             await asyncio.sleep(_LOOK_EVERY)
             try:
                 await self.look()
-            except StoreUnavailable as failure:
-                _log.warning("cannot look for a new edition: %s", failure.cause)
+            except Exception as failure:
+                if not blind:  # said once, not four times a second
+                    cause = failure.cause if isinstance(failure, StoreUnavailable) else repr(failure)
+                    _log.error("cannot look for a new edition: %s", cause)
+                blind = True
+            else:
+                blind = False

@@ -27,10 +27,16 @@ class Edition:
 
     def __init__(self, edition_id: str, reader: EditionReader) -> None:
         self.id = edition_id
+        self.manifest = reader.manifest
         self._reader = reader
 
     async def holds(self, kind: str, key: str) -> bool:
         return await self._reader.blocks(kind, key, 0, 0) is not None
+
+    async def raw(self, kind: str, key: str) -> bytes | None:
+        """The bytes under a key of an index of ours; None where there is no such key."""
+        blocks = await self._reader.blocks(kind, key, 0, 1)
+        return None if blocks is None else blocks[0][1]
 
     async def select(
         self,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import sankofa.edition.datasets
 from sankofa.edition.blocks import Entry
 from sankofa.ledger.book import CaptureInfo, Ledger
-from sankofa.ledger.entities import Conflict, Entity, resolve
+from sankofa.ledger.entities import Entity, Resolution, resolve
 from sankofa.model.rows import Row
 
 
@@ -18,22 +18,20 @@ class World:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
+        self.remarks: dict[str, object] = {}
+        """What a dataset has to tell its readers; kept in the edition's manifest."""
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
         return self.ledger.captures()
 
     @cached_property
-    def _resolved(self) -> tuple[list[Entity], list[Conflict]]:
-        return resolve(self.ledger)
+    def resolution(self) -> Resolution:
+        return resolve(self.ledger, self.captures)
 
     @property
     def entities(self) -> list[Entity]:
-        return self._resolved[0]
-
-    @property
-    def conflicts(self) -> list[Conflict]:
-        return self._resolved[1]
+        return self.resolution.entities
 
     @cached_property
     def clock(self) -> str:
@@ -56,14 +54,15 @@ class Dataset(NamedTuple):
     """A kind of rows in the edition."""
 
     kind: str
-    row: type[Row]
+    row: type[Row] | None
+    """None where the entries are not rows but an index of ours."""
     build: Build
 
 
 _DATASETS: dict[str, Dataset] = {}
 
 
-def dataset(kind: str, row: type[Row]) -> Callable[[Build], Build]:
+def dataset(kind: str, row: type[Row] | None) -> Callable[[Build], Build]:
     """Declare the function below as the builder of this kind of rows."""
 
     def declare(build: Build) -> Build:

@@ -18,8 +18,8 @@ from sankofa.engines.postgres_server import LATE, LOST, Refused, Server, Unanswe
 from sankofa.model.errors import StoreUnavailable
 
 _THREAD_SECONDS = 1.9
-_DIAL_SECONDS = 1.8
-_SILENT_SECONDS = 0.9  # then a connection is given up, while the caller has time for one more
+_DIAL_SECONDS = 1.7
+_SILENT_SECONDS = 0.85  # then a connection is given up, while the caller has time for one more
 _LOOK_SECONDS = 0.05
 _MOST_LINKS = 4
 _MOST_PREPARED = 64

@@ -40,8 +40,9 @@ _COMMAND_CONNECT_SECONDS = 10
 _SERVING_CONNECT_SECONDS = 2  # the least that libpq accepts
 _COMMAND_SESSION = b"""
     SET client_min_messages = warning; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
-    SET lock_timeout = '60s'; SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10
-"""
+    SET lock_timeout = '60s'; SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10;
+    SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
+"""  # what a command says is done must outlive the server's next breath
 
 
 class Unanswered(Exception):

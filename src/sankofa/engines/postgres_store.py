@@ -14,8 +14,8 @@ from sankofa.engines.postgres_link import Enquiry, Links, Statement
 from sankofa.engines.postgres_server import Refused, Server, operator_errors, psycopg
 from sankofa.model.errors import EditionError, StoreUnavailable
 
-_READ_SECONDS = 1.85
-_PING_SECONDS = 0.85
+_READ_SECONDS = 1.8
+_PING_SECONDS = 0.8
 _EVICT_SECONDS = 0.5
 
 _CREATE_POINTER = b"""

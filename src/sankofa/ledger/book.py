@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import msgspec
 
 from sankofa.engines.datastore import Datastore, LedgerSession, Row
 from sankofa.model.days import instant
-from sankofa.model.records import EntityRecord, Fact, Profile
+from sankofa.model.records import EntityRecord, Fact, Link, Profile
 
 SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
 
@@ -24,8 +25,12 @@ _ABSORB_FACTS = """
     ORDER BY subject, concept, unit, period_end, period_start, available_at, document, value, confidence
     ON CONFLICT DO NOTHING
 """
-# A record is new when it says something else than the one in force on its own effective day.
+# What a source dates has its place in time, whenever it arrives.
 _ABSORB_ENTITY_RECORDS = """
+    INSERT INTO entity_record SELECT * FROM staged_entity_record WHERE true ON CONFLICT DO NOTHING
+"""
+# What it does not date is new only where it says something else than the record now in force.
+_ABSORB_UNDATED_RECORDS = """
     INSERT INTO entity_record SELECT * FROM staged_entity_record AS s
     WHERE NOT EXISTS (
         SELECT 1 FROM entity_record AS r
@@ -33,6 +38,18 @@ _ABSORB_ENTITY_RECORDS = """
           AND r.effective = (
             SELECT max(effective) FROM entity_record AS x
             WHERE x.subject = s.subject AND x.source_id = s.source_id AND x.effective <= s.effective
+          )
+    )
+    ON CONFLICT DO NOTHING
+"""
+_ABSORB_LINKS = """
+    INSERT INTO link SELECT * FROM staged_link AS s
+    WHERE NOT EXISTS (
+        SELECT 1 FROM link AS r
+        WHERE r.identifier = s.identifier AND r.source_id = s.source_id AND r.subject = s.subject
+          AND r.effective = (
+            SELECT max(effective) FROM link AS x
+            WHERE x.identifier = s.identifier AND x.source_id = s.source_id AND x.effective <= s.effective
           )
     )
     ON CONFLICT DO NOTHING
@@ -47,6 +64,7 @@ class CaptureInfo(NamedTuple):
     source_id: str
     observed_at: str
     license_class: str
+    file_name: str
 
 
 @dataclass
@@ -79,10 +97,14 @@ class Capture:
         self._source_id = source_id
         self.observed_at = observed_at
         self._facts: list[Row] = []
-        self._entities: list[Row] = []
-        self._incidental: list[Row] = []
+        self._entities: dict[tuple[bool, bool], list[Row]] = defaultdict(list)  # by: in passing, dated
         self._withheld: list[Row] = []
+        self._links: list[Row] = []
         self._encode = msgspec.json.Encoder(order="deterministic").encode
+
+    def is_person(self, subject: str) -> bool:
+        """Whether it was proven to be a natural person: then nothing of it may be written anywhere."""
+        return subject in self._persons
 
     def fact(self, fact: Fact) -> None:
         subject, concept, unit, start, end, available, document, value, location, declared, confidence = fact
@@ -104,10 +126,20 @@ class Capture:
             return
         profile = self._encode(record.profile).decode()
         digest = hashlib.blake2b(profile.encode(), digest_size=12).hexdigest()
-        rows = self._incidental if record.incidental else self._entities
+        rows = self._entities[record.incidental, bool(record.effective)]
         effective = record.effective or self.observed_at
         rows.append((record.subject, self._source_id, effective, digest, profile, self.id))
         if len(rows) >= _BATCH:
+            self.flush()
+
+    def link(self, link: Link) -> None:
+        if link.subject in self._persons or link.identifier in self._persons:
+            self.withhold()
+            return
+        effective = self.observed_at
+        row = (link.identifier, self._source_id, effective, link.subject, link.location, self.id)
+        self._links.append(row)
+        if len(self._links) >= _BATCH:
             self.flush()
 
     def withhold(self, subject: str = "") -> None:
@@ -118,20 +150,24 @@ class Capture:
             self._withheld.append((self._persons.add(subject), self._source_id, self.id))
 
     def flush(self) -> None:
-        counts = self.counts
-        for table, rows, absorb in (
-            ("fact", self._facts, _ABSORB_FACTS),
-            ("entity_record", self._entities, _ABSORB_ENTITY_RECORDS),
-        ):
-            appended = self._absorb(table, rows, absorb)
-            counts.read += len(rows)
-            counts.appended += appended
-            counts.unchanged += len(rows) - appended
-            rows.clear()
-        self.appended_in_passing += self._absorb("entity_record", self._incidental, _ABSORB_ENTITY_RECORDS)
-        self._incidental.clear()
+        self._count(self._facts, self._absorb("fact", self._facts, _ABSORB_FACTS))
+        self._count(self._links, self._absorb("link", self._links, _ABSORB_LINKS))
+        for (in_passing, dated), rows in self._entities.items():
+            statement = _ABSORB_ENTITY_RECORDS if dated else _ABSORB_UNDATED_RECORDS
+            appended = self._absorb("entity_record", rows, statement)
+            if in_passing:
+                self.appended_in_passing += appended
+                rows.clear()
+            else:
+                self._count(rows, appended)
         self.appended_in_passing += self._absorb("withheld", self._withheld, _ABSORB_WITHHELD)
         self._withheld.clear()
+
+    def _count(self, rows: list[Row], appended: int) -> None:
+        self.counts.read += len(rows)
+        self.counts.appended += appended
+        self.counts.unchanged += len(rows) - appended
+        rows.clear()
 
     def _absorb(self, table: str, rows: list[Row], statement: str) -> int:
         if not rows:
@@ -196,7 +232,9 @@ class Ledger:
                 self._session.absorb(_ABSORB_CAPTURE)
 
     def captures(self) -> dict[int, CaptureInfo]:
-        rows = self._session.query("SELECT capture_id, source_id, observed_at, license_class FROM capture")
+        rows = self._session.query(
+            "SELECT capture_id, source_id, observed_at, license_class, file_name FROM capture"
+        )
         return {capture_id: CaptureInfo(*rest) for capture_id, *rest in rows}
 
     def entity_records(self) -> Iterator[tuple[str, str, str, Profile, int]]:
@@ -207,6 +245,19 @@ class Ledger:
             "ORDER BY subject, source_id, effective, capture_id, digest"
         ):
             yield subject, source_id, effective, decode(profile), capture_id
+
+    def links(self) -> Iterator[tuple[str, str, str, str, int]]:
+        """(identifier, source_id, subject, location, capture_id): what each source says now."""
+        newest: tuple[str, str] | None = None
+        standing = ""
+        for identifier, source_id, effective, subject, location, capture_id in self._session.query(
+            "SELECT identifier, source_id, effective, subject, location, capture_id FROM link "
+            "ORDER BY identifier, source_id, effective DESC, subject"
+        ):
+            if newest != (identifier, source_id):
+                newest, standing = (identifier, source_id), effective
+            if effective == standing:
+                yield identifier, source_id, subject, location, capture_id
 
     def fact_subjects(self) -> list[tuple[str, int]]:
         """Every subject of a fact, with the capture that first brought it."""

@@ -2,17 +2,17 @@
 
 Two different LEIs are never merged: an identifier that both claim is a conflict, reported and
 left unresolved. A subject proven to be a natural person is no organisation, whatever else was
-filed under its identifier. The oldest service_id of a merged organisation survives, the others go on
-answering as aliases.
+filed under its identifier. The oldest service_id of a merged organisation survives, the others go
+on answering as aliases.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sankofa.ledger.book import Ledger
-from sankofa.model.identifiers import STRONG, Identifier, parse_identifier, service_id
+from sankofa.ledger.book import CaptureInfo, Ledger
+from sankofa.model.identifiers import STRONG, service_id
 from sankofa.model.records import Profile
 
 
@@ -25,6 +25,14 @@ class Statement(NamedTuple):
     capture_id: int
 
 
+class Claim(NamedTuple):
+    """A source holds that an identifier, `str(Identifier)`, is the organisation's."""
+
+    identifier: str
+    source_ref: str
+    capture_id: int
+
+
 @dataclass
 class Entity:
     """One organisation: its surviving service_id, and everything held under it."""
@@ -34,14 +42,13 @@ class Entity:
     subjects: tuple[str, ...]
     first_capture: int
     statements: list[Statement] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    """One for each identifier currently held, in the order of the identifiers."""
 
     @property
-    def identifiers(self) -> list[Identifier]:
-        """Every identifier currently held for it, in a stable order."""
-        found = set(self.subjects) | {i for s in self.statements for i in s.profile.identifiers}
-        return sorted(
-            (parse_identifier(i) for i in found), key=lambda i: (i.id_type, i.scheme or "", i.value)
-        )
+    def legal_name(self) -> str | None:
+        """As the strongest of its records has it."""
+        return next((s.profile.legal_name for s in self.statements if s.profile.legal_name), None)
 
 
 class Conflict(NamedTuple):
@@ -51,58 +58,103 @@ class Conflict(NamedTuple):
     claimed_by: tuple[str, ...]
 
 
-def resolve(ledger: Ledger) -> tuple[list[Entity], list[Conflict]]:
-    """Every organisation of the ledger, by service_id, and the conflicts that were left alone."""
+@dataclass
+class Resolution:
+    """Every organisation of the ledger by service_id, and what was left alone."""
+
+    entities: list[Entity]
+    conflicts: list[Conflict]
+    crosswalk_loaded: bool
+
+
+def resolve(ledger: Ledger, captures: dict[int, CaptureInfo]) -> Resolution:
+    """Put together who is who from everything in the ledger, the same whatever order it came in."""
     persons = ledger.persons()
     first_seen = {subject: first for subject, first in ledger.fact_subjects() if subject not in persons}
-    in_force: dict[tuple[str, str], Statement] = {}
+    named = defaultdict[str, list[Statement]](list)
+    for statement in _in_force(ledger):
+        if statement.subject not in persons:
+            _see(first_seen, statement.subject, statement.capture_id)
+            named[statement.subject].append(statement)
+    claims = defaultdict[str, list[Claim]](list)
+    for identifier, _, subject, location, capture_id in ledger.links():
+        if subject not in persons and identifier not in persons:
+            _see(first_seen, subject, capture_id)
+            source_ref = f"{captures[capture_id].file_name}#{location}"
+            claims[subject].append(Claim(identifier, source_ref, capture_id))
+    loaded = bool(claims) or any(subject.startswith("lei:") for subject in named)
+    for subject, statements in named.items():
+        for statement in statements:
+            document = statement.profile.document or captures[statement.capture_id].file_name
+            claims[subject] += [
+                Claim(identifier, f"{document}#{subject}", statement.capture_id)
+                for identifier in statement.profile.identifiers
+            ]
+    groups, conflicts = _merge(first_seen, claims)
+    unresolved = {c.identifier for c in conflicts if not c.identifier.startswith("registry:")}
+    entities = [_entity(group, first_seen, named, claims, unresolved, captures) for group in groups]
+    return Resolution(sorted(entities, key=lambda e: e.service_id), conflicts, loaded)
+
+
+def _in_force(ledger: Ledger) -> Iterator[Statement]:
+    """The newest profile of each subject in each source."""
+    newest: Statement | None = None
     for subject, source_id, _, profile, capture_id in ledger.entity_records():
-        if subject in persons:
-            continue
-        first_seen[subject] = min(first_seen.get(subject, capture_id), capture_id)
-        in_force[subject, source_id] = Statement(subject, source_id, profile, capture_id)
-    groups, conflicts = _merge(first_seen, in_force.values())
-    statements: defaultdict[str, list[Statement]] = defaultdict(list)
-    for statement in in_force.values():
-        statements[statement.subject].append(statement)
-    entities = []
-    for subjects in groups:
-        oldest = min(subjects, key=lambda s: (first_seen[s], _rank(s), s))
-        surviving = service_id(oldest)
-        aliases = sorted({service_id(s) for s in subjects} - {surviving})
-        said = sorted(
-            (statement for s in subjects for statement in statements[s]),
-            key=lambda s: (_rank(s.subject), s.source_id, s.subject),
-        )
-        first = min(first_seen[s] for s in subjects)
-        entities.append(Entity(surviving, tuple(aliases), tuple(sorted(subjects)), first, said))
-    return sorted(entities, key=lambda e: e.service_id), conflicts
+        if newest is not None and (newest.subject, newest.source_id) != (subject, source_id):
+            yield newest
+        newest = Statement(subject, source_id, profile, capture_id)
+    if newest is not None:
+        yield newest
 
 
-def _merge(
-    subjects: Iterable[str], statements: Iterable[Statement]
-) -> tuple[list[list[str]], list[Conflict]]:
+def _see(first_seen: dict[str, int], subject: str, capture_id: int) -> None:
+    first_seen[subject] = min(first_seen.get(subject, capture_id), capture_id)
+
+
+def _entity(
+    subjects: list[str],
+    first_seen: dict[str, int],
+    named: dict[str, list[Statement]],
+    claims: dict[str, list[Claim]],
+    unresolved: set[str],
+    captures: dict[int, CaptureInfo],
+) -> Entity:
+    oldest = min(subjects, key=lambda s: (first_seen[s], _rank(s), s))
+    surviving = service_id(oldest)
+    aliases = sorted({service_id(s) for s in subjects} - {surviving})
+    statements = sorted(
+        (statement for s in subjects for statement in named.get(s, ())),
+        key=lambda s: (_rank(s.subject), s.source_id, s.subject),
+    )
+    held: dict[str, Claim] = {}
+    for subject in subjects:
+        for claim in claims.get(subject, ()):
+            if claim.identifier not in unresolved:
+                held[claim.identifier] = min(held.get(claim.identifier, claim), claim)
+    for subject in subjects:  # an issuer known only by the identifier its filings give
+        if subject not in held and subject not in unresolved:
+            first = first_seen[subject]
+            held[subject] = Claim(subject, f"{captures[first].file_name}#{subject}", first)
+    ordered = [held[identifier] for identifier in sorted(held)]
+    return Entity(surviving, tuple(aliases), tuple(sorted(subjects)), first_seen[oldest], statements, ordered)
+
+
+def _merge(subjects: Iterable[str], claims: dict[str, list[Claim]]) -> tuple[list[list[str]], list[Conflict]]:
+    """Join subjects that claim one strong identifier, strongest first; never two different LEIs."""
     parent = {subject: subject for subject in subjects}
-    leis: dict[str, str] = {s: s for s in parent if s.startswith("lei:")}
+    leis = {subject: subject for subject in parent if subject.startswith("lei:")}
 
     def root(subject: str) -> str:
         while parent[subject] != subject:
             parent[subject] = subject = parent[parent[subject]]
         return subject
 
-    claims: defaultdict[str, set[str]] = defaultdict(set)
-    for statement in statements:
-        for identifier in statement.profile.identifiers:
-            if identifier.partition(":")[0] in STRONG:
-                claims[identifier].add(statement.subject)
-    for subject in parent:
-        claims[subject].add(subject)
     conflicts = []
-    for identifier in sorted(claims, key=lambda i: (_rank(i), i)):
-        roots = sorted({root(s) for s in claims[identifier]})
-        different = {leis[r] for r in roots if r in leis} | (
-            {identifier} if identifier.startswith("lei:") else set()
-        )
+    for identifier, claimants in sorted(_shared(parent, claims).items(), key=lambda i: (_rank(i[0]), i[0])):
+        roots = sorted({root(s) for s in claimants})
+        different = {leis[r] for r in roots if r in leis}
+        if identifier.startswith("lei:"):
+            different.add(identifier)
         if len(different) > 1:
             conflicts.append(Conflict(identifier, tuple(sorted(different))))
             continue
@@ -110,10 +162,26 @@ def _merge(
             parent[other] = roots[0]
         if different:
             leis[roots[0]] = different.pop()
-    groups: defaultdict[str, list[str]] = defaultdict(list)
+    groups = defaultdict[str, list[str]](list)
     for subject in parent:
         groups[root(subject)].append(subject)
     return [sorted(group) for group in groups.values()], conflicts
+
+
+def _shared(subjects: dict[str, str], claims: dict[str, list[Claim]]) -> dict[str, set[str]]:
+    """The strong identifiers that more than one subject claims: few, however many there are."""
+    owner: dict[str, str] = {subject: subject for subject in subjects}
+    shared: dict[str, set[str]] = {}
+    for subject, held in claims.items():
+        for claim in held:
+            identifier = claim.identifier
+            if identifier.partition(":")[0] in STRONG:
+                first = owner.setdefault(identifier, subject)
+                if first != subject:
+                    shared.setdefault(identifier, {first}).add(subject)
+                elif identifier.startswith("lei:") and identifier != subject:
+                    shared.setdefault(identifier, {first})  # a LEI this subject may carry into a merger
+    return shared
 
 
 def _rank(identifier: str) -> int:

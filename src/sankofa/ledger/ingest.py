@@ -11,7 +11,7 @@ from typing import IO
 
 from sankofa.ledger.book import Capture, Counts, Ledger
 from sankofa.model.errors import FormatError, OperatorError
-from sankofa.model.records import EntityRecord, Fact, Record, Rejected, Skipped, Withheld
+from sankofa.model.records import EntityRecord, Fact, Link, Record, Rejected, Skipped, Withheld
 from sankofa.sources.base import InputFile, adapters
 from sankofa.sources.registry import Source
 
@@ -88,7 +88,7 @@ def _take(
     counts = capture.counts
     for record in records:
         if type(record) is Fact:
-            if record.available_at > today:
+            if record.available_at > today and not capture.is_person(record.subject):
                 counts.read += 1
                 counts.rejected += 1
                 reject(Rejected(f"{record.document}#{record.location}", "available_at is in the future"))
@@ -96,6 +96,8 @@ def _take(
                 capture.fact(record)
         elif type(record) is EntityRecord:
             capture.entity(record)
+        elif type(record) is Link:
+            capture.link(record)
         elif type(record) is Rejected:
             counts.read += 1
             counts.rejected += 1

@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS capture (
     observed_at    TEXT NOT NULL,
     license_class  TEXT NOT NULL,
     counts         TEXT NOT NULL
-);
+) /* clustered */;
 
 -- One figure as one document reports it. available_at is '' where the source evidences no day:
 -- the day of capture then stands for it, and ingesting the file again does not move it.
@@ -28,7 +28,8 @@ CREATE TABLE IF NOT EXISTS fact (
     location        TEXT NOT NULL,
     declared_period TEXT NOT NULL,
     capture_id      BIGINT NOT NULL,
-    PRIMARY KEY (subject, concept, unit, period_end, period_start, available_at, document, value, confidence, source_id)
+    PRIMARY KEY (subject, concept, unit, period_end, period_start, available_at, document, value, confidence, source_id,
+                 location, declared_period)
 ) /* clustered */;
 
 -- What a source said of an organisation, from `effective` until its next record of the same subject.
@@ -48,4 +49,15 @@ CREATE TABLE IF NOT EXISTS withheld (
     source_id    TEXT NOT NULL,
     capture_id   BIGINT NOT NULL,
     PRIMARY KEY (subject_hmac, source_id)
+) /* clustered */;
+
+-- An identifier belongs to a subject, says a source, until it says otherwise of the same identifier.
+CREATE TABLE IF NOT EXISTS link (
+    identifier TEXT NOT NULL,
+    source_id  TEXT NOT NULL,
+    effective  TEXT NOT NULL,
+    subject    TEXT NOT NULL,
+    location   TEXT NOT NULL,
+    capture_id BIGINT NOT NULL,
+    PRIMARY KEY (identifier, source_id, effective, subject)
 ) /* clustered */;

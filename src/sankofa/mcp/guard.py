@@ -28,7 +28,7 @@ class Guard:
     def check(self, headers: Headers) -> None:
         """Raises BadRequest, MisdirectedRequest or OriginNotAllowed. No Origin means no browser."""
         hosts = _values(headers, b"host")
-        if len(hosts) != 1:
+        if len(hosts) != 1 or not hosts[0]:
             raise BadRequest("A request names the host it is for in exactly one Host header.")
         if _ANY not in self._hosts and not self._ours(hosts[0]):
             raise MisdirectedRequest("MCP does not answer to that Host; see SANKOFA_MCP_ALLOWED_HOSTS.")

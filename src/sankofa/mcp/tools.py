@@ -73,6 +73,8 @@ class Tool:
     def instance(self, arguments: Arguments) -> str | None:
         """The path REST has for this call, so that its problem reads the same; None where it has none."""
         path = self.operation.path
+        if not path:
+            return None
         for name, parameter in self._parameters.items():
             if parameter.in_path:
                 value = arguments.get(name)

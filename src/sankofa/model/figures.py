@@ -11,18 +11,19 @@ def exact(text: str) -> str:
     """The one way a figure is written: a plain decimal, no exponent, no trailing fraction zeros.
 
     Two spellings of one figure ("5", "5.00", "5e0") become equal, so that reporting it again is
-    not mistaken for a restatement. Raises ValueError for what is not a finite number.
+    not mistaken for a restatement. Raises ValueError for what is not a finite number, without
+    repeating it: in a row gone astray it may be a name.
     """
     if _PLAIN_INTEGER.match(text):
         return "0" if text == "-0" else text
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise ValueError(f"not a number: {text[:40]!r}") from None
+        raise ValueError("not a number") from None
     if not text.isascii() or "_" in text or not number.is_finite():
-        raise ValueError(f"not a finite number: {text[:40]!r}")
+        raise ValueError("not a finite number")
     if abs(number.adjusted()) > _LARGEST_EXPONENT:
-        raise ValueError(f"a number out of range: {text[:40]!r}")
+        raise ValueError("a number out of range")
     if number == 0:
         return "0"
     plain = format(number, "f")

@@ -4,8 +4,10 @@ import hashlib
 import re
 from typing import Final, NamedTuple
 
-from stdnum import isin, lei
+from stdnum import figi, isin, lei
 from stdnum.exceptions import ValidationError
+
+from sankofa.model.exchanges import exchange
 
 ID_TYPES: Final = ("lei", "registry", "isin", "ticker", "figi", "aggregator")
 STRONG: Final = ("lei", "registry", "isin", "ticker")
@@ -47,18 +49,29 @@ def parse_identifier(text: str) -> Identifier:
     return make_identifier(id_type, rest)
 
 
+def stored_identifier(text: str) -> Identifier:
+    """The identifier behind `str(Identifier)`: one that was verified before it was stored."""
+    id_type, _, rest = text.partition(":")
+    if id_type not in _WITH_SCHEME:
+        return Identifier(id_type, None, rest)
+    scheme, _, value = rest.partition(":")
+    return Identifier(id_type, scheme, value)
+
+
 def make_identifier(id_type: str, value: str, scheme: str | None = None) -> Identifier:
     """The canonical form of an identifier; check digits verified. Raises ValueError."""
     if id_type == "lei":
         return Identifier("lei", None, _checked(lei, "LEI", value))
     if id_type == "isin":
         return Identifier("isin", None, _checked(isin, "ISIN", value))
+    if id_type == "figi":
+        return Identifier("figi", None, _checked(figi, "FIGI", value))
     value = " ".join(value.split()).upper()
     if not _VALUE.match(value):
         raise ValueError(f"a {id_type} of 1 to 64 printable characters is expected")
     if id_type not in _WITH_SCHEME:
         return Identifier(id_type, None, value)
-    scheme = (scheme or "").strip().upper()
+    scheme = exchange(scheme or "") if id_type == "ticker" else (scheme or "").strip().upper()
     if not _SCHEME.match(scheme):
         raise ValueError(f"expected {id_type}:SCHEME:VALUE")
     if scheme == SEC_CIK:
@@ -66,11 +79,35 @@ def make_identifier(id_type: str, value: str, scheme: str | None = None) -> Iden
     return Identifier(id_type, scheme, value)
 
 
+def lookup_key(identifier: Identifier) -> str:
+    """What a lookup finds an identifier by: what people type may differ in case and spaces, never in meaning.
+
+    A registry number is unique only within its registry, so it is found by the number alone.
+    """
+    value = "".join(identifier.value.split())
+    if identifier.id_type == "ticker":
+        value = f"{identifier.scheme}:{value}"
+    return f"{identifier.id_type}:{value}"
+
+
+def asked_key(id_type: str, text: str) -> str:
+    """The lookup key of what a person typed. Raises ValueError for a ticker without its exchange."""
+    value = "".join(text.split()).upper()
+    if id_type in ("lei", "isin", "figi"):
+        value = value.replace("-", "")
+    if id_type == "ticker":
+        code, colon, symbol = value.partition(":")
+        if not (code and colon and symbol):
+            raise ValueError("expected EXCHANGE:TICKER, e.g. JSE:NPN")
+        value = f"{exchange(code)}:{symbol}"
+    return f"{id_type}:{value}"
+
+
 def cik(value: str | int) -> Identifier:
     """A SEC CIK: the registry number of scheme US-SEC-CIK, ten digits. Raises ValueError."""
     text = str(value).strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) > 0):
-        raise ValueError(f"not a CIK: {text[:20]!r}")
+        raise ValueError("not a CIK: expected up to ten digits")
     return Identifier("registry", SEC_CIK, text.zfill(10))
 
 

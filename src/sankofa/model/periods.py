@@ -52,18 +52,19 @@ class IssuerYears:
     def __init__(self, evidence: Iterable[YearEvidence]) -> None:
         rows = sorted(set(evidence), key=lambda e: (e.known, e.end, e.start or 0, e.declared or ""))
         years = [(e.known, e.start, e.end) for e in rows if e.start and months_of(e.start, e.end) == 12]
-        self._years = _Known(years)
-        # Only where no full year was ever reported: the half-years and nine months, which begin
-        # with the year, and last what the template itself declares.
-        cumulative = [
-            (e.known, None, e.start - 1) for e in rows if e.start and months_of(e.start, e.end) in (6, 9)
-        ]
+        # Where no full year is reported: what the template itself declares, and last the half-years
+        # and nine months, which begin with the year.
         declared = [
-            (e.known, None, round(e.end - _HINT_QUARTERS[e.declared] * QUARTER))
+            (e.known, None, max(1, round(e.end - _HINT_QUARTERS[e.declared] * QUARTER)))
             for e in rows
             if e.declared in _HINT_QUARTERS
         ]
-        self._fallback = _Known(declared or cumulative)
+        cumulative = [
+            (e.known, None, max(1, e.start - 1))
+            for e in rows
+            if e.start and months_of(e.start, e.end) in (6, 9)
+        ]
+        self._evidence = (_Known(years), _Known(declared), _Known(cumulative))
         self._named: dict[tuple[int | None, int, int], Period] = {}
 
     def name(self, start: int | None, end: int, known: int) -> Period:
@@ -78,8 +79,10 @@ class IssuerYears:
         months = None if start is None else months_of(start, end)
         if months == 12:
             return Period("FY", date.fromordinal(end).year)
-        years = self._years.at(known) or self._fallback.at(known)
-        if not years:
+        years = next(filter(None, (kind.by(known) for kind in self._evidence)), None) or next(
+            filter(None, (kind.first for kind in self._evidence)), None
+        )
+        if years is None:
             return Period("other", None)
         containing = next(
             (year for year in years if year[0] and year[0] <= (start or end) and end <= year[1]), None
@@ -100,26 +103,28 @@ class IssuerYears:
 
 
 class _Known:
-    """Year ends in the order they became known: what was evidenced on a day, else what came first."""
+    """Year ends in the order they became known."""
 
     def __init__(self, years: Sequence[tuple[int, int | None, int]]) -> None:
         self._days = [known for known, _, _ in years]
         self._years = [(start, end) for _, start, end in years]
 
-    def at(self, known: int) -> list[tuple[int | None, int]]:
-        if not self._days:
-            return []
-        return self._years[: bisect_right(self._days, max(known, self._days[0]))]
+    def by(self, day: int) -> list[tuple[int | None, int]]:
+        """Those known by a day."""
+        return self._years[: bisect_right(self._days, day)]
+
+    @property
+    def first(self) -> list[tuple[int | None, int]]:
+        """Those that became known before any other."""
+        return self.by(self._days[0]) if self._days else []
 
 
 def _year_of_end(year_end: int, end: int) -> int:
     """The calendar year in which the financial year around `end` ends, by anniversary of a known one."""
     anniversary = date.fromordinal(year_end)
     day = date.fromordinal(end)
-    month_day = (anniversary.month, min(anniversary.day, 28))
-    this_year = date(day.year, *month_day).toordinal() + (anniversary.day - month_day[1])
-    if abs(this_year - end) <= _INSTANT_TOLERANCE:
+    over = anniversary.day - min(anniversary.day, 28)
+    this_year = date(day.year, anniversary.month, anniversary.day - over).toordinal() + over
+    if end <= this_year + _INSTANT_TOLERANCE or end >= this_year + 365 - _INSTANT_TOLERANCE:
         return day.year
-    if this_year < end:
-        this_year = date(day.year + 1, *month_day).toordinal() + (anniversary.day - month_day[1])
-    return date.fromordinal(this_year).year if this_year - end > _INSTANT_TOLERANCE else day.year
+    return day.year + 1

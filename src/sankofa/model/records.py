@@ -61,6 +61,14 @@ class EntityRecord(NamedTuple):
     """True where the file is about something else and names the issuer in passing: not counted as read."""
 
 
+class Link(NamedTuple):
+    """A source says that an identifier belongs to a subject, both `str(Identifier)`."""
+
+    identifier: str
+    subject: str
+    location: str
+
+
 class Rejected(NamedTuple):
     """A row that could not be read. Neither part ever repeats a name."""
 
@@ -85,4 +93,4 @@ class Skipped(NamedTuple):
     rows: int
 
 
-Record = Fact | EntityRecord | Rejected | Withheld | Skipped
+Record = Fact | EntityRecord | Link | Rejected | Withheld | Skipped

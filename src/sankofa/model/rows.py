@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from sankofa.model.identifiers import ID_TYPES
 from sankofa.model.periods import PERIOD_TYPES
 
 
@@ -79,6 +80,37 @@ class EntityRow(Row, frozen=True, kw_only=True):
     legal_form: Annotated[str | None, Meta(description="ISO 20275 entity legal form code, where published.")]
     lei: str | None
     listings: list[Listing]
+
+
+class Match(msgspec.Struct, frozen=True):
+    """Why an organisation was found, and how well."""
+
+    on: Annotated[str, Meta(description="What matched: a kind of identifier, legal_name or other_name.")]
+    value: Annotated[str, Meta(description="The name or identifier that matched.")]
+    score: Annotated[float, Meta(description="1 for an exact identifier.", ge=0, le=1)]
+
+
+class EntityMatchRow(EntityRow, frozen=True, kw_only=True):
+    """An organisation that a search found."""
+
+    match: Match
+
+
+class CrosswalkRow(Row, frozen=True, kw_only=True):
+    """One identifier held for an organisation."""
+
+    service_id: Annotated[str, Meta(description="Organisation identifier.")]
+    id_type: Annotated[
+        str, Meta(description="Kind of identifier.", extra_json_schema={"enum": sorted(ID_TYPES)})
+    ]
+    id_value: Annotated[str, Meta(description="The identifier; a ticker is written EXCHANGE:TICKER.")]
+    scheme: Annotated[str | None, Meta(description="The register, exchange or aggregator that issued it.")]
+
+
+class CrosswalkMatchRow(CrosswalkRow, frozen=True, kw_only=True):
+    """An organisation that an outside identifier leads to."""
+
+    legal_name: str | None
 
 
 wire = msgspec.json.Encoder(decimal_format="number")

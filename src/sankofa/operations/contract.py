@@ -121,7 +121,7 @@ _OPERATIONS: dict[str, Operation] = {}
 
 
 def operation(
-    path: str,
+    path: str | None,
     *,
     row: type[Row],
     errors: tuple[int, ...],
@@ -129,7 +129,7 @@ def operation(
     rows_under: str = "data",
     tool_names: Mapping[str, str] | None = None,
 ) -> Callable[[Perform], Perform]:
-    """Declare the function below as the operation at this path.
+    """Declare the function below as the operation at this path; None where it is a tool only.
 
     `errors` are the statuses section 4 of the specification lists for it; `tool_names` gives the
     name of a parameter on the MCP tool where it differs.
@@ -137,11 +137,11 @@ def operation(
 
     def declare(perform: Perform) -> Perform:
         summary, _, description = inspect.cleandoc(perform.__doc__ or "").partition("\n")
-        _OPERATIONS[path] = Operation(
+        _OPERATIONS[perform.__name__] = Operation(
             name=perform.__name__,
-            path=path,
+            path=path or "",
             perform=perform,
-            parameters=_parameters(perform, path),
+            parameters=_parameters(perform, path or ""),
             row=row,
             errors=errors,
             tool=tool,
@@ -157,10 +157,15 @@ def operation(
 
 @cache
 def operations() -> tuple[Operation, ...]:
-    """Every operation in order of its path: each module of this package may declare one."""
+    """Every operation in order of its path: each module of this package may declare some."""
     for module in pkgutil.iter_modules(sankofa.operations.__path__):
         importlib.import_module(f"sankofa.operations.{module.name}")
-    return tuple(_OPERATIONS[path] for path in sorted(_OPERATIONS))
+    return tuple(sorted(_OPERATIONS.values(), key=lambda o: (o.path, o.name)))
+
+
+def endpoints() -> tuple[Operation, ...]:
+    """The operations that REST has."""
+    return tuple(operation for operation in operations() if operation.path)
 
 
 def _parameters(perform: Perform, path: str) -> dict[str, Parameter]:

@@ -60,6 +60,7 @@ class Choice:
     """One of a few words, spelled as documented."""
 
     words: tuple[str, ...]
+    example: str = ""
 
     def read(self, text: str, today: date) -> str:
         if text not in self.words:
@@ -67,7 +68,7 @@ class Choice:
         return text
 
     def schema(self, today: date | None = None) -> JsonSchema:
-        return {"type": "string", "enum": list(self.words), "examples": [self.words[0]]}
+        return {"type": "string", "enum": list(self.words), "examples": [self.example or self.words[0]]}
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,25 @@ class Whole:
 
     def schema(self, today: date | None = None) -> JsonSchema:
         return {"type": "integer", "minimum": 1, "examples": [self.example]}
+
+
+@dataclass(frozen=True)
+class Country:
+    """A country by its alpha-2 code; one that is not covered simply has no rows."""
+
+    def read(self, text: str, today: date) -> str:
+        if not re.match(r"[A-Za-z]{2}\Z", text):
+            raise ValueError("expected an ISO 3166-1 alpha-2 code")
+        return text.upper()
+
+    def schema(self) -> JsonSchema:
+        return {
+            "type": "string",
+            "pattern": "^[A-Za-z]{2}$",
+            "minLength": 2,
+            "maxLength": 2,
+            "examples": ["ZA"],
+        }
 
 
 @dataclass(frozen=True)
@@ -144,4 +164,20 @@ VintagesParameter = Annotated[
 LimitParameter = Annotated[int | None, Whole(), "Most rows to return."]
 LineItemsParameter = Annotated[
     tuple[str, ...] | None, Words(r"^[a-z0-9_]{1,120}$", "revenue"), "Only these line items.", TOOL_ONLY
+]
+IdTypeParameter = Annotated[
+    str,
+    Choice(("lei", "ticker", "registry", "aggregator", "isin", "figi")),
+    "Kind of the outside identifier.",
+]
+IdValueParameter = Annotated[
+    str,
+    Text(r"^[^\x00-\x1f\x7f]{1,64}$", "999900SAMPLEZA000189"),  # of the bundled sample world
+    "The outside identifier; a ticker is written EXCHANGE:TICKER.",
+]
+CountryParameter = Annotated[str | None, Country(), "ISO 3166-1 alpha-2 code, in any case."]
+QueryParameter = Annotated[
+    str,
+    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "Kgalagadi Retail", longest=200),
+    "A name, a ticker (JSE:NPN or NPN) or another identifier.",
 ]

@@ -8,6 +8,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from sankofa.access.quotas import Usage
 from sankofa.model.errors import InternalError, MethodNotAllowed, NotFound, Problem
@@ -23,11 +24,11 @@ from sankofa.operations.answers import (
     problem_headers,
     rate_headers,
 )
-from sankofa.operations.contract import Call, Operation, operations
+from sankofa.operations.contract import Call, Operation, endpoints
 from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.request import Head, check_target, read_head, read_query, the_key
-from sankofa.rest.response import VARY, Response, choose_encoding, compress, entity_tag, tag_matches
+from sankofa.rest.response import VARY, Response, choose_encoding, compress, entity_tag, held_tag
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -66,7 +67,7 @@ class RestApp:
         self._deprecated = deprecation_headers(DEPRECATIONS)
         self._ids = itertools.count(1)
         self._id_prefix = secrets.token_hex(6)
-        for operation in operations():
+        for operation in endpoints():
             prefix, brace, name = operation.path.partition("{")
             if brace:
                 self._under[prefix] = operation, name.removesuffix("}")
@@ -138,8 +139,8 @@ class RestApp:
         edition = service.edition.get()
         tag = entity_tag(edition.id, operation.path, arguments, grant.row_cap, today)
         headers = [*rate_headers(counted), PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
-        if head.if_none_match and tag_matches(head.if_none_match, tag):
-            return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
+        if head.if_none_match and (held := held_tag(head.if_none_match, tag)):
+            return Response(304, [(b"etag", f'"{held}"'.encode()), *headers], b"")
         answer = await operation.perform(Call(edition, grant, today), **arguments)
         if head.if_none_match.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
@@ -159,5 +160,6 @@ class RestApp:
             _log.warning("request %s: %s: %s", request_id, problem.slug, getattr(problem, "cause", ""))
         headers: Headers = [PROBLEM_JSON, *problem_headers(problem)]
         headers += [*rate_headers(usage[0]), PRIVATE, VARY] if usage else [NO_STORE]
-        body = problem_body(problem, self._service.settings.base_url, scope["path"], request_id)
+        asked = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
+        body = problem_body(problem, self._service.settings.base_url, asked, request_id)
         return Response(problem.status, headers, body)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from sankofa.operations.answers import API_VERSION
-from sankofa.operations.contract import Operation, Parameter, operations
+from sankofa.operations.contract import Operation, Parameter, endpoints
 from sankofa.operations.parameters import JsonSchema
 from sankofa.operations.schemas import envelope_of, row_schema
 from sankofa.rest.deprecation import DEPRECATIONS
@@ -48,7 +48,7 @@ answer the client holds already (`If-None-Match`) is a 304.
 
 def describe(settings: Settings, today: date, described: Sequence[Operation] | None = None) -> dict[str, Any]:
     """The description as it stands on a day, of every operation or of those named."""
-    described = operations() if described is None else described
+    described = endpoints() if described is None else described
     base_url = settings.base_url.rstrip("/")
     paths = _page_paths(settings)
     for operation in described:
@@ -136,7 +136,7 @@ def _parameter(parameter: Parameter, today: date) -> JsonSchema:
 
 
 def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
-    """Where an answer leads: to its next page, and to what else is known of the organisation it names."""
+    """Where an answer leads: to its next page, and to what else is known of the organisation."""
     links: JsonSchema = {}
     if "cursor" in operation.parameters:
         # A cursor belongs to the filters it was given for, so these are sent again.
@@ -150,18 +150,15 @@ def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
             "description": "The next page; there is none where `next_cursor` is null.",
             "parameters": {**same, "cursor": "$response.body#/next_cursor"},
         }
-    if "service_id" in operation.row.__struct_fields__:
-        asked = "service_id" in operation.parameters and operation.parameters["service_id"].in_path
-        found = (
-            "$request.path.service_id" if asked else f"$response.body#/{operation.rows_under}/0/service_id"
-        )
+    # Only what was asked for is there in every answer: a first row, which could lead on too, may be missing.
+    if "service_id" in operation.parameters and operation.parameters["service_id"].in_path:
         for other in described:
             parameter = other.parameters.get("service_id")
             if other is not operation and parameter is not None and parameter.in_path:
                 links[_camel(other)] = {
                     "operationId": other.name,
                     "description": other.summary,
-                    "parameters": {"service_id": found},
+                    "parameters": {"service_id": "$request.path.service_id"},
                 }
     return links
 

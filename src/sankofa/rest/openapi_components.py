@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa import __version__
 from sankofa.model.errors import (
     InvalidParameter,
     MethodNotAllowed,
@@ -45,7 +44,7 @@ class _Refusal(NamedTuple):
 
 
 def refusals(settings: Settings) -> dict[str, _Refusal]:
-    """Every error response by its status, as section 7 of the specification says it; `default` is the rest."""
+    """Every error response by its status, as section 7 of the specification has it; `default` is the rest."""
     issuer = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
     return {
         "400": _Refusal(
@@ -229,8 +228,8 @@ _STATUS: Final = _object(
     "What a real read of each dependency gave.",
     {
         "status": _text("`degraded` where any dependency did not answer.", enum=["ok", "degraded"]),
-        "build": _text("What is running.", examples=[f"sankofa-{__version__}"]),
-        "version": _text("Version of the service.", examples=[__version__]),
+        "build": _text("What is running."),
+        "version": _text("Version of the service."),
         "edition": {"type": ["string", "null"], "description": "The snapshot served; null where none is."},
         "time": _text("The service's clock (UTC).", format="date-time"),
         "checks": _object("By dependency.", dict.fromkeys(_STORES, _CHECK)),

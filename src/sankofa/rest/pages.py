@@ -10,11 +10,10 @@ from sankofa import __version__
 from sankofa.model import errors
 from sankofa.model.days import instant
 from sankofa.operations.service import Service, probe
-from sankofa.rest import request
 from sankofa.rest.app import OpenPage
 from sankofa.rest.openapi import describe
 from sankofa.rest.request import Head
-from sankofa.rest.response import Response, choose_encoding, compress, tag_matches
+from sankofa.rest.response import Response, choose_encoding, compress, held_tag
 
 _JSON = (b"content-type", b"application/json")
 _NO_STORE = (b"cache-control", b"no-store")
@@ -44,16 +43,8 @@ def html_page(body: bytes) -> OpenPage:
 
 
 def problems() -> list[type[errors.Problem]]:
-    """Every problem a surface may answer with."""
-    known = [*vars(errors).values(), *vars(request).values()]
-    return sorted(
-        {
-            p
-            for p in known
-            if isinstance(p, type) and issubclass(p, errors.Problem) and p is not errors.Problem
-        },
-        key=lambda p: (p.status, p.slug),
-    )
+    """Every problem a surface may answer with, those of the mounted surfaces included."""
+    return sorted(errors.Problem.__subclasses__(), key=lambda p: (p.status, p.slug))
 
 
 async def _health(_: Head) -> Response:
@@ -115,7 +106,7 @@ class _Description:
         encoding = choose_encoding(head.accept_encoding, len(self._body))
         shown = f'"{tag}.{encoding}"' if encoding else f'"{tag}"'
         headers.append((b"etag", shown.encode()))
-        if head.if_none_match and tag_matches(head.if_none_match, tag):
+        if head.if_none_match.strip() == b"*" or held_tag(head.if_none_match, tag):
             return Response(304, headers, b"")
         if encoding:
             headers.append((b"content-encoding", encoding.encode()))

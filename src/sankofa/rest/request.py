@@ -43,7 +43,7 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
             keys += 1
             key = value.decode("latin-1")
         elif name == b"host":
-            hosts += 1
+            hosts += bool(value)  # the HTTP server writes an empty one where there was none
         elif name == b"accept-encoding":
             accept_encoding = accept_encoding + b"," + value if accept_encoding else value
         elif name == b"if-none-match":

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import sys
 from datetime import date
+from functools import lru_cache
 from typing import NamedTuple
 
 import brotli
@@ -32,32 +33,41 @@ def entity_tag(edition_id: str, path: str, arguments: object, rows: int, today: 
     return f"{edition_id}-{hashlib.blake2b(question, digest_size=9).hexdigest()}"
 
 
-def tag_matches(if_none_match: bytes, tag: str) -> bool:
-    """Whether a client holds this very answer, in any encoding."""
+def held_tag(if_none_match: bytes, tag: str) -> str | None:
+    """The tag under which a client holds this very answer, in whichever encoding; None where it does not."""
     for candidate in if_none_match.split(b","):
         held = candidate.strip().removeprefix(b"W/").strip(b'"').decode("latin-1")
         base, _, encoding = held.rpartition(".")
         if held == tag or (base == tag and encoding in _ENCODINGS):
-            return True
-    return False
+            return held
+    return None
 
 
 def choose_encoding(accept_encoding: bytes, size: int) -> str | None:
     """The best encoding the client takes, by its weights and then by ours; None for identity."""
-    if not accept_encoding or size < _SMALLEST_COMPRESSED:
+    if not accept_encoding:
         return None
+    best, plain = _preference(accept_encoding)
+    return None if plain and size < _SMALLEST_COMPRESSED else best
+
+
+@lru_cache(maxsize=256)
+def _preference(accept_encoding: bytes) -> tuple[str | None, bool]:
+    """The encoding a client likes best, and whether a plain answer will do (RFC 9110, section 12.5.3)."""
     weights: dict[str, float] = {}
     for part in accept_encoding.decode("latin-1").lower().split(","):
         name, _, parameters = part.strip().partition(";")
         _, _, quality = parameters.strip().partition("q=")
         try:
-            weights[name.strip()] = float(quality) if quality else 1.0
+            weight = float(quality) if quality else 1.0
         except ValueError:
-            weights[name.strip()] = 0.0
+            weight = 0.0
+        weights[name.strip()] = weight if 0 <= weight <= 1 else 0.0
     fallback = weights.get("*", 0.0)
     best = max(_ENCODINGS, key=lambda e: (weights.get(e, fallback), -_ENCODINGS.index(e)))
     weight = weights.get(best, fallback)
-    return best if weight > 0 and weight >= weights.get("identity", 0.0) else None
+    liked = weight > 0 and weight >= weights.get("identity", 0.0)
+    return best if liked else None, weights.get("identity", weights.get("*", 1.0)) > 0
 
 
 def compress(body: bytes, encoding: str) -> bytes:

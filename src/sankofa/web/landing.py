@@ -3,7 +3,7 @@
 import html
 from importlib.resources import files
 
-from sankofa.operations.contract import operations
+from sankofa.operations.contract import endpoints
 from sankofa.settings import Settings
 
 _PAGE = files("sankofa.web").joinpath("landing.html").read_text()
@@ -16,7 +16,7 @@ def landing_page(settings: Settings, example_id: str | None) -> bytes:
     example = f"curl -H 'X-API-Key: {key}' {settings.base_url}{path}"
     rows = "".join(
         f"<tr><td><code>{html.escape(o.path)}</code></td><td>{html.escape(o.summary)}</td></tr>"
-        for o in operations()
+        for o in endpoints()
     )
     page = _PAGE.format(example=html.escape(example), rows=rows, mcp=html.escape(settings.public_mcp_url))
     return page.encode()

@@ -6,6 +6,7 @@ from typing import TypeVar
 from sankofa.edition.blocks import Entry
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.ledger.entities import Entity
+from sankofa.model.identifiers import stored_identifier
 from sankofa.model.rows import EntityRow, Listing, wire
 
 T = TypeVar("T")
@@ -19,8 +20,8 @@ def entities(world: World) -> Iterator[Shelved]:
 
 def _row(world: World, entity: Entity) -> EntityRow:
     profiles = [statement.profile for statement in entity.statements]
-    identifiers = entity.identifiers
-    legal_name = _first(p.legal_name for p in profiles)
+    identifiers = [stored_identifier(claim.identifier) for claim in entity.claims]
+    legal_name = entity.legal_name
     others = {name for p in profiles for name in (p.legal_name, *p.other_names) if name} - {legal_name}
     spoken = entity.statements[0] if entity.statements else None
     capture = world.captures[spoken.capture_id if spoken else entity.first_capture]

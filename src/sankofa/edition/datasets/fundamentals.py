@@ -21,7 +21,7 @@ from sankofa.model.periods import PERIOD_TYPES, IssuerYears, YearEvidence
 from sankofa.model.places import currency
 from sankofa.model.rows import FundamentalsRow, wire
 
-PUBLISHED_CONFIDENCE = 0.85
+PUBLISHED_CONFIDENCE = Decimal("0.85")
 """Below this an extracted figure stays in the ledger (decisions, section 2)."""
 
 _TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
@@ -33,6 +33,8 @@ class Report(NamedTuple):
     value: str | None
     available: int
     order: tuple[object, ...]
+    evidenced: str
+    """The day of publication that the source evidences; empty where it evidences none."""
     subject: str
     document: str
     location: str
@@ -99,23 +101,44 @@ def _reports(world: World, entity: Entity) -> tuple[dict[Identity, list[Report]]
         for row in world.ledger.facts(subject):
             (_, concept, unit, period_end, period_start, available_at, document, value, confidence, location,
              declared, capture_id) = row  # fmt: skip
-            trust = float(confidence) if confidence else None
-            if trust is not None and trust < PUBLISHED_CONFIDENCE:
+            if confidence and Decimal(confidence) < PUBLISHED_CONFIDENCE:
                 continue
-            available = ordinal(available_at or world.captures[capture_id].observed_at[:10])
+            capture = world.captures[capture_id]
+            available = ordinal(available_at or capture.observed_at[:10])
+            # The capture comes last: only what no source says of itself may hang on who came first.
             order = (
-                document,
-                Decimal(value) if value else Decimal("-Infinity"),
-                subject,
-                location,
-                capture_id,
-            )
+                document, Decimal(value) if value else Decimal("-Infinity"), subject, location, confidence,
+                capture.source_id, capture_id,
+            )  # fmt: skip
+            trust = float(confidence) if confidence else None
             reports[concept, unit, period_end, period_start].append(
-                Report(value or None, available, order, subject, document, location, trust, capture_id)
+                Report(
+                    value or None,
+                    available,
+                    order,
+                    available_at,
+                    subject,
+                    document,
+                    location,
+                    trust,
+                    capture_id,
+                )  # fmt: skip
             )
             start = ordinal(period_start) if period_start else None
             evidence.add(YearEvidence(available, start, ordinal(period_end), declared or None))
-    return reports, list(evidence)
+    return {identity: _first_captures(told) for identity, told in reports.items()}, list(evidence)
+
+
+def _first_captures(reports: list[Report]) -> list[Report]:
+    """A document that evidences no day is known from its first capture: a later one moves nothing."""
+    if all(report.evidenced for report in reports):
+        return reports
+    first: dict[tuple[str, str | None], int] = {}
+    for report in reports:
+        if not report.evidenced:
+            told = report.document, report.value
+            first[told] = min(first.get(told, report.available), report.available)
+    return [r if r.evidenced else r._replace(available=first[r.document, r.value]) for r in reports]
 
 
 def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, tag: int) -> Iterator[Entry]:
@@ -135,7 +158,7 @@ def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, ta
 
 def _record_ref(identity: Identity, report: Report) -> str:
     """Names a vintage by what it is, so that it is the same in every edition and on every machine."""
-    text = "\x1f".join((report.subject, *identity, report.document, report.value or ""))
+    text = "\x1f".join((report.subject, *identity, report.evidenced, report.document, report.value or ""))
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 

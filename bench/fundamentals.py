@@ -1,0 +1,160 @@
+"""Fundamentals, against the limit of the server and against two peers on the same three million facts.
+
+    python -m bench.fundamentals [--scale 3m|small] [--rounds 7] [--seconds 3] [--fresh] [--only NAME...]
+
+Before anything is timed, every contender is asked the same questions and has to give the same rows.
+Each request asks for another issuer, in random order, so nothing is answered from one hot row.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load_tool, measure, ratio, table
+from bench.peers import commands, facts
+from bench.world import PAST_DAY, SANKOFA, SCALES, Shape, environment_of, published_home
+
+_MANY = "1000000000"
+_PEERS = ("Datasette", "ROAPI")
+_TARGETS = {"50 rows": 0.30, "1,000 rows": 0.15}
+_PEER_TARGETS = {"Datasette": 12, "ROAPI": 30}
+_CHECKED = 5
+
+
+def main() -> None:
+    options = _options()
+    scale = SCALES[options.scale]
+    home = published_home(scale, fresh=options.fresh)
+    print(f"load: {load_tool()}, {CONNECTIONS} connections; {options.rounds} rounds of {options.seconds:g} s")
+    with ExitStack() as running:
+        bench = Bench(home, [s for shape in scale.shapes for s in shape.service_ids()], options.only, running)
+        for shape in scale.shapes:
+            contenders = bench.contenders(shape)
+            measure(contenders, options.rounds, options.seconds)
+            print(f"\n{shape.name}, {bench.size(shape):,} bytes\n{table(contenders, contenders[0])}")
+            print("\n".join(_verdicts(contenders, shape)), flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.fundamentals")
+    parser.add_argument("--scale", choices=SCALES, default="3m")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--fresh", action="store_true", help="ingest and publish the world again")
+    parser.add_argument("--only", nargs="*", default=_PEERS, choices=_PEERS, help="which peers to run")
+    return parser.parse_args()
+
+
+class Bench:
+    """The running servers, and what each is asked."""
+
+    def __init__(
+        self, home: Path, service_ids: Sequence[str], peers: Sequence[str], running: ExitStack
+    ) -> None:
+        self._today = datetime.now(UTC).date()
+        self._keys = {tier: _key(home, tier) for tier in ("professional", "sample")}
+        self._sankofa = running.enter_context(commands.sankofa(home))
+        self._paid = {"X-API-Key": self._keys["professional"]}
+        self._static = running.enter_context(commands.static(home, self._headers(service_ids[0])))
+        self._peers: dict[str, Server] = {}
+        flat = facts.sqlite_file(home, service_ids) if peers else Path()
+        if "Datasette" in peers:
+            self._peers["Datasette"] = running.enter_context(commands.datasette(flat, facts.QUESTION))
+            self._database = flat.stem
+        if "ROAPI" in peers:
+            file = facts.parquet_file(flat, commands.PEERS / "python")
+            self._peers["ROAPI"] = running.enter_context(commands.roapi(file, in_memory=False))
+
+    def contenders(self, shape: Shape) -> list[Contender]:
+        """Sankofa first, the ceiling second; each peer only once it has given the same answers."""
+        service_ids = shape.service_ids()
+        random.Random(shape.rows).shuffle(service_ids)
+        own = [Question(f"/v1/fundamentals/{s}") for s in service_ids]
+        past = [Question(f"{q.path}?as_of={PAST_DAY}") for q in own]
+        found = [
+            Contender("Sankofa", self._sankofa, own, self._paid),
+            Contender("static body", self._static, [Question(f"/{self.size(shape)}")]),
+            Contender(f"Sankofa, as_of {PAST_DAY}", self._sankofa, past, self._paid),
+            Contender("Sankofa, gzip", self._sankofa, own, {**self._paid, "Accept-Encoding": "gzip"}),
+            Contender("Sankofa, sample key", self._sankofa, own, {"X-API-Key": self._keys["sample"]}),
+        ]
+        for name, server in self._peers.items():
+            asked = [self._question(name, s) for s in service_ids]
+            for one, other in list(zip(own, asked, strict=True))[:_CHECKED]:
+                _agree(
+                    name,
+                    shape,
+                    self._rows(self._sankofa.body(one, self._paid)),
+                    self._rows(server.body(other)),
+                )
+            found.append(Contender(name, server, asked))
+        return found
+
+    def size(self, shape: Shape) -> int:
+        """Of a typical answer."""
+        middle = shape.service_ids()[:_CHECKED]
+        sizes = [len(self._sankofa.body(Question(f"/v1/fundamentals/{s}"), self._paid)) for s in middle]
+        return sorted(sizes)[len(sizes) // 2]
+
+    def _question(self, peer: str, service_id: str) -> Question:
+        if peer == "Datasette":
+            return Question(
+                f"/{self._database}/known.json?service_id={service_id}&day={self._today}&_shape=array"
+            )
+        return Question("/api/sql", facts.QUESTION % (f"'{service_id}'", *(f"'{self._today}'",) * 3))
+
+    def _headers(self, service_id: str) -> Mapping[str, str]:
+        with self._sankofa.fetch(Question(f"/v1/fundamentals/{service_id}"), self._paid) as answer:
+            fields = answer.getheaders()
+        return {name: value for name, value in fields if name not in ("content-length", "date", "server")}
+
+    def _rows(self, body: bytes) -> list[dict[str, Any]]:
+        found: Any = json.loads(body)
+        rows: list[dict[str, Any]] = found["data"] if isinstance(found, dict) else found
+        return rows
+
+
+def _key(home: Path, tier: str) -> str:
+    limits = ["--per-minute", _MANY, "--per-month", _MANY]
+    command = [SANKOFA, "keys", "create", "--tier", tier, "--label", "bench", *limits]
+    done = subprocess.run(command, env=environment_of(home), check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _agree(name: str, shape: Shape, ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> None:
+    """The same rows in the same order, null or absent alike; 1 is true and 2.0 is 2, as peers write them."""
+    if len(ours) != shape.rows:
+        raise SystemExit(f"expected {shape.rows} rows, Sankofa gives {len(ours)}")
+    if len(ours) != len(theirs):
+        raise SystemExit(f"{name} gives {len(theirs)} rows where Sankofa gives {len(ours)}")
+    for one, other in zip(ours, theirs, strict=True):
+        for field, value in one.items():
+            if other.get(field) != value:
+                raise SystemExit(f"{name}: {field} is {other.get(field)!r} where Sankofa has {value!r}")
+
+
+def _verdicts(contenders: Sequence[Contender], shape: Shape) -> list[str]:
+    ours, ceiling, *others = contenders
+    lines = [
+        _verdict("of the static body", ratio(ours, ceiling), cpu_ratio(ours, ceiling), _TARGETS[shape.name])
+    ]
+    for other in others:
+        if other.name in _PEER_TARGETS:
+            target = _PEER_TARGETS[other.name]
+            lines.append(_verdict(f"times {other.name}", ratio(ours, other), cpu_ratio(ours, other), target))
+    return lines
+
+
+def _verdict(what: str, by_rate: float, by_cpu: float, target: float) -> str:
+    met = "met" if by_rate >= target else "MISSED"
+    return f"{by_rate:8.2f} {what} by rate, {by_cpu:.2f} by processor time; target {target:g}: {met}"
+
+
+if __name__ == "__main__":
+    main()

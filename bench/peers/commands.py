@@ -1,0 +1,69 @@
+"""How each contender is started, set for speed as its documentation advises."""
+
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from bench.load import HOST, Server, serving
+from bench.world import ROOT, SANKOFA, environment_of
+
+PEERS = ROOT / ".venv-bench" / "bin"
+
+
+def sankofa(home: Path) -> AbstractContextManager[Server]:
+    return serving(
+        lambda port: [SANKOFA, "serve", "--host", HOST, "--port", str(port), "--workers", "1"],
+        environment_of(home),
+        ready="/health",
+    )
+
+
+def static(home: Path, headers: Mapping[str, str]) -> AbstractContextManager[Server]:
+    """The bare server, sending the header fields of a real answer."""
+    return serving(
+        lambda port: [sys.executable, "-m", "bench.peers.static", str(port)],
+        {**environment_of(home), "BENCH_HEADERS": json.dumps(list(headers.items()))},
+        ready="/1",
+    )
+
+
+def datasette(facts: Path, question: str) -> AbstractContextManager[Server]:
+    """Immutable, a canned query (no counts, no facets), the whole answer allowed, SQL in the serving thread.
+
+    Threads of its own cost Datasette a third of its rate on one core.
+    """
+    metadata = facts.with_suffix(".metadata.json")
+    named = question % ((":service_id",) + (":day",) * 3)
+    metadata.write_text(json.dumps({"databases": {facts.stem: {"queries": {"known": {"sql": named}}}}}))
+    chosen = {
+        "num_sql_threads": 0,
+        "max_returned_rows": 2000,
+        "sql_time_limit_ms": 10_000,
+        "cache_size_kb": 200_000,
+        "allow_facet": "off",
+        "suggest_facets": "off",
+        "allow_download": "off",
+    }
+    settings = [part for name, value in chosen.items() for part in ("--setting", name, str(value))]
+    return serving(
+        lambda port: [
+            *(str(PEERS / "datasette"), "serve", "-i", str(facts), "-m", str(metadata)),
+            *("--host", HOST, "--port", str(port), *settings),
+        ],
+        ready="/-/versions.json",
+    )
+
+
+def roapi(facts: Path, *, in_memory: bool) -> AbstractContextManager[Server]:
+    """The table in memory, or read from Parquet by row group."""
+
+    def command(port: int) -> list[str]:
+        option = {"format": "parquet", "use_memory_table": in_memory}
+        table = {"name": "facts", "uri": str(facts), "option": option}
+        config = facts.with_name(f"roapi-{port}.yaml")
+        config.write_text(json.dumps({"addr": {"http": f"{HOST}:{port}"}, "tables": [table]}))
+        return [str(PEERS / "roapi"), "-c", str(config)]
+
+    return serving(command, ready="/health")

@@ -1,0 +1,54 @@
+"""The ceiling: the server of `sankofa serve`, with its very settings, answering with constant bytes.
+
+    python -m bench.peers.static PORT
+
+The path says how many bytes the body has; BENCH_HEADERS (JSON) which header fields come with it.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import Any
+
+from sankofa import settings
+from sankofa.cli import serving
+
+_HEADERS = [(name, value) for name, value in json.loads(os.environ.get("BENCH_HEADERS", "[]"))]
+_AS_BYTES = [(name.encode(), value.encode()) for name, value in _HEADERS]
+
+
+@cache
+def _body(path: str) -> bytes:
+    return b"x" * int(path[1:] or 0)
+
+
+async def asgi(scope: dict[str, Any], receive: object, send: Callable[[Any], Awaitable[None]]) -> None:
+    if scope["type"] != "http":
+        return
+    body = _body(scope["path"])
+    headers = [(b"content-length", b"%d" % len(body)), *_AS_BYTES]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def rsgi(scope: Any, protocol: Any) -> None:
+    body = _body(scope.path)
+    protocol.response_bytes(200, [("content-length", str(len(body))), *_HEADERS], body)
+
+
+def main() -> None:
+    """Let `sankofa serve` do everything as always, but for the application it runs."""
+    granian: Any = vars(serving)["Granian"]
+
+    def constant(_: str, **options: Any) -> Any:
+        interface = "rsgi" if options["interface"] == "rsgi" else "asgi"
+        return granian(f"bench.peers.static:{interface}", **{**options, "factory": False})
+
+    vars(serving)["Granian"] = constant
+    serving.serve(settings.load(), "127.0.0.1", int(sys.argv[1]), 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The index that organisations are searched by: an inverted index in the same blocks as everything else.
+
+- `word`: a word of a name (also under `CC|word` for the country) leads to the numbers of the organisations
+  that have it, as 32-bit integers in order; a ticker symbol likewise under `$symbol`;
+- `near`: a bucket leads to the words that are one letter from each other, for slips of the pen;
+- `named`: the number of an organisation leads to what a hit is weighed by.
+
+The same bytes serve on every engine, so a search finds the same on each.
+"""
+
+import zlib
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator
+
+import msgspec
+
+from sankofa.edition.blocks import Entry
+from sankofa.edition.world import Shelved, World, dataset
+from sankofa.ledger.entities import Entity
+from sankofa.model.identifiers import stored_identifier
+from sankofa.model.names import neighbourhood, words
+
+WORDS_PER_BUCKET = 8
+
+
+class Named(msgspec.Struct, frozen=True, array_like=True):
+    """An organisation as a search weighs it."""
+
+    service_id: str
+    country: str | None
+    names: tuple[str, ...]
+    """The legal name first."""
+    tickers: tuple[str, ...]
+
+
+@dataset("named", None)
+def named(world: World) -> Iterator[Shelved]:
+    for number, entity in enumerate(world.entities):
+        yield Shelved(str(number), [Entry(msgspec.json.encode(_named(entity)))])
+
+
+@dataset("word", None)
+def word_index(world: World) -> Iterator[Shelved]:
+    postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
+    for number, entity in enumerate(world.entities):
+        own = _named(entity)
+        found = {word for name in own.names for word in words(name)}
+        for word in found:
+            postings[word].append(number)
+            if own.country:
+                postings[f"{own.country}|{word}"].append(number)
+        for ticker in own.tickers:
+            postings["$" + ticker.partition(":")[2]].append(number)
+    for word in sorted(postings):
+        yield Shelved(word, [Entry(postings[word].tobytes())])
+
+
+@dataset("near", None)
+def near_words(world: World) -> Iterator[Shelved]:
+    vocabulary = sorted(
+        {w for entity in world.entities for name in _named(entity).names for w in words(name)}
+    )
+    buckets = bucket_count(len(vocabulary))
+    world.remarks["name_buckets"] = buckets
+    near: defaultdict[int, set[str]] = defaultdict(set)
+    for word in vocabulary:
+        for form in neighbourhood(word):
+            near[bucket(form, buckets)].add(word)
+    for number in sorted(near):
+        yield Shelved(str(number), [Entry(" ".join(sorted(near[number])).encode())])
+
+
+def bucket_count(vocabulary: int) -> int:
+    return max(1, vocabulary // WORDS_PER_BUCKET)
+
+
+def bucket(form: str, buckets: int) -> int:
+    """Where a word and its forms with a letter left out are kept."""
+    return zlib.crc32(form.encode()) % buckets
+
+
+def _named(entity: Entity) -> Named:
+    profiles = [statement.profile for statement in entity.statements]
+    names = dict.fromkeys(n for p in profiles for n in (p.legal_name, *p.other_names) if n)
+    country = next((p.country for p in profiles if p.country), None)
+    tickers = (stored_identifier(c.identifier) for c in entity.claims if c.identifier.startswith("ticker:"))
+    return Named(entity.service_id, country, tuple(names), tuple(f"{t.scheme}:{t.value}" for t in tickers))

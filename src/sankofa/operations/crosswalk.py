@@ -1,0 +1,63 @@
+"""GET /v1/crosswalk/{service_id} and GET /v1/crosswalk."""
+
+import msgspec
+
+from sankofa.edition.datasets.crosswalk import FREE, FREE_TYPES, ORDER, PAID
+from sankofa.edition.reading import Selection
+from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.identifiers import asked_key
+from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow
+from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.parameters import IdTypeParameter, IdValueParameter, ServiceIdParameter
+
+MOST_MATCHES = 20
+_NO_ROWS = Selection(b"", 0, truncated=False)
+
+
+class _Withheld(msgspec.Struct):
+    id_type: str
+
+
+@operation("/v1/crosswalk/{service_id}", row=CrosswalkRow, errors=(401, 404, 429, 503))
+async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer:
+    """Every identifier held for one organisation.
+
+    Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free on
+    every tier; on the sample tier the other kinds are named in `withheld_id_types` instead of being returned.
+    `crosswalk_loaded` is false until identifiers were loaded.
+    """
+    day = call.today.toordinal()
+    modes = FREE if call.grant.sample else FREE | PAID
+    found = await call.edition.select("crosswalk", service_id.upper(), day=day, modes=modes)
+    if found is None:
+        raise NotFound(f"No organisation with service_id {service_id}.")
+    withheld: set[str] = set()
+    if call.grant.sample:
+        paid = await call.edition.select("crosswalk", service_id.upper(), day=day, modes=PAID)
+        if paid is not None and paid.count:
+            rows = msgspec.json.decode(b"[%b]" % paid.rows, type=list[_Withheld])
+            withheld = {row.id_type for row in rows}
+    members = {
+        "withheld_id_types": sorted(withheld, key=ORDER.index),
+        "crosswalk_loaded": bool(call.edition.manifest.get("crosswalk_loaded")),
+    }
+    return Answer(found, members=members)
+
+
+@operation("/v1/crosswalk", row=CrosswalkMatchRow, errors=(400, 401, 402, 429, 503))
+async def find_by_identifier(call: Call, *, id_type: IdTypeParameter, id_value: IdValueParameter) -> Answer:
+    """The organisations behind an outside identifier.
+
+    `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
+    unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
+    matches are returned, ordered by service_id.
+    """
+    try:
+        key = asked_key(id_type, id_value)
+    except ValueError as failure:
+        raise InvalidParameter("id_value", str(failure)) from None
+    if id_type not in FREE_TYPES:
+        call.grant.requires_paid(f"A lookup by {id_type}")
+    day = call.today.toordinal()
+    found = await call.edition.select("identifier", key, day=day, limit=MOST_MATCHES) or _NO_ROWS
+    return Answer(found, members={"ambiguous": found.count > 1})

@@ -1,0 +1,243 @@
+"""One suite over every datastore engine: editions are built, checked, switched, kept and removed."""
+
+import asyncio
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sankofa.edition.build import publish, switch
+from sankofa.model.errors import EditionError, StoreUnavailable
+from tests.engines.datastores import (
+    BLOCKS,
+    Engine,
+    ingest_sample,
+    publish_sample,
+    run,
+    shelve,
+)
+
+TABLES = ("capture", "fact", "entity_record", "withheld")
+ABSORB = (
+    "INSERT INTO fact SELECT * FROM staged_fact WHERE true ORDER BY subject, document ON CONFLICT DO NOTHING"
+)
+
+
+def test_the_sample_gives_the_same_edition_and_the_same_blocks(engine: Engine, tmp_path: Path) -> None:
+    reference = Engine("sqlite", "sqlite:", tmp_path)
+    manifest = publish_sample(reference)
+    assert publish_sample(engine) == manifest
+    edition = manifest["edition"]
+    assert engine.store.shelf() == ((edition,), edition)
+    keys = [(kind, key) for kind, key in _directory(reference, edition)]
+    assert len(keys) > 20
+
+    async def compare() -> None:
+        theirs, ours = reference.store.open(edition), engine.store.open(edition)
+        for kind, key in keys:
+            assert await ours.blocks(kind, key, 0, 99) == await theirs.blocks(kind, key, 0, 99)
+        await engine.store.ping()
+        ours.close()
+        theirs.close()
+        engine.store.close()
+
+    run(compare)
+
+
+def test_blocks_under_a_key(engine: Engine) -> None:
+    shelve(engine.store, "one")
+    blocks = [(index, rows) for _, index, rows in BLOCKS]
+
+    async def read() -> None:
+        reader = engine.store.open("one")
+        assert reader.manifest["rows"] == {"fundamentals": 1}
+        for skip, most, expected in (
+            (0, 2, blocks[0:2]),
+            (2, 2, blocks[2:4]),
+            (4, 8, blocks[4:5]),
+            (5, 8, []),
+            (0, 0, []),
+            (0, 2**31 - 1, blocks[:5]),
+            (2**31 - 1, 2**31 - 1, []),
+        ):
+            assert await reader.blocks("fundamentals", "A", skip, most) == expected
+        assert await reader.blocks("fundamentals", "B", 0, 9) == []
+        assert await reader.blocks("entity", "A", 0, 9) == blocks[5:7]
+        for kind, key in (
+            ("fundamentals", "C"),
+            ("entity", "B"),
+            ("", ""),
+            ("fundamentals", "A\0"),
+            ("x", "%?'"),
+        ):
+            assert await reader.blocks(kind, key, 0, 9) is None
+        reader.close()
+        engine.store.close()
+
+    run(read)
+
+
+def test_an_edition_is_invisible_until_finished_and_not_current_until_kept(engine: Engine) -> None:
+    assert engine.store.shelf() == ((), None)
+    writer = engine.store.build()
+    writer.write(BLOCKS)
+    assert engine.store.shelf() == ((), None)
+    writer.finish("one", {"content_sha256": "x"})
+    assert engine.store.shelf() == (("one",), None)
+    engine.store.keep(["one"], "one")
+    assert engine.store.shelf() == (("one",), "one")
+
+
+def test_an_abandoned_edition_leaves_nothing(engine: Engine) -> None:
+    shelve(engine.store, "one")
+    writer = engine.store.build()
+    writer.write(BLOCKS)
+    writer.abandon()
+    assert engine.store.shelf().editions == ("one",)
+    assert engine.leftovers() == []
+
+
+def test_what_a_killed_build_left_is_gone_with_the_next(engine: Engine) -> None:
+    worker = engine.start_worker("build")
+    alive = engine.store.build()  # must not take the other's away while it lives
+    assert worker.poll() is None
+    alive.abandon()
+    worker.kill()
+    worker.communicate()
+    time.sleep(0.1)
+    shelve(engine.store, "one")
+    assert engine.leftovers() == []
+
+
+def test_keep_removes_what_is_not_listed_and_rollback_is_one_step(engine: Engine) -> None:
+    for edition in ("1", "2", "3", "4"):
+        shelve(engine.store, edition)
+        switch(engine.store, edition, keep=2)
+    assert engine.store.shelf() == (("4", "3", "2"), "4")
+    switch(engine.store, "2", keep=2)
+    assert engine.store.shelf() == (("4", "3", "2"), "2")
+    assert engine.leftovers() == []
+
+
+def test_publishing_the_same_again_leaves_the_edition_in_service_alone(engine: Engine) -> None:
+    with closing(ingest_sample(engine)) as ledger:
+        first = publish(engine.store, ledger, keep=3)
+
+        async def read_while_it_is_published_again() -> None:
+            reader = engine.store.open(first["edition"])
+            key = _directory(engine, first["edition"])[0]
+            again = asyncio.create_task(asyncio.to_thread(publish, engine.store, ledger, 3))
+            while not again.done():
+                assert await reader.blocks(*key, 0, 1)
+                await asyncio.sleep(0.001)
+            assert await again == first
+            reader.close()
+            engine.store.close()
+
+        if engine.name == "postgres":  # an SQLite ledger stays in its thread
+            run(read_while_it_is_published_again)
+        else:
+            assert publish(engine.store, ledger, keep=3) == first
+    assert engine.leftovers() == []
+
+
+def test_a_damaged_edition_is_replaced_by_the_same_published_again(engine: Engine) -> None:
+    shelve(engine.store, "one")
+    engine.damage("one", "DROP TABLE block" if engine.name == "postgres" else "remove edition.sqlite")
+    shelve(engine.store, "one")
+    engine.store.open("one").close()
+
+
+@pytest.mark.parametrize(
+    ("engine", "damage", "message"),
+    [
+        ("sqlite", "remove manifest.json", "manifest.json is missing"),
+        ("sqlite", "remove edition.sqlite", "edition.sqlite is missing"),
+        ("sqlite", "shorten edition.sqlite", "incomplete: "),
+        ("sqlite", "change edition.sqlite", "corrupt: "),
+        ("sqlite", "shorten manifest.json", "corrupt: "),
+        ("sqlite", "remove ", "is missing"),
+        ("postgres", "DROP TABLE manifest", "manifest"),
+        ("postgres", "DROP TABLE block", "block"),
+        ("postgres", "DROP TABLE directory", "directory"),
+        ("postgres", "ALTER TABLE block DROP COLUMN rows", "rows"),
+        ("postgres", "DELETE FROM manifest", "manifest is missing"),
+        ("postgres", "DELETE FROM block WHERE id = 4", "6 of 7 rows in block"),
+        ("postgres", "DELETE FROM directory WHERE key = 'B'", "2 of 3 rows in directory"),
+        ("postgres", "TRUNCATE block", "0 of 7 rows in block"),
+        ("postgres", "INSERT INTO block VALUES (99, '', '')", "8 of 7 rows in block"),
+        (
+            "postgres",
+            "UPDATE block SET rows = overlay(rows PLACING 'X' FROM 7) WHERE id = 2",
+            "corrupt: block",
+        ),
+        ("postgres", "UPDATE directory SET first = first + 1 WHERE kind = 'entity'", "corrupt: directory"),
+        ("postgres", "UPDATE manifest SET json = '{'", "manifest is damaged"),
+        ("postgres", "UPDATE manifest SET json = '{}'", "manifest is damaged"),
+        ("postgres", 'DROP SCHEMA "sankofa_e_one" CASCADE', "one"),
+    ],
+    indirect=["engine"],
+)
+def test_a_damaged_edition_is_refused_by_name(engine: Engine, damage: str, message: str) -> None:
+    shelve(engine.store, "one")
+    shelve(engine.store, "two")
+    engine.store.open("one").close()
+    engine.damage("one", damage)
+    with pytest.raises(EditionError, match=r"^edition one: ") as refused:
+        engine.store.open("one")
+    assert message in str(refused.value)
+    engine.store.open("two").close()
+
+
+@pytest.mark.parametrize("name", ["nowhere", "", "..", "a/b", 'a"b', "a b", "x" * 200, "a\0"])
+def test_what_is_no_edition_is_refused(engine: Engine, name: str) -> None:
+    with pytest.raises(EditionError):
+        engine.store.open(name)
+
+
+def test_ping_tells_that_nothing_is_published(engine: Engine) -> None:
+    async def ping() -> str:
+        with pytest.raises(StoreUnavailable) as failure:
+            await engine.store.ping()
+        engine.store.close()
+        return failure.value.cause
+
+    assert run(ping) == "no edition is published"
+    shelve(engine.store, "one")
+    assert run(ping) == "no edition is published"
+
+
+def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
+    shelve(engine.store, "e000")
+    switch(engine.store, "e000", keep=1)
+
+    def publish_many() -> None:
+        for number in range(1, 8):
+            shelve(engine.store, f"e{number:03}")
+            switch(engine.store, f"e{number:03}", keep=1)
+
+    async def read() -> int:
+        publishing = asyncio.create_task(asyncio.to_thread(publish_many))
+        reads = 0
+        while not publishing.done():
+            current = (await asyncio.to_thread(engine.store.shelf)).current
+            assert current is not None
+            reader = await asyncio.to_thread(engine.store.open, current)
+            answers = await asyncio.gather(*(reader.blocks("fundamentals", "A", 0, 9) for _ in range(8)))
+            assert all(answer is not None and len(answer) == 5 for answer in answers)
+            reads += len(answers)
+            reader.close()
+        await publishing
+        engine.store.close()
+        return reads
+
+    assert run(read) >= 8
+
+
+def _directory(engine: Engine, edition: str) -> list[tuple[str, str]]:
+    if engine.name == "postgres":
+        return [(k, v) for k, v in engine.raw(f'SELECT kind, key FROM "sankofa_e_{edition}".directory')]
+    with closing(sqlite3.connect(engine.home / "editions" / edition / "edition.sqlite")) as database:
+        return database.execute("SELECT kind, key FROM directory").fetchall()

@@ -1,0 +1,87 @@
+"""Clients that never stop asking, and remember everything that went wrong."""
+
+import threading
+import time
+from collections import Counter
+from http.client import HTTPConnection, HTTPException
+from types import TracebackType
+
+import psutil
+
+from tests.live import LiveServer
+
+ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2022-01-01"
+PATIENCE = 30.0
+
+
+def unlimited_key(server: LiveServer) -> str:
+    return server.key("professional", "--per-minute", "1000000000", "--per-month", "1000000000")
+
+
+def ask(server: LiveServer, key: str, connection: HTTPConnection | None = None) -> tuple[int, str]:
+    """The status of one request and the edition that answered it; on a connection of its own if none is given."""
+    link = connection or HTTPConnection("127.0.0.1", server.port, timeout=10)
+    link.request("GET", ISSUER, headers={"X-API-Key": key})
+    answer = link.getresponse()
+    body = answer.read()
+    if connection is None:
+        link.close()
+    _, _, rest = body.partition(b'"edition":"')
+    return answer.status, rest.partition(b'"')[0].decode()
+
+
+class Load:
+    """`with Load(server, key) as load: ...`: kept-alive connections and fresh ones, side by side."""
+
+    def __init__(self, server: LiveServer, key: str, clients: int = 3) -> None:
+        self.failures: list[str] = []
+        self.editions: Counter[str] = Counter()
+        self._server, self._key = server, key
+        self._over = threading.Event()
+        self._clients = [threading.Thread(target=self._run, args=(n % 2 == 0,)) for n in range(clients)]
+
+    def __enter__(self) -> "Load":
+        for client in self._clients:
+            client.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        for client in self._clients:
+            client.join()
+
+    def _run(self, kept: bool) -> None:
+        link = HTTPConnection("127.0.0.1", self._server.port, timeout=10) if kept else None
+        while not self._over.is_set():
+            try:
+                status, edition = ask(self._server, self._key, link)
+            except (OSError, HTTPException) as failure:
+                self.failures.append(repr(failure))
+            else:
+                if status == 200:
+                    self.editions[edition] += 1
+                else:
+                    self.failures.append(f"status {status}")
+            time.sleep(0.002)
+        if link is not None:
+            link.close()
+
+
+def wait_for_edition(server: LiveServer, key: str, edition: str) -> None:
+    """Until twenty fresh connections in a row, to whichever workers, are answered from this edition."""
+    deadline = time.monotonic() + PATIENCE
+    in_a_row = 0
+    while in_a_row < 20:
+        found = ask(server, key)
+        in_a_row = in_a_row + 1 if found == (200, edition) else 0
+        assert time.monotonic() < deadline, found
+        time.sleep(0 if in_a_row else 0.05)
+
+
+def workers(server: LiveServer) -> list[psutil.Process]:
+    """The worker processes of a server."""
+    (supervisor,) = (p for p in psutil.Process().children() if str(server.port) in p.cmdline())
+    alive = (p for p in supervisor.children() if p.status() != psutil.STATUS_ZOMBIE)
+    return [p for p in alive if str(server.port) in p.cmdline()]

@@ -1,0 +1,139 @@
+"""A damaged edition is refused by name, and the one before it goes on serving."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import Serve
+from tests.faults.load import Load, ask, unlimited_key, wait_for_edition
+from tests.live import run
+
+
+def flip_bytes(edition: Path) -> None:
+    path = edition / "edition.sqlite"
+    content = bytearray(path.read_bytes())
+    for at in range(20_000, len(content), 50_000):
+        content[at] ^= 0xFF
+    _replace(path, bytes(content))
+
+
+def flip_one_bit(edition: Path) -> None:
+    path = edition / "edition.sqlite"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    _replace(path, bytes(content))
+
+
+def truncate(edition: Path) -> None:
+    path = edition / "edition.sqlite"
+    _replace(path, path.read_bytes()[:-5000])
+
+
+def empty(edition: Path) -> None:
+    _replace(edition / "edition.sqlite", b"")
+
+
+def delete_file(edition: Path) -> None:
+    (edition / "edition.sqlite").unlink()
+
+
+def delete_manifest(edition: Path) -> None:
+    (edition / "manifest.json").unlink()
+
+
+def garble_manifest(edition: Path) -> None:
+    _replace(edition / "manifest.json", b'{"format": 1, "edition"')
+
+
+def another_layout(edition: Path) -> None:
+    path = edition / "manifest.json"
+    _replace(path, path.read_bytes().replace(b'"format": ', b'"format": 999'))
+
+
+def delete_folder(edition: Path) -> None:
+    shutil.rmtree(edition)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.unlink()  # what is open stays as it is, as on a disk that goes bad after the file was read
+    path.write_bytes(content)
+
+
+DAMAGES = [
+    flip_bytes,
+    flip_one_bit,
+    truncate,
+    empty,
+    delete_file,
+    delete_manifest,
+    garble_manifest,
+    another_layout,
+    delete_folder,
+]
+
+
+@pytest.mark.parametrize("damage", [flip_one_bit, truncate, delete_folder])
+def test_a_damaged_current_edition_leaves_the_previous_one_serving(
+    serve: Serve, home: Path, editions: tuple[str, str], damage: Callable[[Path], None]
+) -> None:
+    damage(home / "editions" / editions[1])
+    live = serve()
+    assert ask(live, unlimited_key(live)) == (200, editions[0])
+    assert f"refused: edition {editions[1]}" in live.log
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_rolling_back_to_a_damaged_edition_is_refused_by_name(
+    home: Path, editions: tuple[str, str], damage: Callable[[Path], None]
+) -> None:
+    damage(home / "editions" / editions[0])
+    refused = run(home, "editions", "rollback", editions[0])
+    assert refused.returncode == 1
+    assert editions[0] in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert (home / "editions" / "CURRENT").read_text().strip() == editions[1]
+
+
+def test_a_damaged_edition_that_becomes_current_is_never_served(
+    serve: Serve, home: Path, editions: tuple[str, str]
+) -> None:
+    live = serve(workers=2)
+    key = unlimited_key(live)
+    damaged = "29990101T000000Z-0000000000"
+    shutil.copytree(home / "editions" / editions[1], home / "editions" / damaged)
+    flip_bytes(home / "editions" / damaged)
+    pointer = home / "editions" / "CURRENT"
+    with Load(live, key) as load:
+        pointer.write_text(damaged)
+        while live.log.count(f"refused: edition {damaged}") < 2:  # by both workers
+            ask(live, key)
+        pointer.write_text(editions[0])
+        wait_for_edition(live, key, editions[0])
+    assert load.failures == []
+    assert set(load.editions) == set(editions)
+
+
+def test_a_pointer_that_names_nothing_leaves_the_served_edition_in_place(
+    serve: Serve, home: Path, editions: tuple[str, str]
+) -> None:
+    live = serve()
+    key = unlimited_key(live)
+    (home / "editions" / "CURRENT").write_text("../../etc\n")
+    while "refused" not in live.log:
+        assert ask(live, key) == (200, editions[1])
+    assert ask(live, key) == (200, editions[1])
+
+
+def test_with_every_edition_damaged_the_service_answers_503_until_one_is_whole(
+    serve: Serve, home: Path, editions: tuple[str, str]
+) -> None:
+    for edition in editions:
+        truncate(home / "editions" / edition)
+    live = serve()
+    key = unlimited_key(live)
+    assert ask(live, key)[0] == 503
+    assert all(f"edition {edition}" in live.log for edition in editions)
+    assert run(home, "publish").returncode == 0  # the same data: the same name
+    wait_for_edition(live, key, editions[1])

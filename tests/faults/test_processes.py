@@ -1,0 +1,123 @@
+"""Workers that die, a disk that is full, and a server that is told to stop."""
+
+import resource
+import shutil
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.faults.conftest import Serve
+from tests.faults.load import PATIENCE, ask, unlimited_key, wait_for_edition, workers
+from tests.live import COMMAND, LiveServer, free_port
+from tests.services import RedisServer
+
+SANDBOX = "sankofa-sandbox"
+
+
+def test_a_killed_worker_is_replaced(serve: Serve, editions: tuple[str, str]) -> None:
+    live = serve(workers=2)
+    key = unlimited_key(live)
+    wait_for_edition(live, key, editions[1])
+    before = workers(live)
+    assert len(before) == 2
+    for worker in before:
+        worker.kill()
+    deadline = time.monotonic() + PATIENCE
+    while len(now := [worker for worker in workers(live) if worker not in before]) < 2:
+        assert time.monotonic() < deadline, now
+        time.sleep(0.05)
+    _until_answered(live, key)
+    wait_for_edition(live, key, editions[1])
+
+
+def _until_answered(live: LiveServer, key: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            if ask(live, key)[0] == 200:
+                return
+        except OSError:
+            assert time.monotonic() < deadline
+
+
+@contextmanager
+def no_room(live: LiveServer) -> Iterator[None]:
+    """No file of the server's grows beyond 64 KiB; its log and its key store are smaller."""
+    processes = workers(live)
+    for process in processes:
+        process.rlimit(psutil.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
+    yield
+    for process in processes:
+        process.rlimit(psutil.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def test_a_full_disk_under_the_counters_is_503_and_not_a_crash(serve: Serve) -> None:
+    live = serve()
+    keys = [unlimited_key(live) for _ in range(3)]
+    before = workers(live)
+    with no_room(live):
+        answers = [live.get("/v1/entities/DC46AF1B1AAA424B58D1368176", key) for key in keys]
+        refused = [answer for answer in answers if answer.status_code == 503]
+        assert refused  # a counter below the limit may still be written
+        assert all(answer.headers["Retry-After"] for answer in refused)
+        assert all("usage store" in answer.json()["detail"] for answer in refused)
+        assert Counter(answer.status_code for answer in answers).keys() <= {200, 503}
+        assert live.get("/health").status_code == 200
+    assert [ask(live, key)[0] for key in keys] == [200, 200, 200]
+    assert workers(live) == before
+
+
+def test_sigterm_lets_the_requests_under_way_finish(
+    two_editions: Path, tmp_path: Path, redis_server: RedisServer
+) -> None:
+    home = Path(shutil.copytree(two_editions, tmp_path / "home"))
+    with LiveServer(home, keystore=redis_server.url) as live:
+        assert ask(live, SANDBOX)[0] == 200
+        answers: list[int] = []
+        redis_server.freeze()
+        asking = threading.Thread(target=lambda: answers.append(ask(live, SANDBOX)[0]))
+        asking.start()
+        time.sleep(0.2)  # it waits for the key store by now
+        stopping = threading.Thread(target=live.stop)
+        stopping.start()
+        time.sleep(0.2)
+        redis_server.thaw()
+        asking.join()
+        stopping.join()
+        assert answers == [200]
+
+
+def test_sigterm_ends_an_idle_server_with_connections_open(serve: Serve) -> None:
+    live = serve(workers=2)
+    assert live.get("/health").status_code == 200  # its connection is kept
+    (supervisor,) = {worker.parent() for worker in workers(live)}
+    assert supervisor is not None
+    family = [supervisor, *supervisor.children(recursive=True)]
+    supervisor.terminate()
+    _, alive = psutil.wait_procs(family, timeout=8)
+    assert alive == []
+
+
+def test_a_port_that_is_taken_is_an_error_of_one_line(serve: Serve, home: Path) -> None:
+    live = serve()
+    second = subprocess.run(
+        [COMMAND, "serve", "--port", str(live.port)], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert second.returncode == 1
+    assert len(second.stderr.splitlines()) == 1
+    assert str(live.port) in second.stderr
+    assert live.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("setting", ["keystore", "usagestore"])
+def test_a_store_that_was_never_there_does_not_stop_the_start(serve: Serve, setting: str) -> None:
+    live = serve(**{setting: f"redis://127.0.0.1:{free_port()}/0"})
+    assert ask(live, SANDBOX)[0] == 503
+    assert live.get("/v1/status").json()["degraded"] == [setting]

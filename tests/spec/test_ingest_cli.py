@@ -1,0 +1,331 @@
+"""`sankofa ingest`: decisions.md, section 1 ("Command line", "Sources") and section 2."""
+
+import gzip
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import time
+import zipfile
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.live import COMMAND, run
+
+HEADER = "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document,location,confidence"
+GOOD = "ticker:JSE:TST,revenue,{},ZAR,2022-01-01,2022-12-31,FY,2023-03-01,afs-2022,p. 4,"
+COUNTS = ("read", "appended", "unchanged", "withheld", "rejected")
+OWN_SOURCE = """
+[sources.{id}]
+adapter = "filings-csv"
+sku = "AF-FUND"
+license_class = "cc-by"
+{more}
+"""
+LEI_FILE = """LEI,Entity.LegalName,Entity.EntityCategory
+999900SAMPLEZA000383,Zorblatt Quimbyson,SOLE_PROPRIETOR
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+def write(path: Path, *rows: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join((HEADER, *rows)) + "\n")
+    return path
+
+
+def ingest(home: Path, *paths: str | Path, source: str = "filings") -> subprocess.CompletedProcess[str]:
+    return run(home, "ingest", source, *paths)
+
+
+def counts(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
+    """The counts of the one summary line, which is all of stdout."""
+    (line,) = done.stdout.splitlines()
+    found = {name: int(number) for name, number in re.findall(r"(\w+) (\d+)", line.partition(":")[2])}
+    assert set(COUNTS) <= set(found), line
+    return {name: found[name] for name in COUNTS}
+
+
+def rejects(done: subprocess.CompletedProcess[str]) -> list[dict[str, str]]:
+    """What is in the rejects file that the summary names."""
+    named = re.search(r"\(rejects: (.+)\)", done.stdout)
+    assert named, done.stdout
+    return [json.loads(line) for line in Path(named[1]).read_text().splitlines()]
+
+
+def ledger_rows(home: Path, table: str = "fact") -> int:
+    with sqlite3.connect(home / "ledger.sqlite") as ledger:
+        ((count,),) = ledger.execute(f"SELECT count(*) FROM {table}")
+    ledger.close()
+    return int(count)
+
+
+def assert_one_line_error(done: subprocess.CompletedProcess[str], *parts: str) -> None:
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    for part in parts:
+        assert part in done.stderr
+
+
+def test_a_file_is_read_once_and_reading_it_again_changes_nothing(home: Path, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", GOOD.format(1), GOOD.format(2), GOOD.format("2.0"))
+    first, second = ingest(home, path), ingest(home, path)
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert first.stdout.startswith("filings: ")
+    assert counts(first) == {"read": 3, "appended": 2, "unchanged": 1, "withheld": 0, "rejected": 0}
+    assert counts(second) == {"read": 3, "appended": 0, "unchanged": 3, "withheld": 0, "rejected": 0}
+    assert first.stderr == second.stderr == ""
+    assert not (home / "rejects").exists()
+
+
+def test_plain_gz_and_zip_files_and_folders_of_them_hold_the_same_rows(home: Path, tmp_path: Path) -> None:
+    plain = write(tmp_path / "box" / "plain.csv", GOOD.format(1)).read_bytes()
+    inside = tmp_path / "box" / "deeper"
+    inside.mkdir()
+    (inside / "packed.csv.gz").write_bytes(gzip.compress(plain))
+    with zipfile.ZipFile(inside / "packed.zip", "w") as archive:
+        archive.writestr("folder/a.csv", plain)
+        archive.writestr("b.csv", f"{HEADER}\n{GOOD.format(2)}\n")
+    done = ingest(home, tmp_path / "box")
+    assert done.returncode == 0, done.stderr
+    assert counts(done) == {"read": 4, "appended": 2, "unchanged": 2, "withheld": 0, "rejected": 0}
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (GOOD.format("NaN"), "value"),
+        (GOOD.format("-Infinity"), "value"),
+        (GOOD.format("1e400"), "value"),
+        (GOOD.format("12.3.4"), "value"),
+        (GOOD.format(1).replace("ZAR", "ZZZ"), "currency"),
+        (GOOD.format(1).replace("2022-12-31", "2022-02-30"), "period_end"),
+        (GOOD.format(1).replace("2022-01-01", "2023-01-01"), "period_start"),
+        (GOOD.format(1).replace("2023-03-01", "2023-3-1"), "available_at"),
+        (GOOD.format(1).replace("2023-03-01", f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d}"), "future"),
+        (GOOD.format(1).replace("ticker:JSE:TST", "Some Company Ltd"), "entity"),
+        (GOOD.format(1).replace("ticker:JSE:TST", "lei:999900SAMPLEZA000180"), "entity"),
+        (GOOD.format(1) + "1.5", "confidence"),
+        (GOOD.format(1) + "NaN", "confidence"),
+        (GOOD.format(1) + ",,", "fields"),
+        ('"', "quote"),
+    ],
+)
+def test_a_bad_row_is_rejected_with_file_position_and_reason_and_costs_no_other(
+    tmp_path: Path, row: str, reason: str
+) -> None:
+    # In process: one behaviour, many rows.
+    from tests.world.desk import Desk
+
+    desk = Desk(tmp_path / "home", datetime.now(UTC).date())
+    path = write(tmp_path / "mixed.csv", GOOD.format(1), row, GOOD.format(2))
+    summary = desk.take("filings", path)
+    assert (summary.failures, summary.counts.read, summary.counts.appended, summary.counts.rejected) == ([], 3, 2, 1)
+    assert summary.rejects is not None
+    (reject,) = [json.loads(line) for line in summary.rejects.read_text().splitlines()]
+    assert (set(reject), reject["file"]) == ({"file", "position", "reason"}, "mixed.csv")
+    assert reason in reject["reason"]
+    assert reject["position"]
+
+
+def test_rejects_are_no_failure_unless_strict_and_the_summary_names_their_file(home: Path, tmp_path: Path) -> None:
+    path = write(tmp_path / "mixed.csv", GOOD.format("NaN"), GOOD.format(1))
+    done = ingest(home, path)
+    assert done.returncode == 0
+    assert counts(done)["rejected"] == 1
+    (reject,) = rejects(done)
+    assert (reject["file"], reject["position"]) == ("mixed.csv", "row 2")
+    strict = run(home, "ingest", "--strict", "filings", path)
+    assert strict.returncode != 0
+    assert counts(strict) == {"read": 2, "appended": 0, "unchanged": 1, "withheld": 0, "rejected": 1}
+    assert len(list((home / "rejects").iterdir())) == 2, "each run keeps its own"
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (home / "rejects").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("empty.csv", b""),
+        ("other.csv", b"a,b,c\n1,2,3\n"),
+        ("column-missing.csv", HEADER.replace("document,", "").encode()),
+        ("utf16.csv", HEADER.encode("utf-16")),
+        ("picture.csv", bytes(range(256))),
+        ("damaged.csv.gz", gzip.compress(f"{HEADER}\n{GOOD.format(9)}\n".encode() * 50)[:-20]),
+        ("not-gz.csv.gz", f"{HEADER}\n".encode()),
+        ("not-zip.zip", b"PK\x03\x04 and nothing else"),
+        ("report.json", b'{"facts": {}}'),
+    ],
+)
+def test_a_file_of_another_format_is_named_and_costs_no_other_file(tmp_path: Path, name: str, content: bytes) -> None:
+    from tests.world.desk import Desk
+
+    desk = Desk(tmp_path / "home")
+    (tmp_path / name).write_bytes(content)
+    files = [write(tmp_path / "before.csv", GOOD.format(1)), tmp_path / name, write(tmp_path / "z.csv", GOOD.format(2))]
+    summary = desk.take("filings", *files)
+    assert len(summary.failures) == 1
+    assert name in summary.failures[0]
+    assert (summary.counts.read, summary.counts.appended, summary.rejects) == (2, 2, None)
+
+
+def test_a_file_of_another_format_ends_in_a_clear_error_after_the_rest_was_read(home: Path, tmp_path: Path) -> None:
+    good = write(tmp_path / "good.csv", GOOD.format(1))
+    bad = tmp_path / "bad.csv"
+    bad.write_text("<html>not found</html>")
+    done = ingest(home, bad, good)
+    assert_one_line_error(done, "bad.csv", "filings-csv")
+    assert counts(done)["appended"] == 1
+    assert ledger_rows(home) == 1
+
+
+def test_nothing_is_kept_of_a_file_whose_damage_shows_only_at_its_end(home: Path, tmp_path: Path) -> None:
+    rows = "\n".join(GOOD.format(n) for n in range(30_000))
+    path = tmp_path / "cut.csv.gz"
+    path.write_bytes(gzip.compress(f"{HEADER}\nbad\n{rows}\n".encode())[:-6])
+    done = ingest(home, path)
+    assert_one_line_error(done, "cut.csv.gz", "damaged")
+    assert counts(done) == dict.fromkeys(COUNTS, 0)
+    assert (ledger_rows(home), ledger_rows(home, "capture")) == (0, 0)
+    assert not any((home / "rejects").glob("*")), "not even its rejects"
+
+
+def test_a_file_that_is_not_there_is_named(home: Path, tmp_path: Path) -> None:
+    done = ingest(home, tmp_path / "nowhere.csv")
+    assert_one_line_error(done, "nowhere.csv", "no such file")
+
+
+def test_an_unknown_source_is_named_with_those_there_are(home: Path, tmp_path: Path) -> None:
+    done = ingest(home, write(tmp_path / "a.csv"), source="filing")
+    assert_one_line_error(done, "'filing'", "filings", "sec-companyfacts")
+    assert not (home / "ledger.sqlite").exists()
+
+
+@pytest.mark.parametrize("more", ["", "commercial_redistribution = false"])
+def test_a_source_not_licensed_for_redistribution_is_refused_by_name(home: Path, tmp_path: Path, more: str) -> None:
+    (home / "sources.toml").write_text(OWN_SOURCE.format(id="closed-exchange", more=more))
+    done = ingest(home, write(tmp_path / "a.csv", GOOD.format(1)), source="closed-exchange")
+    assert_one_line_error(done, "closed-exchange", "commercial redistribution")
+    assert not (home / "ledger.sqlite").exists()
+    assert "REFUSED" in run(home, "sources").stdout
+
+
+def test_a_source_of_the_operator_is_listed_and_read_under_its_licence(home: Path, tmp_path: Path) -> None:
+    more = "commercial_redistribution = true\ntitle = 'Our own'\ncountry = 'ZA'\n[sources.own.floors]\nissuers = 3\n"
+    (home / "sources.toml").write_text(OWN_SOURCE.format(id="own", more=more))
+    listed = run(home, "sources")
+    assert re.search(r"^own +filings-csv +AF-FUND +cc-by$", listed.stdout, re.M), listed.stdout
+    assert "sec-companyfacts" in listed.stdout
+    done = ingest(home, write(tmp_path / "a.csv", GOOD.format(1)), source="own")
+    assert (done.returncode, counts(done)["appended"]) == (0, 1)
+    with sqlite3.connect(home / "ledger.sqlite") as ledger:
+        assert ledger.execute("SELECT source_id, license_class FROM capture").fetchall() == [("own", "cc-by")]
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("toml", "named"),
+    [
+        ("[sources.x", ["not TOML"]),
+        ("sources = 3", ["[sources.<id>]"]),
+        ("sources.x = 3", ["source x"]),
+        ('[sources.x]\nadapter = "filings-csv"', ["source x", "license_class"]),
+        ('[sources.x]\nlicense_class = "cc0"', ["source x", "adapter"]),
+        (OWN_SOURCE.format(id="x", more="colour = 1"), ["source x", "colour"]),
+        (OWN_SOURCE.format(id="x", more="commercial_redistribution = 'yes'"), ["source x", "commercial_redistribution"]),
+        (OWN_SOURCE.format(id="x", more="country = 'ZZ'"), ["source x", "ZZ"]),
+        (OWN_SOURCE.format(id="x", more="").replace("filings-csv", "magic"), ["source x", "magic"]),
+        (OWN_SOURCE.format(id="x", more="").replace("cc-by", "mine"), ["source x", "mine", "public-domain"]),
+        (OWN_SOURCE.format(id="x", more="").replace("AF-FUND", "AF-X"), ["source x", "AF-X"]),
+        (OWN_SOURCE.format(id="x", more="").replace('sku = "AF-FUND"', ""), ["source x", "sku"]),
+        (OWN_SOURCE.format(id='"../x"', more=""), ["../x"]),
+        ("# caf\xe9".encode("latin-1"), ["sources.toml", "UTF-8"]),
+    ],
+)
+def test_a_malformed_registry_is_told_by_file_source_and_field(
+    tmp_path: Path, toml: str | bytes, named: Sequence[str]
+) -> None:
+    from sankofa.model.errors import SourceError
+    from sankofa.sources.registry import load_sources
+
+    (tmp_path / "sources.toml").write_bytes(toml if isinstance(toml, bytes) else toml.encode())
+    with pytest.raises(SourceError) as refusal:
+        load_sources(tmp_path)
+    for part in ("sources.toml", *named):
+        assert part in str(refusal.value)
+
+
+def test_a_malformed_registry_stops_the_command_with_one_line(home: Path, tmp_path: Path) -> None:
+    (home / "sources.toml").write_text("[sources.x")
+    assert_one_line_error(ingest(home, write(tmp_path / "a.csv")), "sources.toml", "not TOML")
+    assert_one_line_error(run(home, "sources"), "sources.toml", "not TOML")
+
+
+def test_a_person_is_withheld_at_the_door_and_nothing_of_them_is_written(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "lei.csv").write_text(LEI_FILE)
+    person = "lei:999900SAMPLEZA000383"
+    tomorrow = f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d}"
+    filings = write(
+        tmp_path / "filings.csv",
+        GOOD.format(4242424242).replace("ticker:JSE:TST", person),
+        GOOD.format(4242424242).replace("ticker:JSE:TST", person).replace("2023-03-01", tomorrow)
+        .replace("afs-2022", "accounts of Zorblatt Quimbyson"),
+        f"{person},revenue,Zorblatt Quimbyson,ZAR,2022-01-01,2022-12-31,FY,2023-03-01,d,p. 1,",
+        GOOD.format(1),
+    )  # fmt: skip
+    assert counts(ingest(home, tmp_path / "lei.csv", source="gleif-lei"))["withheld"] == 1
+    done = ingest(home, filings)
+    assert counts(done) == {"read": 4, "appended": 1, "unchanged": 0, "withheld": 2, "rejected": 1}
+    for text in ("Zorblatt", "Quimbyson", "999900SAMPLEZA000383", "4242424242"):
+        holding = [path.name for path in home.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+        assert holding == [], text
+        assert text not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("reading", ["a big file"])
+def test_killed_in_the_middle_leaves_nothing_and_running_again_completes_it(
+    home: Path, tmp_path: Path, reading: str
+) -> None:
+    small = write(tmp_path / "a-small.csv", GOOD.format(1))
+    rows = [GOOD.format(n).replace("TST", f"T{n % 50}") for n in range(120_000)]
+    big = write(tmp_path / "b-big.csv", *rows)
+    environment = {**os.environ, "SANKOFA_HOME": str(home)}
+    running = subprocess.Popen([COMMAND, "ingest", "filings", small, big], env=environment, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    journal = home / "ledger.sqlite-wal"
+    while not (journal.exists() and journal.stat().st_size > 1_000_000):  # deep in the big file's transaction
+        assert running.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    assert ledger_rows(home) == 1, "the small file before it is there, whole"
+    done = ingest(home, small, big)
+    assert done.returncode == 0, done.stderr
+    assert counts(done) == {"read": 120_001, "appended": 120_000, "unchanged": 1, "withheld": 0, "rejected": 0}
+
+
+def test_two_ingests_at_once_take_turns(home: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "SANKOFA_HOME": str(home)}
+    files = [write(tmp_path / f"{n}.csv", *(GOOD.format(n * 100_000 + i) for i in range(5_000))) for n in range(2)]
+    running = [
+        subprocess.Popen([COMMAND, "ingest", "filings", path], env=environment, stdout=subprocess.DEVNULL)
+        for path in files
+    ]
+    assert [process.wait(60) for process in running] == [0, 0]
+    assert (ledger_rows(home), ledger_rows(home, "capture")) == (10_000, 2)
+
+
+def test_the_help_of_every_command_says_what_it_does(home: Path) -> None:
+    helped = run(home, "--help").stdout
+    for name in ("serve", "ingest", "publish", "sample", "keys", "sources", "editions", "status", "settings"):
+        assert re.search(rf"^  {name} +\w", helped, re.M), name

@@ -1,0 +1,281 @@
+"""The API description: complete, exact, and the same as ever unless a change is meant.
+
+After a change that is meant, write the snapshot and the example answers anew and review the difference:
+UPDATE_SNAPSHOTS=1 make test ARGS=tests/spec/test_openapi.py
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+import sankofa.rest
+from sankofa.operations.contract import Operation, Parameter, endpoints
+from sankofa.operations.parameters import Day, Kind, Text, Whole
+from sankofa.rest.openapi import describe
+from sankofa.settings import Settings
+from tests.live import LiveServer
+
+DAY = date(2026, 1, 15)
+SNAPSHOT = Path(__file__).with_name("snapshots") / "openapi.json"
+EXAMPLES = Path(sankofa.rest.__file__).with_name("examples")
+EXAMPLE_ROWS = 2
+UPDATE = "UPDATE_SNAPSHOTS" in os.environ
+SERVED = endpoints()
+IDS = [operation.name for operation in SERVED]
+
+# Section 4 of the specification: the path, and the errors listed for it.
+SECTION_4 = {
+    "/v1/fundamentals/{service_id}": {400, 401, 404, 429, 503},
+    "/v1/tenders": {400, 401, 402, 429, 503},
+    "/v1/shared/facts": {400, 401, 402, 429, 503},
+    "/v1/tender-parties": {401, 429, 503},
+    "/v1/macro": {400, 401, 402, 429, 503},
+    "/v1/entities/{service_id}": {401, 404, 429, 503},
+    "/v1/crosswalk/{service_id}": {401, 404, 429, 503},
+    "/v1/crosswalk": {400, 401, 402, 429, 503},
+    "/v1/screen": {400, 401, 402, 429, 503},
+    "/v1/metrics/{service_id}": {400, 401, 402, 429, 503},
+    "/v1/signals/procurement-demand": {401, 402, 429, 503},
+    "/v1/signals/{signal_key}": {400, 401, 404, 429, 503},
+    "/v1/quality-metrics/{sku}": {401, 404, 429, 503},
+    "/v1/export": {401, 429, 503},
+}
+# Section 4, "Unauthenticated".
+OPEN = {"/health": {"200"}, "/v1/status": {"200", "503"}, "/openapi.json": {"200", "304"}}
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return describe(Settings(), DAY)
+
+
+def test_description_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
+    """Section 9, rule 1."""
+    OpenAPIV31SpecValidator(document).validate()
+    assert document["openapi"] == "3.1.0"
+    assert document["info"]["version"] == "1.0.0"
+
+
+def test_server_serves_the_description_of_today(server: LiveServer) -> None:
+    settings = Settings(base_url=server.url)
+    days = [datetime.now(UTC).date()]
+    served = server.get("/openapi.json").json()
+    days.append(datetime.now(UTC).date())
+    assert served in [_as_json(describe(settings, day)) for day in days]
+
+
+def test_description_is_the_one_last_reviewed(document: dict[str, Any]) -> None:
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    if UPDATE:
+        SNAPSHOT.parent.mkdir(exist_ok=True)
+        SNAPSHOT.write_text(text)
+    assert json.loads(text) == json.loads(SNAPSHOT.read_text()), __doc__
+
+
+def test_every_operation_is_described_and_nothing_else(document: dict[str, Any]) -> None:
+    assert set(document["paths"]) == {operation.path for operation in SERVED} | set(OPEN)
+    assert all(set(path) == {"get"} for path in document["paths"].values())
+
+
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_statuses_of_an_endpoint_are_those_of_section_4(
+    document: dict[str, Any], operation: Operation
+) -> None:
+    responses = document["paths"][operation.path]["get"]["responses"]
+    assert set(responses) == {"200", "304", "default", *map(str, SECTION_4[operation.path])}
+
+
+@pytest.mark.parametrize("path", OPEN)
+def test_open_pages_are_described_without_a_key(document: dict[str, Any], path: str) -> None:
+    """Section 5, rule 2."""
+    entry = document["paths"][path]["get"]
+    assert entry["security"] == []
+    assert set(entry["responses"]) == OPEN[path] | {"4XX", "default"}
+
+
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_every_other_endpoint_needs_the_key(document: dict[str, Any], operation: Operation) -> None:
+    """Section 5, rules 1 and 2."""
+    assert "security" not in document["paths"][operation.path]["get"]
+    ((name, scopes),) = [pair for entry in document["security"] for pair in entry.items()]
+    assert scopes == []
+    scheme = document["components"]["securitySchemes"][name]
+    assert (scheme["type"], scheme["in"], scheme["name"]) == ("apiKey", "header", "X-API-Key")
+
+
+def test_every_error_is_a_problem(document: dict[str, Any]) -> None:
+    """Decisions, section 3."""
+    members = {"type", "title", "status", "detail", "instance", "error", "docs", "request_id"}
+    problem = document["components"]["schemas"]["Problem"]
+    assert set(problem["required"]) == members
+    assert set(problem["properties"]) == members | {"parameter", "upgrade"}
+    responses = dict(document["components"]["responses"])
+    del responses["NotModified"]
+    assert responses
+    for response in responses.values():
+        assert set(response["content"]) == {"application/problem+json"}
+        assert response["content"]["application/problem+json"]["example"].keys() >= members
+
+
+def test_every_response_documents_the_version_and_the_request_id(document: dict[str, Any]) -> None:
+    """Section 9, rule 2; decisions, section 3."""
+    for response in _responses(document):
+        assert {"X-Service-API-Version", "X-Request-Id"} <= set(response["headers"])
+
+
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_an_answer_documents_its_headers(document: dict[str, Any], operation: Operation) -> None:
+    success = document["paths"][operation.path]["get"]["responses"]["200"]
+    assert {"RateLimit", "RateLimit-Policy", "ETag"} <= set(success["headers"])
+    assert "Retry-After" in document["components"]["responses"]["RateLimited"]["headers"]
+    assert "Retry-After" in document["components"]["responses"]["Unavailable"]["headers"]
+
+
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_every_field_of_an_answer_and_its_rows_is_required(
+    document: dict[str, Any], operation: Operation
+) -> None:
+    """Section 2, "Response envelope"; decisions, section 3: every field is always present."""
+    schemas = document["components"]["schemas"]
+    content = document["paths"][operation.path]["get"]["responses"]["200"]["content"]
+    answer = schemas[content["application/json"]["schema"]["$ref"].rpartition("/")[2]]
+    assert answer["required"] == list(answer["properties"])
+    assert {operation.rows_under, "count", "_license", "edition", "truncated"} <= set(answer["properties"])
+    row = schemas[answer["properties"][operation.rows_under]["items"]["$ref"].rpartition("/")[2]]
+    assert row["required"] == list(row["properties"]) == list(operation.row.__struct_fields__)
+
+
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_parameters_are_those_of_the_operation(document: dict[str, Any], operation: Operation) -> None:
+    described = {p["name"]: p for p in document["paths"][operation.path]["get"]["parameters"]}
+    taken = {name: p for name, p in operation.parameters.items() if not p.tool_only}
+    assert set(described) == set(taken)
+    for name, parameter in taken.items():
+        assert described[name]["in"] == ("path" if f"{{{name}}}" in operation.path else "query")
+        assert described[name]["required"] is parameter.required
+        assert described[name]["description"]
+        assert "example" in described[name]
+
+
+def test_service_id_has_the_pattern_of_section_2(document: dict[str, Any]) -> None:
+    found = [p for p in _parameters(document) if p["name"] == "service_id" and p["in"] == "path"]
+    assert found
+    assert all(p["schema"]["pattern"] == "^[A-Za-z0-9]+$" for p in found)
+
+
+def test_as_of_takes_no_day_that_is_still_to_come(document: dict[str, Any]) -> None:
+    """Decisions, section 2: a future as_of is a 400, and the schema says so."""
+    found = [p["schema"]["pattern"] for p in _parameters(document) if p["name"] == "as_of"]
+    assert found
+    for pattern in found:
+        assert re.search(pattern, DAY.isoformat())
+        assert not re.search(pattern, (DAY + timedelta(1)).isoformat())
+        assert not re.search(pattern, "2023-02-29")
+
+
+def test_an_answer_leads_to_what_else_is_known_of_the_organisation(document: dict[str, Any]) -> None:
+    links = document["paths"]["/v1/entities/{service_id}"]["get"]["responses"]["200"]["links"]
+    assert links["Fundamentals"]["operationId"] == "get_fundamentals"
+    assert links["Fundamentals"]["parameters"] == {"service_id": "$request.path.service_id"}
+
+
+@pytest.fixture(scope="module")
+def paged() -> Operation:
+    """An operation with pages, as /v1/tenders will be."""
+    kinds: dict[str, Kind] = {
+        "from": Day(),
+        "limit": Whole(),
+        "cursor": Text("^[A-Za-z0-9_.-]+$", "abc", 512),
+    }
+    parameters = {
+        name: Parameter(
+            name=name,
+            argument=name,
+            kind=kind,
+            description=f"The {name}.",
+            required=False,
+            default=None,
+            in_path=False,
+            tool_only=False,
+        )
+        for name, kind in kinds.items()
+    }
+    return replace(SERVED[0], name="list_pages", path="/v1/pages", parameters=parameters, errors=(400, 402))
+
+
+def test_a_page_leads_to_the_next_with_the_same_filters(paged: Operation) -> None:
+    """Section 4, "Tenders": next_cursor is passed back verbatim."""
+    document = describe(Settings(), DAY, [*SERVED, paged])
+    OpenAPIV31SpecValidator(document).validate()
+    assert document["paths"]["/v1/pages"]["get"]["responses"]["200"]["links"]["NextPage"] == {
+        "operationId": "list_pages",
+        "description": "The next page; there is none where `next_cursor` is null.",
+        "parameters": {
+            "from": "$request.query.from",
+            "limit": "$request.query.limit",
+            "cursor": "$response.body#/next_cursor",
+        },
+    }
+    answer = document["components"]["schemas"]["ListPagesAnswer"]
+    assert answer["properties"]["next_cursor"]["type"] == ["string", "null"]
+    assert "next_cursor" in answer["required"]
+
+
+def test_an_endpoint_with_402_documents_the_upgrade_link(paged: Operation) -> None:
+    """Section 7: the body and the header carry the link."""
+    responses = describe(Settings(), DAY, [paged])["components"]["responses"]
+    assert "X-Upgrade-URL" in responses["UpgradeRequired"]["headers"]
+    body = responses["UpgradeRequired"]["content"]["application/problem+json"]
+    assert {"required": ["upgrade"], "type": "object"} in body["schema"]["allOf"]
+    assert body["example"]["upgrade"] == {"checkout_url": Settings().upgrade_url}
+
+
+def test_days_that_may_be_to_come_are_described_without_a_bound(paged: Operation) -> None:
+    (described, *_) = describe(Settings(), DAY, [paged])["paths"]["/v1/pages"]["get"]["parameters"]
+    assert re.search(described["schema"]["pattern"], "9999-12-31")
+    assert not re.search(described["schema"]["pattern"], "2100-02-29")
+
+
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_the_example_is_what_the_sample_world_answers(
+    server: LiveServer, paid_key: str, document: dict[str, Any], operation: Operation
+) -> None:
+    """Cut to a few rows, as a tier with that cap gets it; the times of capture and publication aside."""
+    entry = document["paths"][operation.path]["get"]
+    given = {p["name"]: p["example"] for p in entry["parameters"]}
+    query = urlencode({p["name"]: p["example"] for p in entry["parameters"] if p["in"] == "query"})
+    answer = server.get(f"{operation.path.format(**given)}?{query}", paid_key).json()
+    rows = [{**row, "observed_at": "2024-07-01T06:00:00Z"} for row in answer[operation.rows_under]]
+    answer["edition"] = "20240701T060000Z-5d41402abc"
+    answer |= {operation.rows_under: rows[:EXAMPLE_ROWS], "count": min(len(rows), EXAMPLE_ROWS)}
+    answer["truncated"] = len(rows) > EXAMPLE_ROWS
+    if UPDATE:
+        text = json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
+        (EXAMPLES / f"{operation.name}.json").write_text(text)
+    example = json.loads((EXAMPLES / f"{operation.name}.json").read_text())
+    assert example[operation.rows_under], "an example without rows shows nothing"
+    assert answer == example, __doc__
+
+
+def _parameters(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for path in document["paths"].values():
+        yield from path["get"].get("parameters", ())
+
+
+def _responses(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from document["components"]["responses"].values()
+    for path in document["paths"].values():
+        yield from (r for r in path["get"]["responses"].values() if "$ref" not in r)
+
+
+def _as_json(document: dict[str, Any]) -> Any:
+    return json.loads(json.dumps(document))

@@ -1,0 +1,207 @@
+"""Strict parameters: specification, sections 4 and 7; decisions, section 3.
+
+A mistyped `as_of` must never silently return look-ahead.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.live import LiveServer
+from tests.wire import exchange, request, statuses
+
+ID = "DC46AF1B1AAA424B58D1368176"
+ISSUER = f"/v1/fundamentals/{ID}"
+ENTITY = f"/v1/entities/{ID}"
+
+
+def refused(server: LiveServer, key: str, path: str) -> str:
+    """The parameter that a 400 names."""
+    answer = server.get(path, key)
+    assert answer.status_code == 400, answer.text
+    body = answer.json()
+    assert body["detail"].startswith(f"{body['parameter']}:")
+    return str(body["parameter"])
+
+
+BAD_DAYS = [
+    "2024-02-30",
+    "2023-02-29",
+    "2024-13-01",
+    "2024-00-10",
+    "2024-01-00",
+    "0000-01-01",
+    "2024-1-1",
+    "24-01-01",
+    "20240101",
+    "2024/01/01",
+    "01-01-2024",
+    "2024-01-01T00:00:00Z",
+    "2024-W01-1",
+    "2024-001",
+    "+2024-01-01",
+    "-2024-01-01",
+    "%202024-01-01",
+    "2024-01-01%20",
+    "2024-01-01%0A",
+    "2024-01-01%00",
+    "2024-01-01%0D%0A",
+    "2_24-01-01",
+    "today",
+    "1704067200",
+    "99999-01-01",
+    "٢٠٢٤-٠١-٠١",
+    "\uff12024-01-01",
+    "2024\N{EN DASH}01\N{EN DASH}01",
+    "",
+    "null",
+    "2024-01-01,2024-01-02",
+    "9" * 3000,
+]
+
+
+@pytest.mark.parametrize("value", BAD_DAYS)
+def test_a_day_that_is_not_a_day_is_400_naming_it(server: LiveServer, paid_key: str, value: str) -> None:
+    assert refused(server, paid_key, f"{ISSUER}?as_of={value}") == "as_of"
+
+
+@pytest.mark.parametrize("value", ["%FF", "%C3", "%ED%A0%80", "2024-01-01%80", "%C0%AF"])
+def test_a_value_that_is_not_utf8_is_400_naming_it(server: LiveServer, paid_key: str, value: str) -> None:
+    assert refused(server, paid_key, f"{ISSUER}?as_of={value}") == "as_of"
+
+
+def test_a_name_that_is_not_utf8_is_400(server: LiveServer, paid_key: str) -> None:
+    assert server.get(f"{ISSUER}?as%FFof=2024-01-01", paid_key).status_code == 400
+
+
+def test_raw_bytes_in_the_query_are_400(server: LiveServer, paid_key: str) -> None:
+    line = request(f"{ISSUER}?as_of=MARK", "Host: x", f"X-API-Key: {paid_key}")
+    assert statuses(exchange(server.port, line.replace(b"MARK", b"\xff\xfe"))) == [400]
+
+
+def test_a_future_as_of_is_400(server: LiveServer, paid_key: str) -> None:
+    # two days, so that midnight during the test does not turn the future into the present
+    future = (datetime.now(UTC).date() + timedelta(days=2)).isoformat()
+    assert refused(server, paid_key, f"{ISSUER}?as_of={future}") == "as_of"
+    assert refused(server, paid_key, f"{ISSUER}?as_of=9999-12-31") == "as_of"
+
+
+def test_today_is_an_as_of_and_the_default(server: LiveServer, paid_key: str) -> None:
+    given = server.get(ISSUER, paid_key).json()["as_of"]
+    assert given in {(datetime.now(UTC) - timedelta(seconds=s)).date().isoformat() for s in (0, 60)}
+    assert server.get(f"{ISSUER}?as_of={given}", paid_key).status_code == 200
+
+
+@pytest.mark.parametrize("day", ["2024-02-29", "0001-01-01", "1900-01-01", "2024-12-31"])
+def test_a_real_day_is_applied_and_told(server: LiveServer, paid_key: str, day: str) -> None:
+    answer = server.get(f"{ISSUER}?as_of={day}", paid_key)
+    assert answer.status_code == 200
+    assert answer.json()["as_of"] == day
+
+
+def test_an_escaped_day_is_the_same_day(server: LiveServer, paid_key: str) -> None:
+    plain = server.get(f"{ISSUER}?as_of=2024-06-30", paid_key)
+    assert server.get(f"{ISSUER}?as_of=2024%2D06%2D3%30", paid_key).content == plain.content
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "as_0f",
+        "asof",
+        "AS_OF",
+        "As_Of",
+        "as-of",
+        "as_of%20",
+        "%20as_of",
+        "as_of[]",
+        "limit",
+        "cursor",
+        "line_items",
+    ],
+)
+def test_an_unknown_parameter_is_400_naming_it(server: LiveServer, paid_key: str, name: str) -> None:
+    named = refused(server, paid_key, f"{ISSUER}?{name}=2024-01-01")
+    assert named.strip() == name.replace("%20", " ").strip()
+
+
+@pytest.mark.parametrize("query", ["x=1", "as_of=2024-01-01", "limit=1", "service_id=A", "="])
+def test_an_endpoint_without_parameters_takes_none(server: LiveServer, paid_key: str, query: str) -> None:
+    refused(server, paid_key, f"{ENTITY}?{query}")
+
+
+@pytest.mark.parametrize("path", [ISSUER, ENTITY])
+def test_the_path_parameter_is_not_a_query_parameter(server: LiveServer, paid_key: str, path: str) -> None:
+    assert refused(server, paid_key, f"{path}?service_id={ID}") == "service_id"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "as_of=2024-01-01&as_of=2024-01-01",
+        "as_of=2024-01-01&as_of=2030-01-01",
+        "as_of=2024-01-01&as%5Fof=2024-01-01",
+        "as_of=2024-01-01&period_type=FY&as_of=",
+    ],
+)
+def test_a_parameter_given_twice_is_400_naming_it(server: LiveServer, paid_key: str, query: str) -> None:
+    assert refused(server, paid_key, f"{ISSUER}?{query}") == "as_of"
+
+
+@pytest.mark.parametrize(
+    "value", ["", "fy", "FY ", "Q5", "FY,H1", "ANNUAL", "FY%00", "1_0", "+10", "\uff11", "*"]
+)
+def test_an_unknown_period_type_is_400_naming_it(server: LiveServer, paid_key: str, value: str) -> None:
+    assert refused(server, paid_key, f"{ISSUER}?period_type={value}") == "period_type"
+
+
+@pytest.mark.parametrize("value", ["", "Latest", "ALL", "first", "latest,all", "all%00", "as-reported"])
+def test_an_unknown_vintages_is_400_naming_it(server: LiveServer, paid_key: str, value: str) -> None:
+    assert refused(server, paid_key, f"{ISSUER}?vintages={value}") == "vintages"
+
+
+def test_a_parameter_without_a_value_is_400(server: LiveServer, paid_key: str) -> None:
+    for name in ("as_of", "period_type", "vintages"):
+        assert refused(server, paid_key, f"{ISSUER}?{name}") == name
+
+
+@pytest.mark.parametrize("query", ["", "?", "?&", "?&&as_of=2024-06-30&"])
+def test_an_empty_query_is_no_parameter(server: LiveServer, paid_key: str, query: str) -> None:
+    assert server.get(ISSUER + query, paid_key).status_code == 200
+
+
+MALFORMED_IDS = [
+    "no-such-id",
+    "DC_1",
+    "%20",
+    "DC%00",
+    f"{ID}%0A",
+    "%FF",
+    "%C3%A9",
+    "DC٢",
+    "DC.1",
+    "A" * 65,
+    "a;b",
+    "..%2E",
+]
+
+
+@pytest.mark.parametrize("identifier", MALFORMED_IDS)
+def test_a_malformed_id_is_400_on_fundamentals(server: LiveServer, paid_key: str, identifier: str) -> None:
+    assert refused(server, paid_key, f"/v1/fundamentals/{identifier}") == "service_id"
+
+
+@pytest.mark.parametrize("identifier", MALFORMED_IDS)
+def test_a_malformed_id_is_404_on_entities(server: LiveServer, paid_key: str, identifier: str) -> None:
+    assert server.get(f"/v1/entities/{identifier}", paid_key).status_code == 404
+
+
+@pytest.mark.parametrize("kind", ["fundamentals", "entities"])
+@pytest.mark.parametrize("identifier", ["A", "0", "DC000000000000000000000000", "A" * 64])
+def test_an_unknown_id_is_404(server: LiveServer, paid_key: str, kind: str, identifier: str) -> None:
+    assert server.get(f"/v1/{kind}/{identifier}", paid_key).status_code == 404
+
+
+def test_a_known_id_with_nothing_knowable_is_200_without_rows(server: LiveServer, paid_key: str) -> None:
+    body = server.get(f"{ISSUER}?as_of=1990-01-01", paid_key).json()
+    assert (body["data"], body["count"], body["truncated"]) == ([], 0, False)

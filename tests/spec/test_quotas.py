@@ -1,0 +1,211 @@
+"""Quotas: specification, section 8; decisions, section 3 (every authenticated request counts once)."""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.live import LiveServer
+from tests.wire import exchange, request
+
+ID = "DC46AF1B1AAA424B58D1368176"
+ISSUER = f"/v1/fundamentals/{ID}"
+ENTITY = f"/v1/entities/{ID}"
+NOBODY = "/v1/entities/DC000000000000000000000000"
+POLICY = re.compile(r'"minute";q=(\d+);w=60, "month";q=(\d+);w=(\d+)')
+STATE = re.compile(r'"minute";r=(\d+);t=(\d+), "month";r=(\d+);t=(\d+)')
+DAY = 86400
+
+
+@pytest.fixture(scope="module")
+def four_workers(sample_home: Path) -> Iterator[LiveServer]:
+    with LiveServer(sample_home, workers=4) as live:
+        yield live
+
+
+def within_one_minute(seconds: float = 5.0) -> None:
+    """Waits for the next UTC minute where this one has too little left for a test."""
+    left = 60 - time.time() % 60
+    if left < seconds:
+        time.sleep(left + 0.05)
+
+
+def at_once(server: LiveServer, key: str, times: int) -> list[tuple[int, str]]:
+    """Status and RateLimit of that many requests, from sixteen clients and each on a connection of its own."""
+
+    def ask(_: int) -> tuple[int, str]:
+        connection = HTTPConnection("127.0.0.1", server.port, timeout=30)
+        connection.request("GET", ENTITY, headers={"X-API-Key": key})
+        answer = connection.getresponse()
+        connection.close()
+        return answer.status, answer.headers["RateLimit"]
+
+    with ThreadPoolExecutor(16) as clients:
+        return list(clients.map(ask, range(times)))
+
+
+def state(answer: httpx.Response | str) -> tuple[int, int, int, int]:
+    """What is left in the minute, until when, and likewise for the month."""
+    found = STATE.fullmatch(answer if isinstance(answer, str) else answer.headers["RateLimit"])
+    assert found
+    minute, minute_ends, month, month_ends = map(int, found.groups())
+    return minute, minute_ends, month, month_ends
+
+
+def left(server: LiveServer, key: str) -> int:
+    """What a key has left in the month, by the answer to a request that is itself counted."""
+    return state(server.get(ENTITY, key))[2]
+
+
+@pytest.mark.parametrize("window", ["minute", "month"])
+def test_exactly_the_quota_is_admitted_across_workers(four_workers: LiveServer, window: str) -> None:
+    quota, asked = 40, 100
+    key = four_workers.key("starter", f"--per-{window}", str(quota))
+    within_one_minute()
+    answers = at_once(four_workers, key, asked)
+    assert Counter(status for status, _ in answers) == {200: quota, 429: asked - quota}
+    place = 0 if window == "minute" else 2
+    assert sorted(state(limit)[place] for status, limit in answers if status == 200) == list(range(quota))
+    assert {state(limit)[place] for status, limit in answers if status == 429} == {0}
+    assert four_workers.get(ENTITY, key).status_code == 429
+
+
+def test_keys_do_not_spend_each_others_quota(server: LiveServer) -> None:
+    spent, other = (server.key("starter", "--per-month", "1") for _ in range(2))
+    assert [server.get(ENTITY, spent).status_code for _ in range(2)] == [200, 429]
+    assert server.get(ENTITY, other).status_code == 200
+
+
+def test_the_policy_tells_the_quota_of_each_window(server: LiveServer) -> None:
+    key = server.key("starter", "--per-minute", "7", "--per-month", "9")
+    found = POLICY.fullmatch(server.get(ENTITY, key).headers["RateLimit-Policy"])
+    assert found
+    minute, month, length = map(int, found.groups())
+    assert (minute, month) == (7, 9)
+    assert length in {28 * DAY, 29 * DAY, 30 * DAY, 31 * DAY}
+
+
+@pytest.mark.parametrize(
+    ("tier", "minute", "month"), [("starter", 300, 100_000), ("professional", 1_200, 2_000_000)]
+)
+def test_each_tier_has_its_own_quota(server: LiveServer, tier: str, minute: int, month: int) -> None:
+    policy = server.get(ENTITY, server.key(tier)).headers["RateLimit-Policy"]
+    assert policy.startswith(f'"minute";q={minute};w=60, "month";q={month};')
+
+
+def test_the_sample_tier_has_60_a_minute_and_5000_a_month(four_workers: LiveServer) -> None:
+    policy = four_workers.get(ENTITY, four_workers.key("sample")).headers["RateLimit-Policy"]
+    assert policy.startswith('"minute";q=60;w=60, "month";q=5000;')
+
+
+def test_the_state_counts_down_to_the_end_of_each_window(server: LiveServer) -> None:
+    key = server.key("starter", "--per-minute", "5", "--per-month", "50")
+    within_one_minute()
+    before = datetime.now(UTC)
+    states = [state(server.get(ENTITY, key)) for _ in range(3)]
+    after = datetime.now(UTC)
+    assert [(minute, month) for minute, _, month, _ in states] == [(4, 49), (3, 48), (2, 47)]
+    next_month = datetime(before.year + before.month // 12, before.month % 12 + 1, 1, tzinfo=UTC)
+    for _, minute_ends, _, month_ends in states:
+        assert 60 - after.second <= minute_ends <= 60 - before.second
+        assert (next_month - after).total_seconds() - 1 <= month_ends
+        assert month_ends <= (next_month - before).total_seconds() + 1
+
+
+def test_a_429_tells_when_to_retry(server: LiveServer) -> None:
+    minute = server.key("starter", "--per-minute", "1")
+    month = server.key("starter", "--per-month", "1")
+    within_one_minute()
+    for key in (minute, month):
+        assert server.get(ENTITY, key).status_code == 200
+    refused = server.get(ENTITY, minute)
+    assert refused.status_code == 429
+    assert int(refused.headers["Retry-After"]) == state(refused)[1]
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    refused = server.get(ENTITY, month)
+    assert refused.status_code == 429
+    assert int(refused.headers["Retry-After"]) == state(refused)[3]
+
+
+COUNTED = {
+    "an answer": ISSUER,
+    "a bad parameter": f"{ISSUER}?as_of=x",
+    "an unknown parameter": f"{ENTITY}?x=1",
+    "an unknown record": NOBODY,
+    "a malformed id": "/v1/fundamentals/no-such-id",
+}
+NOT_COUNTED = [
+    "/nothing",
+    "/v1/fundamentals",
+    "/health",
+    "/v1/status",
+    "/openapi.json",
+    "/problems/not-found",
+]
+
+
+@pytest.fixture(scope="module")
+def counting_key(server: LiveServer) -> str:
+    return server.key("professional")
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_an_authenticated_request_counts_once_whatever_its_outcome(
+    server: LiveServer, counting_key: str, name: str, method: str
+) -> None:
+    before = left(server, counting_key)
+    answer = server.http.request(method, COUNTED[name], headers={"X-API-Key": counting_key})
+    assert state(answer)[2] == before - 1
+    assert left(server, counting_key) == before - 2
+
+
+def test_a_304_counts_once(server: LiveServer, counting_key: str) -> None:
+    before = left(server, counting_key)
+    assert server.get(ENTITY, counting_key, if_none_match="*").status_code == 304
+    assert left(server, counting_key) == before - 2
+
+
+def test_a_429_counts_too(server: LiveServer) -> None:
+    key = server.key("starter", "--per-minute", "1", "--per-month", "100")
+    within_one_minute()
+    answers = [server.get(ENTITY, key) for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 429, 429, 429]
+    assert [state(answer)[2] for answer in answers] == [99, 98, 97, 96]
+
+
+@pytest.mark.parametrize("path", NOT_COUNTED)
+def test_what_needs_no_key_does_not_count(server: LiveServer, counting_key: str, path: str) -> None:
+    before = left(server, counting_key)
+    assert "RateLimit" not in server.get(path, counting_key).headers
+    assert left(server, counting_key) == before - 1
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])
+def test_another_method_does_not_count(server: LiveServer, counting_key: str, method: str) -> None:
+    before = left(server, counting_key)
+    answer = server.http.request(method, ENTITY, headers={"X-API-Key": counting_key})
+    assert answer.status_code in (204, 405)
+    assert left(server, counting_key) == before - 1
+
+
+def test_a_refused_key_does_not_count(server: LiveServer, counting_key: str) -> None:
+    before = left(server, counting_key)
+    exchange(server.port, request(ENTITY, "Host: x", f"X-API-Key: {counting_key}", "X-API-Key: x"))
+    assert left(server, counting_key) == before - 1
+
+
+def test_the_count_survives_a_restart(sample_home: Path) -> None:
+    with LiveServer(sample_home) as live:
+        key = live.key("starter", "--per-month", "3")
+        assert [live.get(ENTITY, key).status_code for _ in range(2)] == [200, 200]
+        live.stop()
+        live.start()
+        assert [live.get(ENTITY, key).status_code for _ in range(2)] == [200, 429]

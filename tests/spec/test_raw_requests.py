@@ -1,0 +1,153 @@
+"""What reaches a port besides well-formed HTTP: refused with a 4xx, and the next request is answered."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from tests.live import LiveServer
+from tests.wire import exchange, request, statuses
+
+ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"
+HEADER_SECONDS = 10.0
+SMUGGLED = b"GET /v1/smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def upload(*fields: str, body: bytes) -> bytes:
+    return "\r\n".join(["POST /health HTTP/1.1", "Host: x", *fields, "", ""]).encode() + body
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize("path", ["/health", ENTITY])
+def test_a_request_without_host_is_400(server: LiveServer, paid_key: str, version: str, path: str) -> None:
+    answer = exchange(server.port, request(path, f"X-API-Key: {paid_key}", version=version))
+    assert statuses(answer) == [400]
+    assert b"application/problem+json" in answer
+    assert b"x-service-api-version: 1.0.0" in answer
+
+
+def test_an_empty_host_is_no_host(server: LiveServer) -> None:
+    assert statuses(exchange(server.port, request("/health", "Host:"))) == [400]
+
+
+def test_two_hosts_are_400(server: LiveServer) -> None:
+    assert statuses(exchange(server.port, request("/health", "Host: a", "Host: b"))) == [400]
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_both_versions_of_http_are_answered(server: LiveServer, version: str) -> None:
+    assert statuses(exchange(server.port, request("/health", "Host: x", version=version))) == [200]
+
+
+@pytest.mark.parametrize("length", [4097, 20_000])
+def test_a_query_that_is_too_long_is_414(server: LiveServer, paid_key: str, length: int) -> None:
+    assert server.get(f"{ENTITY}?{'a' * length}", paid_key).status_code == 414
+
+
+def test_a_path_that_is_too_long_is_414(server: LiveServer, paid_key: str) -> None:
+    assert server.get(f"/v1/entities/{'A' * 2000}", paid_key).status_code == 414
+
+
+@pytest.mark.parametrize("size", [17_000, 40_000, 200_000, 2_000_000])
+def test_header_fields_that_are_too_large_are_431(server: LiveServer, size: int) -> None:
+    assert statuses(exchange(server.port, request("/health", "Host: x", f"A: {'a' * size}"))) in ([431], [])
+    assert server.get("/health").status_code == 200
+
+
+def test_too_many_header_fields_are_431(server: LiveServer) -> None:
+    many = [f"A{n}: a" for n in range(2000)]
+    assert statuses(exchange(server.port, request("/health", "Host: x", *many))) == [431]
+
+
+def test_a_url_that_never_ends_is_refused(server: LiveServer) -> None:
+    assert statuses(exchange(server.port, request("/" + "a" * 1_000_000, "Host: x")))[:1] in (
+        [414],
+        [431],
+        [],
+    )
+    assert server.get("/health").status_code == 200
+
+
+GARBAGE = {
+    "a TLS hello": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+    "words": b"HELLO\r\n\r\n",
+    "nothing but ends of lines": b"\r\n" * 100 + b"x\r\n\r\n",
+    "another version": b"GET /health HTTP/3.0\r\nHost: x\r\n\r\n",
+    "a space before the colon": b"GET /health HTTP/1.1\r\nHost : x\r\n\r\n",
+    "a folded field": b"GET /health HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n",
+    "NUL in a field": b"GET /health HTTP/1.1\r\nHost: x\r\nA: b\x00c\r\n\r\n",
+    "NUL in the target": b"GET /hea\x00lth HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a space in the target": b"GET /health x HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a tunnel": b"CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "two lengths": upload("Content-Length: 4", "Content-Length: 5", body=b"abcde" + SMUGGLED),
+    "a negative length": upload("Content-Length: -1", body=SMUGGLED),
+    "a signed length": upload("Content-Length: +5", body=b"abcde" + SMUGGLED),
+    "an enormous length": upload("Content-Length: 99999999999999999999999", body=SMUGGLED),
+    "length and chunks": upload(
+        "Content-Length: 4", "Transfer-Encoding: chunked", body=b"0\r\n\r\n" + SMUGGLED
+    ),
+    "chunks that are not last": upload("Transfer-Encoding: chunked, identity", body=b"0\r\n\r\n" + SMUGGLED),
+    "chunks of no size": upload("Transfer-Encoding: chunked", body=b"zz\r\n\r\n" + SMUGGLED),
+    "an upload that hides a request": upload(f"Content-Length: {len(SMUGGLED)}", body=SMUGGLED),
+}
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+def test_garbage_is_refused_once_and_nothing_hides_in_it(server: LiveServer, name: str) -> None:
+    answer = exchange(server.port, GARBAGE[name])
+    (status,) = statuses(answer)
+    assert 400 <= status < 500
+    assert b"smuggled" not in answer
+    assert server.get("/health").status_code == 200
+
+
+def test_requests_may_follow_each_other_on_one_connection(server: LiveServer) -> None:
+    first = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert statuses(exchange(server.port, first + request("/nothing", "Host: x"))) == [200, 404]
+
+
+def test_a_body_on_a_get_is_not_taken_for_a_request(server: LiveServer) -> None:
+    first = b"GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(SMUGGLED)
+    assert statuses(exchange(server.port, first + SMUGGLED + request("/nothing", "Host: x")))[0] == 200
+
+
+class Dribble(threading.Thread):
+    """Sends a beginning and then a byte now and again; knows when it was hung up on."""
+
+    def __init__(self, port: int, beginning: bytes, drop: bytes) -> None:
+        super().__init__(daemon=True)
+        self.port, self.beginning, self.drop = port, beginning, drop
+        self.lasted: float | None = None
+
+    def run(self) -> None:
+        began = time.monotonic()
+        with socket.create_connection(("127.0.0.1", self.port), timeout=0.25) as connection:
+            try:
+                connection.sendall(self.beginning)
+                while time.monotonic() - began < 3 * HEADER_SECONDS:
+                    try:
+                        if not connection.recv(4096):
+                            break
+                    except TimeoutError:
+                        connection.sendall(self.drop)
+            except ConnectionError:
+                pass
+        self.lasted = time.monotonic() - began
+
+
+def test_a_client_that_dribbles_its_request_is_cut_off(server: LiveServer) -> None:
+    dribbles = [
+        Dribble(server.port, b"GET /health HTTP/1.1\r\nHost: x\r\nA: ", b"a"),
+        Dribble(server.port, b"GET /health HTTP/1.1\r\n", b"A: b\r\n"),
+        Dribble(server.port, b"G", b""),
+        Dribble(server.port, b"", b""),
+        Dribble(server.port, b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", b"a"),
+    ]
+    for dribble in dribbles:
+        dribble.start()
+    assert server.get("/health").status_code == 200
+    for dribble in dribbles:
+        dribble.join(3 * HEADER_SECONDS + 5)
+        assert dribble.lasted is not None
+        assert dribble.lasted < 2 * HEADER_SECONDS, dribble.beginning

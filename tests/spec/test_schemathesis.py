@@ -1,0 +1,50 @@
+"""The API description against the running server, by Schemathesis: all checks, all phases.
+
+The run is the same each time, so that it fails for what changed. To look for more, let it draw at
+random: SCHEMATHESIS_EXAMPLES=1000 make test ARGS=tests/spec/test_schemathesis.py
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.live import LiveServer
+
+CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
+PHASES = ("Examples", "Coverage", "Fuzzing", "Stateful")
+
+
+def test_server_does_what_its_description_says(server: LiveServer, tmp_path: Path) -> None:
+    key = server.key("starter", "--per-minute", "1000000", "--per-month", "100000000")
+    # From a file, because the path that serves the description is left out where it is loaded from there.
+    description = tmp_path / "openapi.json"
+    description.write_bytes(server.get("/openapi.json").content)
+
+    report = _schemathesis(tmp_path, key, "run", description, "--url", server.url, *_extent())
+
+    assert report.returncode == 0, report.stdout + report.stderr
+    assert "WARNINGS" not in report.stdout, report.stdout
+    assert "Failed to extract" not in report.stdout, report.stdout  # a link that leads nowhere
+    for phase in PHASES:
+        assert f"✅  {phase} (in" in report.stdout, report.stdout
+    assert re.search(r"API Links: +[1-9]\d* covered", report.stdout), report.stdout
+
+
+def _extent() -> list[str]:
+    number = os.environ.get("SCHEMATHESIS_EXAMPLES")
+    return ["--generation-deterministic"] if number is None else ["--max-examples", number]
+
+
+def _schemathesis(folder: Path, key: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run it in a folder of its own: it leaves files behind."""
+    return subprocess.run(
+        [Path(sys.executable).with_name("schemathesis"), "--config-file", CONFIGURATION, *arguments],
+        cwd=folder,
+        env={**os.environ, "SCHEMATHESIS_KEY": key, "PYTHONPATH": str(CONFIGURATION.parents[2])},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )

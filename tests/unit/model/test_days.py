@@ -1,0 +1,39 @@
+"""Days are written YYYY-MM-DD and nothing else."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sankofa.model.days import FOREVER, instant, ordinal, parse_day
+
+
+@given(st.dates())
+def test_a_day_is_read_as_it_is_written(day: date) -> None:
+    assert parse_day(day.isoformat()) == day
+    assert ordinal(day.isoformat()) == day.toordinal() < FOREVER
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "2024", "2024-1-1", "20240101", "2024-W01-1", "2024-01-01T00:00:00", " 2024-01-01", "2024-01-01\n",
+        "+2024-01-01", "٢٠٢٤-٠١-٠١", "2024/01/01", "01-01-2024", "2024-01-01Z",
+    ],
+)  # fmt: skip
+def test_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a date as YYYY-MM-DD"):
+        parse_day(text)
+
+
+@pytest.mark.parametrize("text", ["2024-02-30", "2023-02-29", "2024-13-01", "2024-00-01", "2024-01-00", "0000-01-01"])
+def test_a_day_that_never_was_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no such day"):
+        parse_day(text)
+
+
+def test_an_instant_is_told_in_utc_to_the_second() -> None:
+    moment = datetime(2024, 1, 1, 1, 2, 3, 999_999, tzinfo=timezone(timedelta(hours=2)))
+    assert instant(moment) == "2023-12-31T23:02:03Z"
+    assert datetime.fromisoformat(instant(moment)).tzinfo == UTC

@@ -1,0 +1,146 @@
+"""Vintages, and the days on which each is seen, against a replay of the rules (decisions, section 2)."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sankofa.model.days import FOREVER
+from sankofa.model.knowable import Mode, sights, vintages
+from tests.world.reference import MODES, Seen, Told, knowable
+
+START = date(2020, 1, 1)
+END = date(2020, 1, 9)
+MODE_OF = dict(zip(MODES, (Mode.LATEST, Mode.AS_REPORTED, Mode.ALL), strict=True))
+
+
+class Report(NamedTuple):
+    value: str | None
+    available: int
+    order: tuple[object, ...]
+
+
+def day(offset: int) -> date:
+    return START + timedelta(days=offset)
+
+
+def report(value: str | None, offset: int, document: str = "d1") -> Report:
+    return Report(value, day(offset).toordinal(), (document, Decimal(value or "-Infinity")))
+
+
+reports = st.lists(
+    st.builds(
+        report,
+        st.sampled_from(("1", "2", "3", None)),
+        st.integers(0, 20),
+        st.sampled_from(("d1", "d2", "d3")),
+    ),
+    max_size=14,
+)
+
+
+def told(given: list[Report]) -> list[Told]:
+    return [
+        Told("revenue", "ZAR", None, END, str(r.order[0]), Decimal(r.value) if r.value else None,
+             date.fromordinal(r.available), END)
+        for r in given
+    ]  # fmt: skip
+
+
+def shown(given: list[Report], on: date, mode: str) -> set[Seen]:
+    """What the intervals show on a day."""
+    rows = set()
+    for vintage in vintages(given, END.toordinal()):
+        sight = [s for s in sights(vintage) if s.first <= on.toordinal() < s.until and s.modes & MODE_OF[mode]]
+        assert len(sight) <= 1, "a vintage is seen once"
+        if sight:
+            tells = vintage.successor if sight[0].tells_successor else None
+            rows.add(
+                Seen(
+                    "revenue",
+                    "ZAR",
+                    None,
+                    END,
+                    vintage.number,
+                    Decimal(vintage.report.value) if vintage.report.value else None,
+                    date.fromordinal(vintage.report.available),
+                    str(vintage.report.order[0]),
+                    vintage.number > 1,
+                    tells and date.fromordinal(tells.available),
+                    tells and str(tells.order[0]),
+                )
+            )
+    return rows
+
+
+@settings(max_examples=600)
+@given(reports)
+def test_each_day_shows_in_each_mode_what_a_replay_shows(given: list[Report]) -> None:
+    events = {END, *(date.fromordinal(r.available) for r in given)}
+    for on in {event + timedelta(days=step) for event in events for step in (-1, 0, 1)}:
+        for mode in MODES:
+            assert shown(given, on, mode) == knowable(told(given), on, mode), (on, mode)
+
+
+@given(reports, st.randoms(use_true_random=False))
+def test_the_order_of_arrival_is_of_no_account(given: list[Report], chance: object) -> None:
+    shuffled = chance.sample(given, len(given))  # type: ignore[attr-defined]
+    assert vintages(shuffled, END.toordinal()) == vintages(given, END.toordinal())
+
+
+@given(reports)
+def test_the_intervals_of_the_latest_neither_overlap_nor_leave_a_gap(given: list[Report]) -> None:
+    found = vintages(given, END.toordinal())
+    latest = [(s.first, s.until) for v in found for s in sights(v) if s.modes & Mode.LATEST]
+    assert all(end == start for (_, end), (start, _) in zip(latest, latest[1:], strict=False))
+    assert [v.number for v in found] == list(range(1, len(found) + 1))
+    if found:
+        assert latest[0][0] == max(END.toordinal(), found[0].report.available) or len(latest) < len(found)
+        assert latest[-1][1] == FOREVER
+
+
+@given(reports, reports)
+def test_what_is_reported_later_changes_no_day_before(given: list[Report], later: list[Report]) -> None:
+    since = [r._replace(available=r.available + 21) for r in later]
+    for offset in range(-1, 21):
+        for mode in MODES:
+            assert shown(given + since, day(offset), mode) == shown(given, day(offset), mode)
+
+
+@pytest.mark.parametrize(
+    ("figures", "numbers"),
+    [
+        ("", ""),
+        ("A", "A"),
+        ("AA", "A"),
+        ("AB", "AB"),
+        ("ABA", "ABA"),
+        ("AABBA", "ABA"),
+        ("A-", "A-"),
+        ("A-A", "A-A"),
+        ("-", ""),
+        ("-A", "A"),
+        ("--A-B", "A-B"),
+    ],
+)
+def test_another_figure_is_the_next_vintage_and_a_dash_withdraws_it(figures: str, numbers: str) -> None:
+    given = [Report(None if f == "-" else f, n, ()) for n, f in enumerate(figures, 1)]
+    assert [v.report.value or "-" for v in vintages(given, 0)] == list(numbers)
+
+
+def test_of_two_figures_on_one_day_the_later_document_is_the_later_vintage() -> None:
+    found = vintages([report("2", 10, "0002"), report("1", 10, "0001")], END.toordinal())
+    assert [(v.number, v.report.value) for v in found] == [(1, "1"), (2, "2")]
+    assert [list(s.modes for s in sights(v)) for v in found] == [
+        [Mode.AS_REPORTED | Mode.ALL],
+        [Mode.LATEST | Mode.ALL],
+    ]
+
+
+def test_a_figure_announced_before_its_period_ended_is_seen_from_the_end_of_the_period() -> None:
+    (vintage,) = vintages([report("1", 2)], END.toordinal())
+    (sight,) = sights(vintage)
+    assert (sight.first, sight.until) == (END.toordinal(), FOREVER)

@@ -1,0 +1,173 @@
+"""What a period is called, told from dates alone."""
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sankofa.model.periods import PERIOD_TYPES, IssuerYears, Period, YearEvidence, months_of
+
+
+def on(text: str) -> int:
+    return date.fromisoformat(text).toordinal()
+
+
+def years(*ends: str, known: str = "2000-01-01") -> IssuerYears:
+    """An issuer that reported full years ending on these days."""
+    return IssuerYears(YearEvidence(on(known), on(end) - 364, on(end)) for end in ends)
+
+
+def named(issuer: IssuerYears, start: str, end: str, known: str = "2030-01-01") -> Period:
+    return issuer.name(on(start) if start else None, on(end), on(known))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ("2023-01-01", "2023-12-31", ("FY", 2023)),
+        ("2023-01-01", "2023-03-31", ("Q1", 2023)),
+        ("2023-04-01", "2023-06-30", ("Q2", 2023)),
+        ("2023-07-01", "2023-09-30", ("Q3", 2023)),
+        ("2023-10-01", "2023-12-31", ("Q4", 2023)),
+        ("2023-01-01", "2023-06-30", ("H1", 2023)),
+        ("2023-07-01", "2023-12-31", ("H2", 2023)),
+        ("2023-01-01", "2023-09-30", ("9M", 2023)),
+        ("", "2023-12-31", ("FY", 2023)),
+        ("", "2023-03-31", ("Q1", 2023)),
+        ("", "2023-06-30", ("H1", 2023)),
+        ("", "2023-09-30", ("9M", 2023)),
+        ("", "2023-02-14", ("other", 2023)),
+        ("2023-01-01", "2023-01-31", ("other", 2023)),
+        ("2022-07-01", "2023-12-31", ("other", 2023)),
+        ("2023-04-01", "2023-09-30", ("other", 2023)),
+        ("2023-04-01", "2023-12-31", ("other", 2023)),
+    ],
+)
+def test_a_calendar_year(start: str, end: str, expected: tuple[str, int]) -> None:
+    assert named(years("2022-12-31", "2023-12-31"), start, end) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ("2022-07-01", "2023-06-30", ("FY", 2023)),
+        ("2022-07-01", "2022-09-30", ("Q1", 2023)),
+        ("2022-10-01", "2022-12-31", ("Q2", 2023)),
+        ("2022-07-01", "2022-12-31", ("H1", 2023)),
+        ("2023-01-01", "2023-06-30", ("H2", 2023)),
+        ("2022-07-01", "2023-03-31", ("9M", 2023)),
+        ("", "2022-12-31", ("H1", 2023)),
+        ("", "2023-06-30", ("FY", 2023)),
+    ],
+)
+def test_a_year_that_ends_in_june(start: str, end: str, expected: tuple[str, int]) -> None:
+    assert named(years("2022-06-30"), start, end) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ("2023-01-30", "2024-01-28", ("FY", 2024)),
+        ("2023-01-30", "2023-04-30", ("Q1", 2024)),
+        ("2023-05-01", "2023-07-30", ("Q2", 2024)),
+        ("2023-01-30", "2023-07-30", ("H1", 2024)),
+        ("2023-07-31", "2023-10-29", ("Q3", 2024)),
+        ("2023-01-30", "2023-10-29", ("9M", 2024)),
+        ("2023-10-30", "2024-01-28", ("Q4", 2024)),
+        ("", "2024-01-28", ("FY", 2024)),
+        ("", "2023-04-30", ("Q1", 2024)),
+        ("2016-02-01", "2017-01-29", ("FY", 2017)),  # 52 weeks after a year of 53
+    ],
+)
+def test_a_year_of_weeks_that_ends_on_the_last_sunday_of_january(
+    start: str, end: str, expected: tuple[str, int]
+) -> None:
+    assert named(years("2023-01-29", "2016-01-31"), start, end) == expected
+
+
+@pytest.mark.parametrize("weeks", [52, 53])
+def test_a_year_of_weeks_is_a_full_year(weeks: int) -> None:
+    assert months_of(on("2023-01-01"), on("2023-01-01") + 7 * weeks - 1) == 12
+
+
+@pytest.mark.parametrize(("days", "months"), [(90, 3), (92, 3), (112, 3), (181, 6), (184, 6), (273, 9), (365, 12), (30, None), (140, None), (548, None)])  # fmt: skip
+def test_a_duration_is_about_so_many_months(days: int, months: int | None) -> None:
+    assert months_of(1000, 1000 + days - 1) == months
+
+
+def test_a_changed_year_end_names_each_period_by_the_years_known_then() -> None:
+    issuer = IssuerYears(
+        [
+            YearEvidence(on("2021-03-01"), on("2020-01-01"), on("2020-12-31")),
+            YearEvidence(on("2023-09-01"), on("2022-07-01"), on("2023-06-30")),
+        ]
+    )
+    assert named(issuer, "2021-01-01", "2021-06-30", "2021-09-01") == ("H1", 2021)
+    assert named(issuer, "2023-07-01", "2023-12-31", "2024-03-01") == ("H1", 2024)
+
+
+def test_what_becomes_known_later_does_not_rename_a_period() -> None:
+    first = YearEvidence(on("2021-03-01"), on("2020-01-01"), on("2020-12-31"))
+    later = YearEvidence(on("2023-09-01"), on("2022-07-01"), on("2023-06-30"))
+    for start, end in (("2021-01-01", "2021-06-30"), ("", "2021-03-31"), ("2021-07-01", "2021-09-30")):
+        before = named(IssuerYears([first]), start, end, "2022-01-01")
+        assert named(IssuerYears([first, later]), start, end, "2022-01-01") == before
+
+
+def test_half_years_tell_the_year_where_no_full_year_was_reported() -> None:
+    issuer = IssuerYears([YearEvidence(on("2021-09-01"), on("2021-01-01"), on("2021-06-30"))])
+    assert named(issuer, "2021-01-01", "2021-03-31", "2021-09-01") == ("Q1", 2021)
+    assert named(issuer, "", "2020-12-31", "2021-09-01") == ("FY", 2020)
+
+
+def test_without_any_evidence_only_a_full_year_has_a_name() -> None:
+    issuer = IssuerYears([])
+    assert named(issuer, "2021-01-01", "2021-03-31") == ("other", None)
+    assert named(issuer, "", "2021-12-31") == ("other", None)
+    assert named(issuer, "2021-01-01", "2021-12-31") == ("FY", 2021)
+
+
+evidence = st.builds(
+    lambda known, end, days, declared: YearEvidence(
+        known.toordinal(), None if days is None else max(1, end.toordinal() - days), end.toordinal(), declared
+    ),
+    st.dates(),
+    st.dates(),
+    st.sampled_from((None, 90, 181, 272, 364, 370)),
+    st.sampled_from((None, *PERIOD_TYPES)),
+)
+
+
+@given(st.lists(evidence, max_size=6), evidence)
+def test_any_day_of_the_calendar_gets_some_name(known: list[YearEvidence], asked: YearEvidence) -> None:
+    period = IssuerYears(known).name(asked.start, asked.end, asked.known)
+    assert period.period_type in PERIOD_TYPES
+    near = date.fromordinal(asked.end).year
+    assert period.fiscal_year is None or near <= period.fiscal_year <= near + 1
+
+
+@given(st.lists(evidence, max_size=6), evidence, st.randoms(use_true_random=False))
+def test_the_order_of_the_evidence_is_of_no_account(
+    known: list[YearEvidence], asked: YearEvidence, chance: object
+) -> None:
+    shuffled = chance.sample(known, len(known))  # type: ignore[attr-defined]
+    question = (asked.start, asked.end, asked.known)
+    assert IssuerYears(shuffled).name(*question) == IssuerYears(known).name(*question)
+
+
+@pytest.mark.parametrize("end", ["9999-12-31", "0001-01-01", "0001-03-31"])
+@pytest.mark.parametrize("start", [None, 60, 90])
+def test_a_nonsense_date_of_a_filing_breaks_nothing(end: str, start: int | None) -> None:
+    day = on(end)
+    begin = None if start is None else max(1, day - start)
+    for known in (years("2020-06-30"), IssuerYears([YearEvidence(day, begin, day, "9M")]), IssuerYears([])):
+        assert known.name(begin, day, day).period_type in PERIOD_TYPES
+
+
+def test_a_day_is_never_farther_than_its_own_year() -> None:
+    issuer = years("2023-06-30")
+    day = date(2022, 7, 1)
+    while day <= date(2023, 6, 20):
+        assert issuer.name(None, day.toordinal(), on("2030-01-01")).fiscal_year in (2022, 2023), day
+        day += timedelta(days=1)

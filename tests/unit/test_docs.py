@@ -1,0 +1,311 @@
+"""The documentation is true: it names what the code has, its links lead somewhere, its examples run."""
+
+import asyncio
+import doctest
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import fields
+from datetime import UTC, date, datetime
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import click
+import pytest
+
+from sankofa.access.tiers import grant
+from sankofa.cli.main import main as command_line
+from sankofa.edition.reading import open_edition
+from sankofa.ledger.book import Ledger
+from sankofa.ledger.ingest import ingest
+from sankofa.mcp.tools import Tool
+from sankofa.model.line_items import LINE_ITEMS
+from sankofa.model.provenance import LICENSE_CLASSES
+from sankofa.operations import contract
+from sankofa.operations.contract import Call, operations
+from sankofa.operations.service import open_store
+from sankofa.rest.openapi import describe
+from sankofa.rest.pages import problems
+from sankofa.settings import PREFIX, Settings
+from sankofa.sources import base
+from sankofa.sources.base import InputFile, adapters
+from sankofa.sources.registry import find_source, load_sources
+from tests.live import LiveServer, run
+from tools import reference
+
+REPOSITORY = Path(__file__).parent.parent.parent
+DOCS = REPOSITORY / "docs"
+PAGES = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
+
+_FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """A fenced block: its language and the word after it."""
+
+    language: str
+    mark: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    found = []
+    for info, text in _FENCE.findall(page.read_text(encoding="utf-8")):
+        language, _, mark = info.partition(" ")
+        found.append(Block(language, mark, text))
+    return found
+
+
+def block(page: str, mark: str) -> str:
+    (text,) = [b.text for b in blocks(DOCS / page) if b.mark == mark]
+    return text
+
+
+def prose(page: Path) -> str:
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page as GitHub makes them of its headings."""
+    names = (re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in _HEADING.findall(prose(page)))
+    return set(names)
+
+
+def page(name: str) -> str:
+    return (DOCS / "reference" / name).read_text(encoding="utf-8")
+
+
+def test_the_reference_is_what_the_code_says():
+    assert reference.stale() == [], "run `make docs`"
+
+
+def test_every_setting_is_in_the_reference():
+    text = page("settings.md")
+    for field in fields(Settings):
+        assert f"`{PREFIX}{field.name.upper()}`" in text
+        assert field.metadata["help"] in text
+
+
+def commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from commands(f"{path} {name}", inner)
+    else:
+        yield path, command
+
+
+def test_every_command_and_option_is_in_the_reference():
+    sections = page("commands.md").split("\n## ")
+    for path, command in commands("sankofa", command_line):
+        (section,) = [s for s in sections if s.startswith(f"`{path}`\n")]
+        for parameter in command.params:
+            for option in parameter.opts if isinstance(parameter, click.Option) else ():
+                assert option in section
+
+
+def test_every_operation_its_parameters_and_its_fields_are_in_the_reference():
+    sections = page("api.md").split("\n## ")
+    for operation in operations():
+        (section,) = [s for s in sections if s.startswith(f"{operation.name}\n")]
+        names = [*operation.parameters, *operation.row.__struct_fields__, operation.rows_under]
+        for name in (*names, operation.tool or operation.rows_under):
+            assert f"`{name}`" in section
+        assert operation.path in section
+        assert f"Errors of its own: {', '.join(map(str, operation.errors))}." in section
+
+
+def test_every_problem_adapter_source_licence_class_and_line_item_is_in_the_reference():
+    for problem in problems():
+        assert f"| {problem.status} | `{problem.slug}` | {problem.title} |" in page("problems.md")
+    text = page("sources.md")
+    for adapter in adapters().values():
+        assert f"### `{adapter.name}`\n\n{adapter.summary}" in text
+    for name in (*load_sources(DOCS), *LICENSE_CLASSES):
+        assert f"`{name}`" in text
+    for item in LINE_ITEMS:
+        assert f"| `{item}` |" in page("line-items.md")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_every_relative_link_leads_to_a_file_and_a_heading(path: Path):
+    for target in _LINK.findall(prose(path)):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        linked = (path.parent / name).resolve() if name else path
+        assert linked.exists(), target
+        assert REPOSITORY in linked.parents, target
+        assert not anchor or anchor in anchors(linked), target
+
+
+def test_every_make_target_named_in_the_documentation_exists():
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE))
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        named = re.findall(r"`make ([a-z-]+)", text) + re.findall(r"^make ([a-z-]+)", text, re.MULTILINE)
+        assert set(named) <= targets, path.name
+
+
+def test_every_command_in_a_shell_block_is_one_that_the_command_line_knows():
+    seen = 0
+    for path in PAGES:
+        for b in blocks(path):
+            for words in re.findall(r"\bsankofa ([a-z][^\n)|\"]*)", b.text) if b.language == "sh" else ():
+                assert_known(words.split())
+                seen += 1
+    assert seen > 10
+
+
+def assert_known(words: list[str]) -> None:
+    command: click.Command = command_line
+    while isinstance(command, click.Group) and words and words[0] in command.commands:
+        command = command.commands[words.pop(0)]
+    assert command is not command_line, words
+    known = {option for parameter in command.params for option in parameter.opts}
+    for word in words:
+        assert not word.startswith("--") or word in known, (command.name, word)
+
+
+def test_every_setting_named_in_the_documentation_exists():
+    known = {PREFIX + field.name.upper() for field in fields(Settings)}
+    for path in PAGES:
+        named = set(re.findall(r"\bSANKOFA_[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8")))
+        assert named <= known, path.name
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="the tour asks with curl")
+def test_the_tour_of_the_readme_gives_the_answers_it_shows(tmp_path: Path):
+    home = tmp_path / "home"
+    assert run(home, "sample").returncode == 0
+    with LiveServer(home) as server:
+        steps = list(tour(server.url))
+        script = "\n".join(f"{text}\necho; echo '--- end {n}'" for n, (text, _) in enumerate(steps))
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=tmp_path,
+            env={**os.environ, "SANKOFA_HOME": str(home), "PATH": path},
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    outputs = re.split(r"\n--- end \d+\n", done.stdout)
+    assert len(outputs) == len(steps) + 1, done.stderr
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    for (_, want), got in zip(steps, outputs, strict=False):
+        want = want.replace("http://127.0.0.1:8000", server.url)
+        assert doctest.OutputChecker().check_output(want, got, flags), f"{got}\n{done.stderr}"
+
+
+def tour(url: str) -> Iterator[tuple[str, str]]:
+    """Each step of the tour, and the output shown after it."""
+    shown = blocks(REPOSITORY / "README.md")
+    for step, output in pairwise(shown):
+        if step.mark != "tour":
+            continue
+        assert output.language in ("text", "json"), step.text
+        text = step.text.replace("http://127.0.0.1:8000", url)
+        yield (f"python - <<'EOF'\n{text}\nEOF" if step.language == "python" else text), output.text
+
+
+def load(name: str, text: str, folder: Path) -> ModuleType:
+    path = folder / f"{name}.py"
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def example_adapter(tmp_path: Path) -> Iterator[None]:
+    adapters()
+    load("example_notices", block("adding-a-source.md", "adapter"), tmp_path)
+    adapters.cache_clear()
+    yield
+    del base._ADAPTERS["example-notices"], sys.modules["example_notices"]
+    adapters.cache_clear()
+
+
+@pytest.mark.usefixtures("example_adapter")
+def test_the_adapter_of_the_guide_reads_what_the_guide_says(tmp_path: Path):
+    notices = block("adding-a-source.md", "notices.jsonl")
+    example = load("example_test", block("adding-a-source.md", "test"), tmp_path)
+
+    def written(name: str, content: str) -> Path:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        return tmp_path / name
+
+    example.test_a_notice_is_a_fact_and_a_bad_amount_costs_its_own_line(
+        lambda name, path: list(adapters()[name].read(InputFile(path))), written, notices
+    )
+    entry = block("adding-a-source.md", "entry")
+    assert list(tomllib.loads(entry)["sources"]) == ["example-exchange"]
+    written("sources.toml", entry)
+    ledger = Ledger(open_store(Settings(home=tmp_path)), b"gate", lambda: datetime.now(UTC))
+    summary = ingest(
+        ledger,
+        find_source(tmp_path, "example-exchange"),
+        [tmp_path / "notices.jsonl"],
+        rejects_folder=tmp_path / "rejects",
+        clock=lambda: datetime.now(UTC),
+    )
+    ledger.close()
+    assert summary.failures == []
+    assert summary.line().partition(" (")[0] in (DOCS / "adding-a-source.md").read_text(encoding="utf-8")
+
+
+def test_the_template_of_the_guide_has_the_columns_of_the_adapter():
+    from sankofa.sources import filings_csv
+
+    text = (DOCS / "adding-a-source.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^\| `([a-z_]+)` \| (yes|no) \|", text, re.MULTILINE))
+    required, optional = filings_csv._REQUIRED, filings_csv._OPTIONAL
+    assert shown == dict.fromkeys(required, "yes") | dict.fromkeys(optional, "no")
+
+
+@pytest.fixture
+def example_operation(tmp_path: Path) -> Iterator[contract.Operation]:
+    operations()
+    load("example_operation", block("adding-an-endpoint.md", "operation"), tmp_path)
+    (key,) = [k for k, o in contract._OPERATIONS.items() if o.name == "get_full_years"]
+    yield contract._OPERATIONS[key]
+    del contract._OPERATIONS[key], sys.modules["example_operation"]
+    operations.cache_clear()
+
+
+def test_the_operation_of_the_guide_is_an_endpoint_a_description_and_a_tool(
+    example_operation: contract.Operation, tmp_path: Path
+):
+    settings = Settings(home=tmp_path / "home")
+    assert run(settings.home, "sample").returncode == 0
+    store = open_store(settings)
+    edition = open_edition(store, store.shelf().current or "")
+    call = Call(edition, grant(settings, "", "sample", None, None), date(2026, 1, 1))
+    query: dict[str, Any] = {"as_of": "2023-12-31", "limit": "3"}
+    arguments = example_operation.read(query, call.today, {"service_id": RIFTLINE})
+
+    async def perform() -> contract.Answer:
+        return await example_operation.perform(call, **arguments)
+
+    answer = asyncio.run(perform())
+    edition.close()
+    assert answer.selection.count == 3
+    assert b'"period_type":"FY"' in answer.selection.rows
+    assert example_operation.path in describe(settings, call.today, [example_operation])["paths"]
+    assert Tool(example_operation, "get_full_years").describe().title == "Full-year facts for one issuer"
