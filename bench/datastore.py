@@ -8,6 +8,7 @@ connection each (asyncpg where it is installed).
 """
 
 import asyncio
+import importlib
 import random
 import statistics
 import sys
@@ -23,7 +24,7 @@ from sankofa.edition.blocks import Entry, pack
 from sankofa.edition.reading import open_edition
 from sankofa.engines.datastore import Datastore, open_datastore
 from sankofa.engines.postgres_edition import schema_of
-from sankofa.engines.postgres_store import _READ_BLOCKS
+from sankofa.engines.postgres_store import READ_BLOCKS
 from sankofa.ledger.book import SCHEMA
 
 ISSUERS, ROWS_EACH = 500, 1_500
@@ -85,7 +86,7 @@ async def of_psycopg(url: str, blocks: int) -> Read:
     import psycopg
 
     connection = await psycopg.AsyncConnection.connect(url, autocommit=True, prepare_threshold=0)
-    text = _READ_BLOCKS.format(schema=schema_of(EDITION))
+    text = READ_BLOCKS.format(schema=schema_of(EDITION))
     for number, name in enumerate(("kind", "key", "skip", "most"), 1):
         text = text.replace(f"${number}", f"%({name})s")
     values = {"kind": "fundamentals", "skip": 0, "most": blocks}
@@ -98,10 +99,9 @@ async def of_psycopg(url: str, blocks: int) -> Read:
 
 
 async def of_asyncpg(url: str, blocks: int) -> Read:
-    import asyncpg
-
+    asyncpg = importlib.import_module("asyncpg")
     connection = await asyncpg.connect(url)
-    statement = await connection.prepare(_READ_BLOCKS.format(schema=schema_of(EDITION)))
+    statement = await connection.prepare(READ_BLOCKS.format(schema=schema_of(EDITION)))
 
     async def read(key: str) -> None:
         assert len(await statement.fetch("fundamentals", key, 0, blocks)) == blocks
@@ -163,6 +163,7 @@ def main() -> None:
         stores = {"SQLite": open_datastore("sqlite:", Path(folder), SCHEMA)}
         if url:
             stores["PostgreSQL"] = open_datastore(url, Path(folder), SCHEMA)
+        keys: list[str] = []
         for name, store in stores.items():
             began = time.perf_counter()
             keys = fill(store)

@@ -143,7 +143,8 @@ def sources_page() -> str:
         _table(("id", "title", "adapter", "sku", "licence", "license_class", "publisher"), built_in),
         "## A source entry",
         "A table `[sources.<id>]`. An unknown name is an error. A source without"
-        " `commercial_redistribution = true` can be registered but not ingested.",
+        " `commercial_redistribution = true` can be registered but not ingested. `sku` may be left out only"
+        " where the adapter reads identifiers and nothing else.",
         _table(("name", "type", "required, or default"), kept),
         "## Licence classes",
         ", ".join(map(_code, LICENSE_CLASSES)) + ".",

@@ -124,6 +124,8 @@ def _load(environment: Mapping[str, str]) -> Settings:
             )
         else:
             values[f.name] = text.lower() if f.metadata["choices"] else text.strip()
+            if f.name.endswith("_url"):
+                values[f.name] = values[f.name].rstrip("/")
     return Settings(**values)
 
 

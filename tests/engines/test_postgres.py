@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 import threading
@@ -142,6 +143,34 @@ def test_a_short_freeze_is_only_a_delay(
         await asyncio.sleep(0.5)
         postgres_server.thaw()
         assert await asyncio.gather(*reads) == [5] * 10
+        store.close()
+
+    run(scene, loop_factory)
+
+
+@both_loops
+def test_a_connection_that_fell_silent_is_replaced_within_the_call(
+    store: Datastore, postgres_url: str, loop_factory: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    """As when a middlebox forgets a connection: no answer and no error, while the server is well."""
+
+    async def scene() -> None:
+        reader = store.open("one")
+        await asyncio.gather(*(read(reader) for _ in range(8)))
+        await asyncio.sleep(0.1)  # further connections are made in the background
+        with psycopg.connect(postgres_url) as connection:
+            found = connection.execute("SELECT pid FROM pg_stat_activity WHERE application_name = 'sankofa'")
+            silenced = [pid for (pid,) in found]
+        for pid in silenced:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            assert await asyncio.gather(*(read(reader) for _ in range(20))) == [5] * 20
+            assert time.monotonic() - began < READ_BOUND
+        finally:
+            for pid in silenced:
+                os.kill(pid, signal.SIGCONT)
+        await store.ping()
         store.close()
 
     run(scene, loop_factory)

@@ -275,7 +275,7 @@ def test_the_template_of_the_guide_has_the_columns_of_the_adapter():
 
     text = (DOCS / "adding-a-source.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r"^\| `([a-z_]+)` \| (yes|no) \|", text, re.MULTILINE))
-    required, optional = filings_csv._REQUIRED, filings_csv._OPTIONAL
+    _, required, optional = filings_csv._TEMPLATE
     assert shown == dict.fromkeys(required, "yes") | dict.fromkeys(optional, "no")
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import socket
 
 import click
@@ -62,8 +63,10 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         log_level=LogLevels.warning if settings.log_level != "debug" else LogLevels.debug,
         websockets=False,
         respawn_failed_workers=True,
-        workers_kill_timeout=5,  # one told to stop while it starts would never hear of it
+        workers_kill_timeout=5,
     )
+    # A worker told to stop while it starts would otherwise run the handler it inherits, and go on for ever.
+    os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
     logging.captureWarnings(True)
     server.serve()
 

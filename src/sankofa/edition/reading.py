@@ -9,7 +9,7 @@ from sankofa.engines.datastore import Datastore, EditionReader
 from sankofa.model.errors import EditionError
 from sankofa.model.knowable import Mode
 
-_FIRST_BLOCKS = 2
+_ROWS_IN_A_BLOCK = 64
 _EVERY_BLOCK = 2**31 - 1
 
 
@@ -56,7 +56,7 @@ class Edition:
                 return select(block, day, modes, tag, room)
             return select_where(block, day, modes, tag, room, where)
 
-        most = _EVERY_BLOCK if limit is None else _FIRST_BLOCKS
+        most = _EVERY_BLOCK if limit is None else 1 + limit // _ROWS_IN_A_BLOCK
         room = _EVERY_BLOCK if limit is None else limit
         runs: list[bytes] = []
         count = skip = 0

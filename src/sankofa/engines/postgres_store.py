@@ -35,7 +35,7 @@ _EDITIONS = """
     WHERE left(n.nspname, 10) = 'sankofa_e_' ORDER BY n.nspname COLLATE "C" DESC
 """
 # One row of nulls where the key is there and the stretch of blocks asked for is empty.
-_READ_BLOCKS = """
+READ_BLOCKS = """
     SELECT b.idx, b.rows FROM {schema}.directory AS d
     LEFT JOIN {schema}.block AS b
       ON b.id >= d.first + $3::bigint AND b.id < d.first + least($4::bigint, d.blocks)
@@ -125,7 +125,7 @@ class PostgresEditionReader:
     def __init__(self, edition: str, manifest: Manifest, links: Links) -> None:
         self.manifest = manifest
         self._links = links
-        text = _READ_BLOCKS.format(schema=schema_of(edition))
+        text = READ_BLOCKS.format(schema=schema_of(edition))
         self._statement = Statement(b"blocks:" + edition.encode(), text.encode())
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:

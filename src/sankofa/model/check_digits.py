@@ -12,7 +12,8 @@ from functools import lru_cache
 
 from stdnum import isin
 
-_VALUES = str.maketrans({letter: str(int(letter, 36)) for letter in string.ascii_uppercase})  # A is 10, Z is 35
+# A counts as 10, Z as 35.
+_VALUES = str.maketrans({letter: str(int(letter, 36)) for letter in string.ascii_uppercase})
 _LEI = re.compile(r"[0-9A-Z]{18}[0-9]{2}\Z")
 _ISIN = re.compile(r"[A-Z]{2}[0-9A-Z]{9}[0-9]\Z")
 _SINGLE = bytes.maketrans(b"0123456789", bytes(range(10)))

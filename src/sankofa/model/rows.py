@@ -75,9 +75,13 @@ class EntityRow(Row, frozen=True, kw_only=True):
     other_names: list[str]
     jurisdiction: Annotated[str | None, Meta(description="ISO 3166-1 or 3166-2 code of its law.")]
     country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
-    status: str | None
+    status: Annotated[
+        str | None, Meta(description="Of its registration, as published: ISSUED, LAPSED, MERGED.")
+    ]
     category: str | None
-    legal_form: Annotated[str | None, Meta(description="ISO 20275 entity legal form code, where published.")]
+    legal_form: Annotated[
+        str | None, Meta(description="ISO 20275 entity legal form code; in words where it has none.")
+    ]
     lei: str | None
     listings: list[Listing]
 

@@ -18,7 +18,7 @@ from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition, Selection
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.rows import Row
-from sankofa.operations.parameters import TOOL_ONLY, Kind
+from sankofa.operations.parameters import TOOL_ONLY, JsonSchema, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,8 @@ class Operation:
     summary: str
     description: str
     tool_names: Mapping[str, str]
+    members: Mapping[str, JsonSchema]
+    """What its envelope has besides the common members, and what each is."""
 
     def read(self, query: Mapping[str, str], today: date, path: Mapping[str, str] = {}) -> dict[str, Any]:
         """The arguments of the function, from a request.
@@ -128,6 +130,7 @@ def operation(
     tool: str | None = None,
     rows_under: str = "data",
     tool_names: Mapping[str, str] | None = None,
+    members: Mapping[str, JsonSchema] | None = None,
 ) -> Callable[[Perform], Perform]:
     """Declare the function below as the operation at this path; None where it is a tool only.
 
@@ -149,6 +152,7 @@ def operation(
             summary=summary,
             description=description.strip(),
             tool_names=dict(tool_names or {}),
+            members=dict(members or {}),
         )
         return perform
 

@@ -18,7 +18,19 @@ class _Withheld(msgspec.Struct):
     id_type: str
 
 
-@operation("/v1/crosswalk/{service_id}", row=CrosswalkRow, errors=(401, 404, 429, 503))
+@operation(
+    "/v1/crosswalk/{service_id}",
+    row=CrosswalkRow,
+    errors=(401, 404, 429, 503),
+    members={
+        "withheld_id_types": {
+            "type": "array",
+            "items": {"type": "string", "enum": list(ORDER)},
+            "description": "Kinds held for it that the sample tier does not return.",
+        },
+        "crosswalk_loaded": {"type": "boolean", "description": "False until identifiers were loaded."},
+    },
+)
 async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer:
     """Every identifier held for one organisation.
 
@@ -44,7 +56,14 @@ async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer
     return Answer(found, members=members)
 
 
-@operation("/v1/crosswalk", row=CrosswalkMatchRow, errors=(400, 401, 402, 429, 503))
+@operation(
+    "/v1/crosswalk",
+    row=CrosswalkMatchRow,
+    errors=(400, 401, 402, 429, 503),
+    members={
+        "ambiguous": {"type": "boolean", "description": "True where several organisations match."},
+    },
+)
 async def find_by_identifier(call: Call, *, id_type: IdTypeParameter, id_value: IdValueParameter) -> Answer:
     """The organisations behind an outside identifier.
 

@@ -28,7 +28,7 @@ def envelope_schema(operation: Operation) -> JsonSchema:
 def envelope_of(operation: Operation, row: JsonSchema) -> JsonSchema:
     """The schema of an operation's answer around that of its row (a schema, or a reference to one).
 
-    It is open: some operations add members of their own.
+    It is open: a member may be added without a new version.
     """
     properties: dict[str, JsonSchema] = {
         operation.rows_under: {"type": "array", "items": row, "description": "In the documented order."},
@@ -48,6 +48,7 @@ def envelope_of(operation: Operation, row: JsonSchema) -> JsonSchema:
             "type": ["string", "null"],
             "description": "Passed back verbatim as `cursor` for the next page; null on the last.",
         }
+    properties |= operation.members
     return {
         "type": "object",
         "properties": properties,

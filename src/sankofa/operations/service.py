@@ -49,6 +49,7 @@ class Service:
                 await self._watching
         await self.keystore.close()
         await self.usagestore.close()
+        self.datastore.close()
 
     def today(self) -> date:
         return self.clock().date()

@@ -8,7 +8,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from sankofa.access.quotas import Usage
 from sankofa.model.errors import InternalError, MethodNotAllowed, NotFound, Problem
@@ -103,7 +103,7 @@ class RestApp:
             head = read_head(scope["headers"])
             check_target(scope, head)
             path: str = scope["path"]
-            route = self._pages.get(path) or self._route(path)
+            route = self._pages.get(path) or self._route(path, scope.get("raw_path") or b"")
             if scope["method"] not in _READ_METHODS:
                 if scope["method"] == "OPTIONS":
                     return Response(204, [(b"allow", _ALLOW.encode())], b"")
@@ -117,11 +117,14 @@ class RestApp:
             _log.exception("request %s failed", request_id)
             return self._problem(InternalError(), scope, request_id, usage)
 
-    def _route(self, path: str) -> Route:
+    def _route(self, path: str, raw: bytes) -> Route:
         operation = self._exact.get(path)
         if operation is not None:
             return Route(operation, {})
         prefix, _, identifier = path.rpartition("/")
+        if b"%2" in raw:  # a slash inside the identifier parts nothing
+            before, _, last = raw.rpartition(b"/")
+            prefix, identifier = unquote(before), unquote(last)
         under = self._under.get(prefix + "/")
         if under is None or not identifier:
             raise NotFound("No such path; see /openapi.json.")

@@ -2,7 +2,6 @@
 
 import csv
 import re
-import string
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain
@@ -12,6 +11,7 @@ from typing import IO, Final, NamedTuple
 import msgspec
 
 from sankofa.model import text
+from sankofa.model.check_digits import is_lei
 from sankofa.model.days import instant
 from sankofa.model.errors import FormatError
 from sankofa.model.identifiers import make_identifier
@@ -42,7 +42,6 @@ _OTHER_NAME = re.compile(
 _EXPECTED: Final = "expected a GLEIF golden copy CSV or a GLEIF API reply with lei-records"
 _NO_AUTHORITY: Final = ("RA999999", "RA888888")  # "none" and "not listed": no register stands behind it
 _NO_FORM: Final = ("8888", "9999")  # "other" and "not applicable": the form is given in words, or not at all
-_DIGITS: Final = {character: str(int(character, 36)) for character in string.digits + string.ascii_uppercase}
 _ASSIGNED = re.compile(r"[1-9]")
 
 
@@ -127,17 +126,8 @@ def _entity(position: str, published: _Published, other_names: list[str]) -> Ite
 
 
 def _lei(written: str) -> str:
-    """The identifier of an LEI. Raises ValueError.
-
-    There are millions to check: one in canonical form is checked here (ISO 7064, mod 97-10), and only
-    what fails goes to `make_identifier`, which forgives a blank and says what is wrong.
-    """
-    try:
-        if len(written) == 20 and int("".join(map(_DIGITS.__getitem__, written))) % 97 == 1:
-            return f"lei:{written}"
-    except KeyError:
-        pass
-    return str(make_identifier("lei", written))
+    """The identifier of an LEI. Raises ValueError."""
+    return f"lei:{written}" if is_lei(written) else str(make_identifier("lei", written))
 
 
 def _successor(published: _Published) -> str:

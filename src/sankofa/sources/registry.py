@@ -1,8 +1,10 @@
 """Which sources there are: those that ship with the package, and the operator's own in HOME/sources.toml."""
 
+import re
 import tomllib
 from importlib.resources import files
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -10,6 +12,10 @@ from sankofa.model.errors import SourceError
 from sankofa.model.places import country
 from sankofa.model.provenance import LICENSE_CLASSES, SKUS
 from sankofa.sources.base import adapters
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+_IDENTIFIERS_ONLY: Final = ("gleif-lei", "gleif-isin", "openfigi", "identifiers-csv")
+"""Adapters whose sources belong to no dataset: they only say who is who."""
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,7 +52,11 @@ def load_sources(home: Path) -> dict[str, Source]:
         )
     own = home / "sources.toml"
     if own.exists():
-        sources |= _parse(own.read_text(), "sources.toml")
+        try:
+            text = own.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as failure:
+            raise SourceError(f"sources.toml: cannot be read as UTF-8 text: {failure}") from failure
+        sources |= _parse(text, "sources.toml")
     return dict(sorted(sources.items()))
 
 
@@ -74,10 +84,12 @@ def _source(source_id: str, table: object, where: str) -> Source:
     except msgspec.ValidationError as failure:
         raise SourceError(f"{where}: source {source_id}: {failure}") from failure
     for problem, value in (
+        ("expected an id of letters, digits, dot, dash and underscore", _ID.match(source_id)),
         (f"unknown adapter {source.adapter!r}", source.adapter in adapters()),
         (f"license_class {source.license_class!r} is not one of {', '.join(LICENSE_CLASSES)}",
          source.license_class in LICENSE_CLASSES),
         (f"sku {source.sku!r} is not one of {', '.join(SKUS)}", source.sku is None or source.sku in SKUS),
+        (f"sku is missing: one of {', '.join(SKUS)}", source.sku or source.adapter in _IDENTIFIERS_ONLY),
         (f"country {source.country!r} is not an ISO 3166-1 code",
          source.country is None or country(source.country) is not None),
     ):  # fmt: skip

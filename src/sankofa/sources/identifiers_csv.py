@@ -1,0 +1,54 @@
+"""Our own template for identifiers gathered by hand or from a register: one row per identifier."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from sankofa.model.exchanges import exchange
+from sankofa.model.identifiers import ID_TYPES, Identifier, make_identifier
+from sankofa.model.records import Link, Record, Skipped
+from sankofa.sources.base import InputFile, adapter
+from sankofa.sources.template import Template, subject
+
+_TEMPLATE: Final = Template("identifiers-csv", ("entity", "id_type", "id_value"), ("registry",))
+_ASSIGNED: Final = {"registry": re.compile(r"[1-9]"), "ticker": re.compile(r"\A(?!#?N/A\Z).*[0-9A-Z]")}
+"""What a value of the type has. `N/A`, `-` or `0` in a hundred rows would make a hundred strangers one."""
+
+
+@adapter("identifiers-csv")
+def read(file: InputFile) -> Iterator[Record]:
+    """Tickers, registry numbers, aggregator ids, LEI, ISIN and FIGI, in our own CSV template.
+
+    A ticker is written EXCHANGE:TICKER, or its exchange stands in `registry`. A registry number and an
+    aggregator id are nothing without the register or aggregator in `registry`; other types need none.
+    """
+    return _TEMPLATE.read(file, _link)
+
+
+def _link(row: dict[str, str], location: str) -> Record:
+    entity = subject(row["entity"])
+    identifier = str(_identifier(row["id_type"].lower(), row["id_value"], row.get("registry", "")))
+    return Skipped(1) if identifier == entity else Link(identifier, entity, location)
+
+
+def _identifier(id_type: str, value: str, registry: str) -> Identifier:
+    """The identifier of a row. Raises ValueError naming the column at fault."""
+    if id_type not in ID_TYPES:
+        raise ValueError(f"id_type: expected one of {', '.join(ID_TYPES)}")
+    if not value:
+        raise ValueError("id_value is missing")
+    scheme = registry
+    if id_type == "ticker" and ":" in value:
+        scheme, _, value = value.partition(":")
+        if registry and exchange(registry) != exchange(scheme):
+            raise ValueError("registry: another exchange than in id_value")
+    if id_type in ("registry", "aggregator", "ticker") and not scheme.strip():
+        missing = "the exchange, here or as EXCHANGE:TICKER" if id_type == "ticker" else f"the {id_type}"
+        raise ValueError(f"registry is missing: expected {missing}")
+    try:
+        identifier = make_identifier(id_type, value, scheme)
+    except ValueError as failure:
+        raise ValueError(f"id_value: {failure}") from None
+    if id_type in _ASSIGNED and not _ASSIGNED[id_type].search(identifier.value):
+        raise ValueError("id_value: a placeholder")
+    return identifier

@@ -1,0 +1,197 @@
+"""Identifiers: section 4 of the specification, Crosswalk; decisions, sections 2 and 3."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.live import LiveServer, run
+from tests.services import PostgresServer
+from tests.spec.register import BANK, BREWER, DISPUTED, HELD, LAPSED, MINER, PERSON, lei, sid, write_register
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """The register, ingested, published and served on each engine."""
+    folder = tmp_path_factory.mktemp("register")
+    write_register(folder)
+    if request.param == "sqlite":
+        yield from serve(folder, {})
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres_process")
+        server.ensure()
+        with server.database() as url:
+            yield from serve(folder, {"datastore": url})
+
+
+def serve(folder: Path, settings: dict[str, str]) -> Iterator[LiveServer]:
+    home = folder / "home"
+    for source, file in (("gleif-lei", "lei.csv"), ("identifiers", "identifiers.csv")):
+        done = run(home, "ingest", source, folder / file, **settings)
+        assert done.returncode == 0, done.stderr
+    assert run(home, "publish", **settings).returncode == 0
+    settings = {**settings, "per_minute_sample": "100000", "per_month_sample": "1000000"}
+    with LiveServer(home, **settings) as server:  # type: ignore[arg-type]
+        yield server
+
+
+@pytest.fixture(scope="module")
+def sample(live: LiveServer) -> str:
+    return live.key("sample")
+
+
+@pytest.fixture(scope="module")
+def paid(live: LiveServer) -> str:
+    return live.key("starter", "--per-minute", "100000")
+
+
+def lookup(live: LiveServer, key: str, id_type: str, id_value: str) -> dict[str, object]:
+    answer = live.get(f"/v1/crosswalk?id_type={id_type}&id_value={quote(id_value)}", key)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, object] = answer.json()
+    return body
+
+
+def found(live: LiveServer, key: str, id_type: str, id_value: str) -> list[str]:
+    rows = lookup(live, key, id_type, id_value)["data"]
+    assert isinstance(rows, list)
+    return [row["service_id"] for row in rows]
+
+
+def test_every_identifier_of_an_organisation_is_listed_free_ones_first(live: LiveServer, paid: str) -> None:
+    body = live.get(f"/v1/crosswalk/{sid(f'lei:{BREWER}')}", paid).json()
+    assert [(r["id_type"], r["id_value"], r["scheme"]) for r in body["data"]] == [
+        ("lei", BREWER, None),
+        ("ticker", "JSE:THV", "JSE"),
+        ("registry", "2001/000777/07", "RA990300"),
+    ]
+    assert body["withheld_id_types"] == []
+    assert body["crosswalk_loaded"] is True
+    for row in body["data"]:
+        assert row["service_id"] == sid(f"lei:{BREWER}")
+        assert row["source_ref"] and row["license_class"] and row["observed_at"]
+
+
+def test_the_sample_tier_is_told_which_kinds_it_does_not_get(live: LiveServer, sample: str) -> None:
+    body = live.get(f"/v1/crosswalk/{sid(f'lei:{MINER}')}", sample).json()
+    assert [row["id_type"] for row in body["data"]] == ["lei"]
+    assert body["withheld_id_types"] == ["registry", "aggregator"]
+    assert "12345" not in live.get(f"/v1/crosswalk/{sid(f'lei:{MINER}')}", sample).text
+
+
+@pytest.mark.parametrize("typed", [BANK, BANK.lower(), f" {BANK} ", f"{BANK[:4]}-{BANK[4:10]} {BANK[10:]}"])
+def test_a_lei_is_found_however_it_is_typed(live: LiveServer, sample: str, typed: str) -> None:
+    assert found(live, sample, "lei", typed) == [sid(f"lei:{BANK}")]
+
+
+@pytest.mark.parametrize("typed", ["JSE:THV", "jse:thv", "XJSE:THV", "xjse:thv"])
+def test_a_ticker_is_found_by_the_exchange_name_or_its_mic(live: LiveServer, sample: str, typed: str) -> None:
+    assert found(live, sample, "ticker", typed) == [sid(f"lei:{BREWER}")]
+
+
+@pytest.mark.parametrize("typed", ["THV", ":THV", "JSE:", ":"])
+def test_a_ticker_without_its_exchange_is_a_400(live: LiveServer, sample: str, typed: str) -> None:
+    answer = live.get(f"/v1/crosswalk?id_type=ticker&id_value={quote(typed)}", sample)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, "id_value")
+
+
+def test_paid_kinds_are_looked_up_on_a_paid_tier(live: LiveServer, paid: str) -> None:
+    assert found(live, paid, "isin", HELD.lower()) == [sid(f"lei:{BANK}")]
+    assert found(live, paid, "registry", "rc4411") == [sid(f"lei:{BANK}")]
+    assert found(live, paid, "aggregator", "SN/12345") == [sid(f"lei:{MINER}")]
+
+
+@pytest.mark.parametrize("id_type", ["registry", "aggregator", "isin", "figi"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_paid_lookup_on_the_sample_tier_is_a_402_with_the_link(
+    live: LiveServer, sample: str, id_type: str, method: str
+) -> None:
+    headers = {"X-API-Key": sample}
+    for name in (id_type, quote(id_type, safe="").replace("i", "%69")):
+        answer = live.http.request(method, f"/v1/crosswalk?id_type={name}&id_value=1", headers=headers)
+        assert answer.status_code == 402
+        assert answer.headers["x-upgrade-url"]
+    if method == "GET":
+        upper = live.get(f"/v1/crosswalk?id_type={id_type.upper()}&id_value=1", sample)
+        assert (upper.status_code, upper.json()["parameter"]) == (400, "id_type")
+
+
+def test_a_registry_number_held_by_many_is_ambiguous_and_cut_at_twenty(live: LiveServer, paid: str) -> None:
+    body = lookup(live, paid, "registry", "777")
+    assert (body["count"], body["ambiguous"], body["truncated"]) == (20, True, True)
+    ids = found(live, paid, "registry", "777")
+    assert ids == sorted(ids)
+    assert set(ids) < {sid(f"lei:{lei(f'SHARED{n}')}") for n in range(25)}
+
+
+def test_an_unknown_identifier_is_no_rows_and_not_ambiguous(live: LiveServer, paid: str) -> None:
+    for id_type in ("lei", "registry", "isin", "figi", "aggregator"):
+        body = lookup(live, paid, id_type, "NOBODY")
+        assert (body["count"], body["ambiguous"], body["truncated"]) == (0, False, False)
+
+
+def test_an_isin_claimed_by_two_leis_is_left_unresolved(live: LiveServer, paid: str) -> None:
+    assert found(live, paid, "isin", DISPUTED) == []
+    for number in (BREWER, BANK):
+        assert DISPUTED not in live.get(f"/v1/crosswalk/{sid(f'lei:{number}')}", paid).text
+    assert sid(f"lei:{BREWER}") != sid(f"lei:{BANK}")
+
+
+def test_an_organisation_known_by_its_ticker_alone_is_one_too(live: LiveServer, sample: str) -> None:
+    assert found(live, sample, "ticker", "JSE:ALONE") == [sid("ticker:JSE:ALONE")]
+
+
+def test_a_sole_proprietor_is_nowhere(live: LiveServer, paid: str) -> None:
+    assert live.get(f"/v1/crosswalk/{sid(f'lei:{PERSON}')}", paid).status_code == 404
+    assert live.get(f"/v1/entities/{sid(f'lei:{PERSON}')}", paid).status_code == 404
+    assert found(live, paid, "lei", PERSON) == found(live, paid, "ticker", "JSE:QZM") == []
+    assert found(live, paid, "registry", "42") == []
+
+
+def test_a_merged_lei_keeps_its_status(live: LiveServer, paid: str) -> None:
+    (row,) = live.get(f"/v1/entities/{sid(f'lei:{LAPSED}')}", paid).json()["data"]
+    assert (row["status"], row["lei"], row["listings"]) == ("MERGED", LAPSED, [])
+
+
+def test_the_entity_shows_its_lei_and_listings(live: LiveServer, sample: str) -> None:
+    (row,) = live.get(f"/v1/entities/{sid(f'lei:{BREWER}')}", sample).json()["data"]
+    assert (row["lei"], row["listings"]) == (BREWER, [{"exchange": "JSE", "ticker": "THV"}])
+
+
+@pytest.mark.parametrize("path", ["DC000000000000000000000000", "nope", "a-b", "a%2Fb"])
+def test_an_id_that_is_not_held_or_cannot_be_is_a_404(live: LiveServer, paid: str, path: str) -> None:
+    assert live.get(f"/v1/crosswalk/{path}", paid).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ("id_type=lei", "id_value"),
+        ("id_value=x", "id_type"),
+        ("id_type=cusip&id_value=x", "id_type"),
+        ("id_type=lei&id_value=", "id_value"),
+        (f"id_type=lei&id_value={'x' * 65}", "id_value"),
+        ("id_type=lei&id_value=x&limit=3", "limit"),
+        ("id_type=lei&id_value=%00", "id_value"),
+    ],
+)
+def test_a_malformed_lookup_is_a_400_that_names_the_parameter(
+    live: LiveServer, paid: str, query: str, parameter: str
+) -> None:
+    answer = live.get(f"/v1/crosswalk?{query}", paid)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
+
+
+def test_nothing_is_loaded_where_no_identifiers_were(tmp_path: Path) -> None:
+    csv = tmp_path / "a.csv"
+    csv.write_text(
+        "entity,line_item,value,currency,period_end,document\n"
+        "registry:ZA-CIPC:2001/1/07,revenue,5,ZAR,2024-12-31,doc\n"
+    )
+    home = tmp_path / "home"
+    assert run(home, "ingest", "filings", csv).returncode == 0
+    assert run(home, "publish").returncode == 0
+    with LiveServer(home) as server:
+        body = server.get(f"/v1/crosswalk/{sid('registry:ZA-CIPC:2001/1/07')}", "sankofa-sandbox").json()
+        assert (body["crosswalk_loaded"], body["withheld_id_types"]) == (False, ["registry"])
