@@ -129,6 +129,13 @@ def _load(environment: Mapping[str, str]) -> Settings:
     return Settings(**values)
 
 
+def unknown(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Variables with our prefix that set nothing: most likely mistyped."""
+    environment = os.environ if environment is None else environment
+    known = {PREFIX + f.name.upper() for f in fields(Settings)}
+    return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+
+
 def explain(environment: Mapping[str, str] | None = None) -> list[tuple[str, str, str, str]]:
     """(variable, value, where it came from, help) of each setting, secrets masked."""
     environment = os.environ if environment is None else environment

@@ -13,8 +13,9 @@ from tests.live import LiveServer, run
 Serve = Callable[..., LiveServer]
 
 CORRECTION = (
-    "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document,location,confidence\n"
-    "lei:999900SAMPLEZA000189,revenue,{value},ZAR,2019-07-01,2020-06-30,FY,2024-01-{day:02},correction-{day},p. 1,1.0\n"
+    "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document,location,"
+    "confidence\nlei:999900SAMPLEZA000189,revenue,{value},ZAR,2019-07-01,2020-06-30,FY,2024-01-{day:02},"
+    "correction-{day},p. 1,1.0\n"
 )
 
 

@@ -19,7 +19,7 @@ def unlimited_key(server: LiveServer) -> str:
 
 
 def ask(server: LiveServer, key: str, connection: HTTPConnection | None = None) -> tuple[int, str]:
-    """The status of one request and the edition that answered it; on a connection of its own if none is given."""
+    """The status of one request and the edition that answered it, on a fresh connection if none is given."""
     link = connection or HTTPConnection("127.0.0.1", server.port, timeout=10)
     link.request("GET", ISSUER, headers={"X-API-Key": key})
     answer = link.getresponse()

@@ -1,12 +1,16 @@
 """A small register of fictional organisations, for the tests of identifiers and of search."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from stdnum import isin as isin_numbers
 from stdnum import lei as lei_numbers
 from stdnum.iso7064 import mod_97_10
 
 from sankofa.model.identifiers import service_id
+from tests.live import LiveServer, run
+from tests.services import PostgresServer
 
 COLUMNS = (
     "LEI,Entity.LegalName,Entity.OtherEntityNames.OtherEntityName.1,Entity.LegalAddress.Country,"
@@ -76,3 +80,41 @@ def write_register(folder: Path) -> None:
         "ticker:JSE:ALONE,aggregator,za/999,EXAMPLE-AGG\n"
         f"lei:{BANK},isin,ZAE000000000,\n"
     )
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """The register, ingested, published and served on each engine."""
+    folder = tmp_path_factory.mktemp("register")
+    write_register(folder)
+    if request.param == "sqlite":
+        yield from _serve(folder)
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres_process")
+        server.ensure()
+        with server.database() as url:
+            yield from _serve(folder, datastore=url)
+
+
+@pytest.fixture(scope="module")
+def sample(live: LiveServer) -> str:
+    """A key of the sample tier."""
+    return live.key("sample")
+
+
+@pytest.fixture(scope="module")
+def paid(live: LiveServer) -> str:
+    """A key of a paid tier."""
+    return live.key("starter", "--per-minute", "100000")
+
+
+def _serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
+    home = folder / "home"
+    for source, file in (("gleif-lei", "lei.csv"), ("identifiers", "identifiers.csv")):
+        done = run(home, "ingest", source, folder / file, **settings)
+        assert done.returncode == 0, done.stderr
+    published = run(home, "publish", **settings)
+    assert published.returncode == 0, published.stderr
+    settings |= {"per_minute_sample": "100000", "per_month_sample": "1000000"}
+    with LiveServer(home, workers=1, **settings) as server:
+        yield server

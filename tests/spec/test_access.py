@@ -171,7 +171,6 @@ def test_400_comes_before_404(server: LiveServer, paid_key: str, path: str) -> N
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
         "/v1",
         "/v1/",
         "/v1/nothing",
@@ -187,6 +186,25 @@ def test_an_unknown_path_is_404_key_or_not(
 ) -> None:
     key = {"none": None, "unknown": "unknown", "valid": paid_key, "exhausted": exhausted}[which]
     assert server.get(path, key).status_code == 404
+
+
+PAID_LOOKUP = "/v1/crosswalk?id_type=registry&id_value=ZA-CIPC:1"
+
+
+def test_a_lookup_in_the_paid_crosswalk_is_402_on_the_sample_tier(
+    server: LiveServer, sample_key: str, paid_key: str
+) -> None:
+    refused = server.get(PAID_LOOKUP, sample_key)
+    assert refused.status_code == 402
+    assert refused.headers["X-Upgrade-URL"] == refused.json()["upgrade"]["checkout_url"]
+    assert server.get(PAID_LOOKUP, paid_key).status_code == 200
+
+
+def test_401_429_and_400_come_before_402(server: LiveServer, sample_key: str, exhausted: str) -> None:
+    assert server.get(PAID_LOOKUP, "unknown").status_code == 401
+    assert server.get(PAID_LOOKUP, exhausted).status_code == 429
+    for query in ("id_type=registry", "id_type=registry&id_value=", "id_type=registry&id_value=1&x=1"):
+        assert server.get(f"/v1/crosswalk?{query}", sample_key).status_code == 400
 
 
 @pytest.fixture

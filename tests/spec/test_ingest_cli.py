@@ -130,7 +130,12 @@ def test_a_bad_row_is_rejected_with_file_position_and_reason_and_costs_no_other(
     desk = Desk(tmp_path / "home", datetime.now(UTC).date())
     path = write(tmp_path / "mixed.csv", GOOD.format(1), row, GOOD.format(2))
     summary = desk.take("filings", path)
-    assert (summary.failures, summary.counts.read, summary.counts.appended, summary.counts.rejected) == ([], 3, 2, 1)
+    assert (summary.failures, summary.counts.read, summary.counts.appended, summary.counts.rejected) == (
+        [],
+        3,
+        2,
+        1,
+    )
     assert summary.rejects is not None
     (reject,) = [json.loads(line) for line in summary.rejects.read_text().splitlines()]
     assert (set(reject), reject["file"]) == ({"file", "position", "reason"}, "mixed.csv")
@@ -138,7 +143,9 @@ def test_a_bad_row_is_rejected_with_file_position_and_reason_and_costs_no_other(
     assert reject["position"]
 
 
-def test_rejects_are_no_failure_unless_strict_and_the_summary_names_their_file(home: Path, tmp_path: Path) -> None:
+def test_rejects_are_no_failure_unless_strict_and_the_summary_names_their_file(
+    home: Path, tmp_path: Path
+) -> None:
     path = write(tmp_path / "mixed.csv", GOOD.format("NaN"), GOOD.format(1))
     done = ingest(home, path)
     assert done.returncode == 0
@@ -166,19 +173,27 @@ def test_rejects_are_no_failure_unless_strict_and_the_summary_names_their_file(h
         ("report.json", b'{"facts": {}}'),
     ],
 )
-def test_a_file_of_another_format_is_named_and_costs_no_other_file(tmp_path: Path, name: str, content: bytes) -> None:
+def test_a_file_of_another_format_is_named_and_costs_no_other_file(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
     from tests.world.desk import Desk
 
     desk = Desk(tmp_path / "home")
     (tmp_path / name).write_bytes(content)
-    files = [write(tmp_path / "before.csv", GOOD.format(1)), tmp_path / name, write(tmp_path / "z.csv", GOOD.format(2))]
+    files = [
+        write(tmp_path / "before.csv", GOOD.format(1)),
+        tmp_path / name,
+        write(tmp_path / "z.csv", GOOD.format(2)),
+    ]
     summary = desk.take("filings", *files)
     assert len(summary.failures) == 1
     assert name in summary.failures[0]
     assert (summary.counts.read, summary.counts.appended, summary.rejects) == (2, 2, None)
 
 
-def test_a_file_of_another_format_ends_in_a_clear_error_after_the_rest_was_read(home: Path, tmp_path: Path) -> None:
+def test_a_file_of_another_format_ends_in_a_clear_error_after_the_rest_was_read(
+    home: Path, tmp_path: Path
+) -> None:
     good = write(tmp_path / "good.csv", GOOD.format(1))
     bad = tmp_path / "bad.csv"
     bad.write_text("<html>not found</html>")
@@ -211,7 +226,9 @@ def test_an_unknown_source_is_named_with_those_there_are(home: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("more", ["", "commercial_redistribution = false"])
-def test_a_source_not_licensed_for_redistribution_is_refused_by_name(home: Path, tmp_path: Path, more: str) -> None:
+def test_a_source_not_licensed_for_redistribution_is_refused_by_name(
+    home: Path, tmp_path: Path, more: str
+) -> None:
     (home / "sources.toml").write_text(OWN_SOURCE.format(id="closed-exchange", more=more))
     done = ingest(home, write(tmp_path / "a.csv", GOOD.format(1)), source="closed-exchange")
     assert_one_line_error(done, "closed-exchange", "commercial redistribution")
@@ -241,7 +258,10 @@ def test_a_source_of_the_operator_is_listed_and_read_under_its_licence(home: Pat
         ('[sources.x]\nadapter = "filings-csv"', ["source x", "license_class"]),
         ('[sources.x]\nlicense_class = "cc0"', ["source x", "adapter"]),
         (OWN_SOURCE.format(id="x", more="colour = 1"), ["source x", "colour"]),
-        (OWN_SOURCE.format(id="x", more="commercial_redistribution = 'yes'"), ["source x", "commercial_redistribution"]),
+        (
+            OWN_SOURCE.format(id="x", more="commercial_redistribution = 'yes'"),
+            ["source x", "commercial_redistribution"],
+        ),
         (OWN_SOURCE.format(id="x", more="country = 'ZZ'"), ["source x", "ZZ"]),
         (OWN_SOURCE.format(id="x", more="").replace("filings-csv", "magic"), ["source x", "magic"]),
         (OWN_SOURCE.format(id="x", more="").replace("cc-by", "mine"), ["source x", "mine", "public-domain"]),
@@ -286,7 +306,9 @@ def test_a_person_is_withheld_at_the_door_and_nothing_of_them_is_written(home: P
     done = ingest(home, filings)
     assert counts(done) == {"read": 4, "appended": 1, "unchanged": 0, "withheld": 2, "rejected": 1}
     for text in ("Zorblatt", "Quimbyson", "999900SAMPLEZA000383", "4242424242"):
-        holding = [path.name for path in home.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+        holding = [
+            path.name for path in home.rglob("*") if path.is_file() and text.encode() in path.read_bytes()
+        ]
         assert holding == [], text
         assert text not in done.stdout + done.stderr
 
@@ -299,7 +321,9 @@ def test_killed_in_the_middle_leaves_nothing_and_running_again_completes_it(
     rows = [GOOD.format(n).replace("TST", f"T{n % 50}") for n in range(120_000)]
     big = write(tmp_path / "b-big.csv", *rows)
     environment = {**os.environ, "SANKOFA_HOME": str(home)}
-    running = subprocess.Popen([COMMAND, "ingest", "filings", small, big], env=environment, stdout=subprocess.DEVNULL)
+    running = subprocess.Popen(
+        [COMMAND, "ingest", "filings", small, big], env=environment, stdout=subprocess.DEVNULL
+    )
     deadline = time.monotonic() + 30
     journal = home / "ledger.sqlite-wal"
     while not (journal.exists() and journal.stat().st_size > 1_000_000):  # deep in the big file's transaction
@@ -311,12 +335,20 @@ def test_killed_in_the_middle_leaves_nothing_and_running_again_completes_it(
     assert ledger_rows(home) == 1, "the small file before it is there, whole"
     done = ingest(home, small, big)
     assert done.returncode == 0, done.stderr
-    assert counts(done) == {"read": 120_001, "appended": 120_000, "unchanged": 1, "withheld": 0, "rejected": 0}
+    assert counts(done) == {
+        "read": 120_001,
+        "appended": 120_000,
+        "unchanged": 1,
+        "withheld": 0,
+        "rejected": 0,
+    }
 
 
 def test_two_ingests_at_once_take_turns(home: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "SANKOFA_HOME": str(home)}
-    files = [write(tmp_path / f"{n}.csv", *(GOOD.format(n * 100_000 + i) for i in range(5_000))) for n in range(2)]
+    files = [
+        write(tmp_path / f"{n}.csv", *(GOOD.format(n * 100_000 + i) for i in range(5_000))) for n in range(2)
+    ]
     running = [
         subprocess.Popen([COMMAND, "ingest", "filings", path], env=environment, stdout=subprocess.DEVNULL)
         for path in files

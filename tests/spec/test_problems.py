@@ -11,10 +11,13 @@ ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
 NOBODY = "/v1/fundamentals/DC000000000000000000000000"
 MEMBERS = {"type", "title", "status", "detail", "instance", "error", "docs", "request_id"}
 
+PAID_LOOKUP = "/v1/crosswalk?id_type=registry&id_value=ZA-CIPC:1"
+
 Ask = Callable[[LiveServer, str, str], httpx.Response]
 PROBLEMS: dict[int, Ask] = {
     400: lambda s, key, _: s.get(f"{ISSUER}?as_of=x", key),
     401: lambda s, *_: s.get(ISSUER),
+    402: lambda s, *_: s.get(PAID_LOOKUP, "sankofa-sandbox"),
     404: lambda s, key, _: s.get(NOBODY, key),
     405: lambda s, key, _: s.http.post(ISSUER, headers={"X-API-Key": key}),
     414: lambda s, key, _: s.get(f"{ISSUER}?{'a' * 5000}", key),
@@ -40,10 +43,11 @@ def test_an_error_is_a_problem_with_every_member(
     body = answer.json()
     assert body.keys() >= MEMBERS
     assert body["status"] == status
-    assert body["instance"] == ISSUER or body["instance"] == NOBODY
+    assert body["instance"] == answer.url.path
     assert body["error"] == body["detail"]
     assert body["request_id"] == answer.headers["X-Request-Id"]
     assert ("parameter" in body) == (status == 400)
+    assert ("upgrade" in body) == (status == 402)
 
 
 @pytest.mark.parametrize("status", PROBLEMS)

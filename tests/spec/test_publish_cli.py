@@ -84,7 +84,9 @@ def test_editions_are_kept_as_many_back_as_set_and_rolled_back_to(home: Path) ->
     made = []
     for n in range(1, 5):
         add(home, figure(n, year=2000 + n))
-        stamp(home, 1000 * n, f"2099-01-0{n}T00:00:00Z")  # a day of its own for each, however fast they are made
+        stamp(
+            home, 1000 * n, f"2099-01-0{n}T00:00:00Z"
+        )  # a day of its own for each, however fast they are made
         made.append(publish(home, editions_kept="2"))
     kept = list(reversed(made[1:]))
     assert editions(home) == (kept, made[3])
@@ -170,7 +172,11 @@ def test_a_figure_of_low_confidence_is_kept_and_not_published(home: Path) -> Non
 
 
 def test_nonsense_dates_in_one_filing_do_not_stop_the_edition(home: Path) -> None:
-    rows = [figure(1), "ticker:JSE:TST,cash,1,ZAR,,9999-12-31,2023-03-01,d,p. 1,", "ticker:JSE:TST,cash,1,ZAR,,0001-01-01,2023-03-01,d,p. 1,"]
+    rows = [
+        figure(1),
+        "ticker:JSE:TST,cash,1,ZAR,,9999-12-31,2023-03-01,d,p. 1,",
+        "ticker:JSE:TST,cash,1,ZAR,,0001-01-01,2023-03-01,d,p. 1,",
+    ]
     add(home, *rows, "ticker:JSE:TST,revenue,5,ZAR,0001-01-01,0001-09-30,2023-03-01,d,p. 1,")
     publish(home)
 

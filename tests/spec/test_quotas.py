@@ -38,7 +38,7 @@ def within_one_minute(seconds: float = 5.0) -> None:
 
 
 def at_once(server: LiveServer, key: str, times: int) -> list[tuple[int, str]]:
-    """Status and RateLimit of that many requests, from sixteen clients and each on a connection of its own."""
+    """Status and RateLimit of that many requests: sixteen at a time, each on a connection of its own."""
 
     def ask(_: int) -> tuple[int, str]:
         connection = HTTPConnection("127.0.0.1", server.port, timeout=30)

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.live import LiveServer, run
-from tests.services import RedisServer
+from tests.services import PostgresServer, RedisServer
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
 ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"
@@ -89,7 +89,7 @@ def assert_data_refused(server: LiveServer, component: str) -> None:
 
 @contextmanager
 def on_redis(home: Path, redis: RedisServer, *stores: str) -> Iterator[LiveServer]:
-    with LiveServer(home, **dict.fromkeys(stores, redis.url)) as live:
+    with LiveServer(home, **dict.fromkeys(stores, redis.url)) as live:  # type: ignore[arg-type]
         assert live.get(ENTITY, SANDBOX).status_code == 200
         yield live
 
@@ -123,6 +123,25 @@ def test_a_frozen_or_dead_store_is_named_and_the_service_recovers_by_itself(
         assert SANDBOX not in live.log.replace(f"Sandbox key: {SANDBOX}", "").replace(
             f"X-API-Key: {SANDBOX}", ""
         )
+
+
+def test_a_frozen_or_dead_datastore_is_named_and_the_service_recovers_by_itself(
+    tmp_path: Path, postgres_server: PostgresServer, postgres_url: str
+) -> None:
+    home = tmp_path / "home"
+    assert run(home, "sample", datastore=postgres_url).returncode == 0
+    with LiveServer(home, datastore=postgres_url) as live:
+        assert live.get(ENTITY, SANDBOX).status_code == 200
+        for stop, go_on in (
+            (postgres_server.freeze, postgres_server.thaw),
+            (postgres_server.kill, postgres_server.start),
+        ):
+            stop()
+            assert_data_refused(live, "datastore")
+            assert_degraded(live, {"datastore"})
+            go_on()
+            until(live, ENTITY, 200, SANDBOX)
+            until(live, "/v1/status", 200)
 
 
 def test_a_frozen_key_store_holds_up_no_open_path(sample_home: Path, redis_server: RedisServer) -> None:

@@ -5,10 +5,10 @@ report after the day asked about and tells the story from the beginning, for eac
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MODES = ("latest", "as_reported", "all")
 
@@ -93,3 +93,35 @@ def _shown(
             )
         )
     return {"latest": rows[-1:], "as_reported": rows[:1], "all": rows}[mode]
+
+
+def seen(rows: Sequence[dict[str, Any]]) -> set[Seen]:
+    """What the rows of an answer say, in the same words. Their figures must have been read exactly."""
+    documents = {row["record_ref"]: row["source_ref"].partition("#")[0] for row in rows}
+    assert len(documents) == len(rows), "a record_ref names one vintage"
+    return {
+        Seen(
+            row["concept"] or row["line_item"],
+            row["unit"] or "",
+            row["period_start"] and date.fromisoformat(row["period_start"]),
+            date.fromisoformat(row["period_end"]),
+            int(row["vintage"]),
+            row["value_reported"],
+            date.fromisoformat(row["available_at"]),
+            row["source_ref"].partition("#")[0],
+            row["restated"],
+            row["superseded_at"] and date.fromisoformat(row["superseded_at"]),
+            row["superseding_record_ref"] and documents.get(row["superseding_record_ref"], _ELSEWHERE),
+        )
+        for row in rows
+    }
+
+
+_ELSEWHERE = "a vintage that is not in the answer"
+
+
+def told_in(mode: str, rows: set[Seen]) -> set[Seen]:
+    """Outside `all`, a successor is named by a record_ref that the answer itself does not explain."""
+    if mode == "all":
+        return rows
+    return {row._replace(superseded_by=row.superseded_by and _ELSEWHERE) for row in rows}

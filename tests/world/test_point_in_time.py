@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sankofa.model.identifiers import service_id
-from tests.world.desk import Answer, Desk, around, as_row, ask
-from tests.world.reference import Seen, Told, knowable
+from tests.world.desk import Desk, around, as_row, ask
+from tests.world.reference import Told, knowable, seen, told_in
 
 ISSUER = "ticker:JSE:TST"
 KEY = service_id(ISSUER)
@@ -83,35 +83,6 @@ def take(desk: Desk, history: Sequence[tuple[Told, str]], files: int = 1) -> Non
                 assert (summary.failures, summary.rejects) == ([], None)
 
 
-def seen(answer: Answer) -> set[Seen]:
-    """What an answer says, in the words of the reference."""
-    documents = {row["record_ref"]: row["source_ref"].partition("#")[0] for row in answer}
-    assert len(documents) == len(answer), "a record_ref names one vintage"
-    return {
-        Seen(
-            row["line_item"],
-            row["unit"],
-            row["period_start"] and date.fromisoformat(row["period_start"]),
-            date.fromisoformat(row["period_end"]),
-            row["vintage"],
-            row["value_reported"],
-            date.fromisoformat(row["available_at"]),
-            row["source_ref"].partition("#")[0],
-            row["restated"],
-            row["superseded_at"] and date.fromisoformat(row["superseded_at"]),
-            row["superseding_record_ref"] and documents.get(row["superseding_record_ref"], "of another answer"),
-        )
-        for row in answer
-    }
-
-
-def told_by(rows: set[Seen], mode: str) -> set[Seen]:
-    """Outside `all` the successor is not in the answer, so its document cannot be looked up there."""
-    if mode == "all":
-        return rows
-    return {row._replace(superseded_by=row.superseded_by and "of another answer") for row in rows}
-
-
 @DEEP
 @given(histories())
 def test_every_day_shows_what_a_replay_of_the_rules_shows(history: list[tuple[Told, str]]) -> None:
@@ -120,7 +91,7 @@ def test_every_day_shows_what_a_replay_of_the_rules_shows(history: list[tuple[To
     with desk() as desk_:
         take(desk_, history)
         for (day, mode), answer in ask(desk_.publish(), KEY, around(events)).items():
-            assert seen(answer) == told_by(knowable(told, day, mode), mode), (day, mode)
+            assert seen(answer) == told_in(mode, knowable(told, day, mode)), (day, mode)
 
 
 @DEEP

@@ -31,7 +31,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except StoreUnavailable as failure:
-            raise click.ClickException(f"{failure.component}: {failure.cause}") from failure
+            raise click.ClickException(failure.cause) from failure
         except OperatorError as failure:
             raise click.ClickException(str(failure)) from failure
 
@@ -40,6 +40,8 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="sankofa")
 def main() -> None:
     """Point-in-time data for African and emerging markets."""
+    for variable in settings.unknown():
+        click.echo(f"Warning: {variable} is no setting; see `sankofa settings`.", err=True)
 
 
 @main.command()
@@ -69,7 +71,7 @@ def ingest(source: str, paths: tuple[Path, ...], strict: bool) -> None:
 
 @main.command()
 def publish() -> None:
-    """Derive, build and check the next edition, then switch to it."""
+    """Build and check the next edition, then switch to it."""
     _published(publishing.publish_edition(settings.load()))
 
 
@@ -86,6 +88,8 @@ def sample(if_empty: bool) -> None:
 
 def _published(manifest: dict[str, Any]) -> None:
     rows = ", ".join(f"{kind} {count}" for kind, count in manifest["rows"].items())
+    for conflict in manifest["conflicts"]:
+        click.echo(f"left unresolved: {conflict}", err=True)
     click.echo(f"published edition {manifest['edition']}: {rows}")
 
 
@@ -113,7 +117,7 @@ def _with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., 
 
 
 @keys.command("create")
-@click.option("--tier", required=True, type=click.Choice(TIERS))
+@click.option("--tier", required=True, type=click.Choice(TIERS), help="What the key may have.")
 @click.option("--label", default="", help="What the key is for.")
 @click.option("--per-minute", type=click.IntRange(1), help="Its own limit per UTC minute.")
 @click.option("--per-month", type=click.IntRange(1), help="Its own cap per UTC calendar month.")

@@ -24,7 +24,8 @@ from sankofa.sources.registry import find_source
 SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
 """An organisation of the sample world to try the service with."""
 
-_SAMPLE = (("sample-lei", "lei"), ("sample-filings", "filings"), ("sample-companyfacts", "companyfacts"))
+_SAMPLE = ("lei", "identifiers", "isin", "openfigi", "filings", "companyfacts")
+"""Folders of the sample world in the order they are ingested, each the source `sample-<name>`."""
 
 
 def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> Summary:
@@ -55,8 +56,8 @@ def publish_sample(settings: Settings, *, if_empty: bool) -> tuple[dict[str, Any
         return None, []
     summaries = []
     with as_file(files("sankofa").joinpath("sample")) as folder:
-        for source_id, name in _SAMPLE:
-            summaries.append(ingest_files(settings, source_id, [folder / name]))
+        for name in _SAMPLE:
+            summaries.append(ingest_files(settings, f"sample-{name}", [folder / name]))
     return publish_edition(settings), summaries
 
 

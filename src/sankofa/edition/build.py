@@ -23,6 +23,14 @@ def publish(
     store: Datastore, ledger: Ledger, keep: int, progress: Callable[[str], None] = lambda kind: None
 ) -> dict[str, Any]:
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest."""
+    with ledger.snapshot():
+        manifest = _build(store, ledger, progress)
+    store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole
+    switch(store, manifest["edition"], keep)
+    return manifest
+
+
+def _build(store: Datastore, ledger: Ledger, progress: Callable[[str], None]) -> dict[str, Any]:
     world = World(ledger)
     if not world.captures:
         raise CheckFailed("nothing to publish: the ledger is empty")
@@ -30,10 +38,12 @@ def publish(
     try:
         digest = hashlib.sha256()
         shelving = _Shelving(writer, digest.update)
-        rows = {}
+        rows: dict[str, int] = {}
+        indexes: dict[str, int] = {}
         for dataset in datasets():
             progress(dataset.kind)
-            rows[dataset.kind] = shelving.shelve(dataset, world)
+            counts = indexes if dataset.row is None else rows
+            counts[dataset.kind] = shelving.shelve(dataset, world)
         stamp = world.clock.translate({ord(c): None for c in "-:"})
         edition = f"{stamp}-{digest.hexdigest()[:10]}"
         manifest = {
@@ -42,7 +52,10 @@ def publish(
             "built_from": world.clock,
             "content_sha256": digest.hexdigest(),
             "rows": rows,
-            "conflicts": len(world.resolution.conflicts),
+            "indexes": indexes,
+            "conflicts": [
+                f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in world.resolution.conflicts
+            ],
             "crosswalk_loaded": world.resolution.crosswalk_loaded,
             **world.remarks,
         }
@@ -50,8 +63,6 @@ def publish(
     except BaseException:
         writer.abandon()
         raise
-    store.open(edition).close()  # refuses what did not reach the disk whole
-    switch(store, edition, keep)
     return manifest
 
 

@@ -38,7 +38,7 @@ async def search_names(edition: Edition, query: str, country: str | None, most: 
     """The best hits for a name, best first; ties by service_id."""
     asked = list(dict.fromkeys(words(query)))[:12]
     meanings = [await _meanings(edition, word, country) for word in asked]
-    size = max(int(edition.manifest.get("rows", {}).get("named", 1)), 1)
+    size = max(int(edition.manifest.get("indexes", {}).get("named", 1)), 1)
     worth = [math.log(1 + size / min((len(m.holders) for m in meant), default=1)) for meant in meanings]
     found: defaultdict[int, float] = defaultdict(float)
     rarest_first = sorted(zip(worth, meanings, strict=True), key=lambda pair: -pair[0])

@@ -21,6 +21,9 @@ class LedgerSession(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing; writers of the ledger take turns."""
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Queries inside see the ledger as it stood at the first; no writer waits for them."""
+
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         """The rows of a SELECT, streamed."""
 

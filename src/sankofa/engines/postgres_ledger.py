@@ -84,6 +84,16 @@ class PostgresLedger:
             finally:
                 self._transaction = 0
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with operator_errors(), self._connection.transaction():
+            self._connection.execute(b"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            self._transaction = next(self._transactions)
+            try:
+                yield
+            finally:
+                self._transaction = 0
+
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         """Through a cursor of the server: answers may be longer than memory, and be read in turns."""
         name = f"rows_{next(self._names)}"

@@ -150,6 +150,15 @@ class SqliteLedger:
                 self._database.execute("ROLLBACK")
             raise
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with _operator_errors(self._path):
+            self._database.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._database.execute("COMMIT")
+
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         with _operator_errors(self._path):
             return iter(self._database.execute(sql, parameters))

@@ -5,7 +5,7 @@ import hmac
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
@@ -15,11 +15,13 @@ import msgspec
 
 from sankofa.engines.datastore import Datastore, LedgerSession, Row
 from sankofa.model.days import instant
+from sankofa.model.errors import SettingsError
 from sankofa.model.records import EntityRecord, Fact, Link, Profile
 
 SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
 
 _BATCH = 10_000
+_GATE_MARK = ""  # the source of the one row that is nobody: it tells which key the hashes are made with
 _ABSORB_FACTS = """
     INSERT INTO fact SELECT * FROM staged_fact WHERE true
     ORDER BY subject, concept, unit, period_end, period_start, available_at, document, value, confidence
@@ -184,6 +186,14 @@ class Persons:
         self._hashes = set(hashes)
         self._asked: dict[str, bool] = {}
 
+    @property
+    def mark(self) -> str:
+        """What the key makes of a text everyone knows: tells whether a ledger was begun with another key."""
+        return self._hash("sankofa")
+
+    def keyed_alike(self, marks: Iterable[str]) -> bool:
+        return all(mark == self.mark for mark in marks)
+
     def __contains__(self, subject: str) -> bool:
         known = self._asked.get(subject)
         if known is None:
@@ -208,19 +218,31 @@ class Ledger:
         self._gate_key = gate_key
         self._clock = clock
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Everything read inside belongs together, whatever is being ingested meanwhile."""
+        return self._session.snapshot()
+
     def persons(self) -> Persons:
-        """Whoever was ever proven to be a natural person."""
-        rows = self._session.query("SELECT subject_hmac FROM withheld")
-        return Persons(self._gate_key, (hashed for (hashed,) in rows))
+        """Whoever was ever proven to be a natural person. Raises SettingsError with another gate secret."""
+        rows = list(self._session.query("SELECT subject_hmac, source_id FROM withheld"))
+        persons = Persons(self._gate_key, (hashed for hashed, _ in rows))
+        if not persons.keyed_alike(hashed for hashed, source_id in rows if source_id == _GATE_MARK):
+            raise SettingsError(
+                "SANKOFA_GATE_SECRET (or gate-secret in HOME): not the one this ledger was begun with; "
+                "persons it withholds could not be recognised"
+            )
+        return persons
 
     @contextmanager
     def capture(self, source_id: str, license_class: str, file_name: str, sha256: str) -> Iterator[Capture]:
         """One file, one transaction. Whatever goes wrong inside, nothing of the file is there."""
         with self._session.transaction():
             ((newest,),) = self._session.query("SELECT max(capture_id) FROM capture")
-            capture = Capture(
-                self._session, (newest or 0) + 1, source_id, instant(self._clock()), self.persons()
-            )
+            persons = self.persons()
+            if newest is None:
+                self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
+                self._session.absorb(_ABSORB_WITHHELD)
+            capture = Capture(self._session, (newest or 0) + 1, source_id, instant(self._clock()), persons)
             yield capture
             capture.flush()
             if capture.counts.appended or capture.appended_in_passing:

@@ -15,6 +15,8 @@ from sankofa.model.records import EntityRecord, Fact, Link, Record, Rejected, Sk
 from sankofa.sources.base import InputFile, adapters
 from sankofa.sources.registry import Source
 
+_LONGEST_KEY = 600  # what every engine can hold in an index
+
 
 @dataclass
 class Summary:
@@ -88,12 +90,13 @@ def _take(
     counts = capture.counts
     for record in records:
         if type(record) is Fact:
-            if record.available_at > today and not capture.is_person(record.subject):
+            fault = _fault(record, today)
+            if fault is None or capture.is_person(record.subject):
+                capture.fact(record)
+            else:
                 counts.read += 1
                 counts.rejected += 1
-                reject(Rejected(f"{record.document}#{record.location}", "available_at is in the future"))
-            else:
-                capture.fact(record)
+                reject(Rejected(f"{record.document}#{record.location}"[:_LONGEST_KEY], fault))
         elif type(record) is EntityRecord:
             capture.entity(record)
         elif type(record) is Link:
@@ -108,6 +111,15 @@ def _take(
             counts.read += record.rows
             counts.skipped += record.rows
     capture.flush()
+
+
+def _fault(fact: Fact, today: str) -> str | None:
+    """What no source may say, whatever its format."""
+    if fact.available_at > today:
+        return "available_at is in the future"
+    if len(fact.document) + len(fact.concept) + len(fact.location) > _LONGEST_KEY:
+        return f"document, concept and location of more than {_LONGEST_KEY} characters"
+    return None
 
 
 class _RejectsFile:

@@ -142,7 +142,7 @@ class StoreUnavailable(Problem):
     def __init__(self, component: str, detail: str = "did not answer") -> None:
         super().__init__(f"The {component} is temporarily unavailable; retry.")
         self.component = component
-        self.cause = detail
+        self.cause = f"{component}: {detail}"
 
     def headers(self) -> list[tuple[str, str]]:
         return [("Retry-After", "2")]

@@ -4,8 +4,8 @@ Sources name an exchange by its market identifier code (ISO 10383) or by a vendo
 JSE:NPN. Each exchange here has one name, and the codes that mean it. A code that is not listed stands for
 itself, so nothing is refused and nothing is guessed.
 
-The two-letter codes are those of the FIGI standard (its "pricing sources"). They form a list of their own:
-`B3` is a trading platform in it, and the stock exchange of São Paulo to everybody else.
+The two-letter codes of the FIGI standard (its "pricing sources") are read only where a source speaks FIGI:
+to everybody else `NL` is the Netherlands, not Lagos, and `B3` a stock exchange, not a trading platform.
 """
 
 from typing import Final, NamedTuple
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 class _Codes(NamedTuple):
     of_sources: tuple[str, ...]
-    """Market identifier codes, of the exchange and of its segments, and vendors' letters."""
+    """Market identifier codes, of the exchange and of its segments, and a vendor's letters."""
     of_figi: tuple[str, ...] = ()
 
 
@@ -50,10 +50,9 @@ _CODES: Final = {
     "NASDAQ": _Codes(("XNAS", "XNGS", "XNMS", "XNCM"), ("UW", "UQ", "UR")),
     "TSX": _Codes(("XTSE",), ("CT",)),
     "ASX": _Codes(("XASX",), ("AT", "AU")),
-    "XETRA": _Codes(("XETR",), ("GY",)),
 }
 _OF_FIGI: Final = {code: name for name, codes in _CODES.items() for code in codes.of_figi}
-_NAME: Final = _OF_FIGI | {code: name for name, codes in _CODES.items() for code in (name, *codes.of_sources)}
+_NAME: Final = {code: name for name, codes in _CODES.items() for code in (name, *codes.of_sources)}
 
 
 def exchange(code: str) -> str:

@@ -42,7 +42,7 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     ]
     unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
     period_start: Annotated[date | None, Meta(description="Null for an instant.")]
-    period_end: date
+    period_end: Annotated[date, Meta(description="The last day of the period, or the day of an instant.")]
     period_type: Annotated[
         str, Meta(description="Told from the dates.", extra_json_schema={"enum": list(PERIOD_TYPES)})
     ]
@@ -53,37 +53,45 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     superseded_at: Annotated[
         date | None, Meta(description="The day a later figure replaced it, where knowable.")
     ]
-    superseding_record_ref: str | None
+    superseding_record_ref: Annotated[
+        str | None, Meta(description="The vintage that replaced it, where knowable.")
+    ]
     extraction_confidence: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="Null where structured.")
     ]
-    method: Annotated[str, Meta(extra_json_schema={"enum": ["extracted", "structured"]})]
+    method: Annotated[
+        str,
+        Meta(
+            description="Extracted from a document, or published as data.",
+            extra_json_schema={"enum": ["extracted", "structured"]},
+        ),
+    ]
 
 
 class Listing(msgspec.Struct, frozen=True):
     """Where the organisation's shares are listed."""
 
-    exchange: str
-    ticker: str
+    exchange: Annotated[str, Meta(description="Name of the exchange, e.g. JSE.")]
+    ticker: Annotated[str, Meta(description="Its symbol there.")]
 
 
 class EntityRow(Row, frozen=True, kw_only=True):
     """One organisation's resolved entity record."""
 
     service_id: Annotated[str, Meta(description="Organisation identifier.")]
-    legal_name: str | None
-    other_names: list[str]
+    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
+    other_names: Annotated[list[str], Meta(description="Former, trading and translated names.")]
     jurisdiction: Annotated[str | None, Meta(description="ISO 3166-1 or 3166-2 code of its law.")]
     country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
     status: Annotated[
         str | None, Meta(description="Of its registration, as published: ISSUED, LAPSED, MERGED.")
     ]
-    category: str | None
+    category: Annotated[str | None, Meta(description="As the register has it: GENERAL, FUND, BRANCH.")]
     legal_form: Annotated[
         str | None, Meta(description="ISO 20275 entity legal form code; in words where it has none.")
     ]
-    lei: str | None
-    listings: list[Listing]
+    lei: Annotated[str | None, Meta(description="Legal Entity Identifier, where one exists.")]
+    listings: Annotated[list[Listing], Meta(description="Where its shares are listed.")]
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -97,7 +105,7 @@ class Match(msgspec.Struct, frozen=True):
 class EntityMatchRow(EntityRow, frozen=True, kw_only=True):
     """An organisation that a search found."""
 
-    match: Match
+    match: Annotated[Match, Meta(description="Why it was found, and how well.")]
 
 
 class CrosswalkRow(Row, frozen=True, kw_only=True):
@@ -114,7 +122,7 @@ class CrosswalkRow(Row, frozen=True, kw_only=True):
 class CrosswalkMatchRow(CrosswalkRow, frozen=True, kw_only=True):
     """An organisation that an outside identifier leads to."""
 
-    legal_name: str | None
+    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
 
 
 wire = msgspec.json.Encoder(decimal_format="number")

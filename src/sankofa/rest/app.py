@@ -140,7 +140,7 @@ class RestApp:
         today = service.today()
         arguments = operation.read(read_query(query), today, route.path)
         edition = service.edition.get()
-        tag = entity_tag(edition.id, operation.path, arguments, grant.row_cap, today)
+        tag = entity_tag(edition.id, operation.path, arguments, grant, today)
         headers = [*rate_headers(counted), PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
         if head.if_none_match and (held := held_tag(head.if_none_match, tag)):
             return Response(304, [(b"etag", f'"{held}"'.encode()), *headers], b"")

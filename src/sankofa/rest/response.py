@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import brotli
 
+from sankofa.access.tiers import Grant
 from sankofa.operations.answers import Headers
 
 if sys.version_info >= (3, 14):
@@ -27,9 +28,9 @@ class Response(NamedTuple):
     body: bytes
 
 
-def entity_tag(edition_id: str, path: str, arguments: object, rows: int, today: date) -> str:
-    """Edition and query, and what else decides the bytes: the caller's row cap, and today's date."""
-    question = repr((path, arguments, rows, today.toordinal())).encode()
+def entity_tag(edition_id: str, path: str, arguments: object, grant: Grant, today: date) -> str:
+    """Edition and query, and what else decides the bytes: what the key may have, and today's date."""
+    question = repr((path, arguments, grant.sample, grant.row_cap, today.toordinal())).encode()
     return f"{edition_id}-{hashlib.blake2b(question, digest_size=9).hexdigest()}"
 
 

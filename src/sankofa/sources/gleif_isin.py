@@ -37,7 +37,7 @@ def read(file: InputFile) -> Iterator[Record]:
 def _links(pairs: Pairs) -> Iterator[Record]:
     previous = subject = ""
     for pair in pairs:
-        if type(pair) is Rejected:
+        if isinstance(pair, Rejected):
             yield pair
             continue
         location, lei, isin = pair

@@ -65,8 +65,12 @@ def _is_reply(reply: object) -> bool:
 def _instruments(position: str, reply: object) -> Iterator[Record]:
     data = reply.get("data") if isinstance(reply, dict) else None
     if isinstance(data, list):
+        nasdaq = {_composite(instrument) for instrument in data if _exchange(instrument) == "NASDAQ"}
         for index, instrument in enumerate(data):
-            yield from _links(f"{position}data/{index}", instrument)
+            if _exchange(instrument) == "NYSE" and _composite(instrument) in nasdaq:
+                yield Skipped(1)  # every American share trades on the NYSE, wherever it is listed
+            else:
+                yield from _links(f"{position}data/{index}", instrument)
         return
     for outcome in ("error", "warning"):
         message = reply.get(outcome) if isinstance(reply, dict) else None
@@ -81,7 +85,7 @@ def _links(location: str, instrument: object) -> Iterator[Record]:
         yield Rejected(location, "malformed instrument")
         return
     fields = {key: value.strip() for key, value in instrument.items() if isinstance(value, str)}
-    name = exchange_of_figi(fields.get("exchCode", ""))
+    name = _exchange(fields)
     kind = fields.get("securityType2") or fields.get("securityType", "")
     if fields.get("marketSector") != "Equity" or kind.lower() not in _SHARES or name is None:
         yield Skipped(1)
@@ -100,3 +104,12 @@ def _links(location: str, instrument: object) -> Iterator[Record]:
             yield Link(str(make_identifier("figi", figi)), subject, location)
         except ValueError as failure:
             yield Rejected(location, str(failure))
+
+
+def _exchange(instrument: object) -> str | None:
+    code = instrument.get("exchCode") if isinstance(instrument, dict) else None
+    return exchange_of_figi(code) if isinstance(code, str) else None
+
+
+def _composite(instrument: dict[str, object]) -> object:
+    return instrument.get("compositeFIGI")

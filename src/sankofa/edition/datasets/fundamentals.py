@@ -122,7 +122,7 @@ def _reports(world: World, entity: Entity) -> tuple[dict[Identity, list[Report]]
                     location,
                     trust,
                     capture_id,
-                )  # fmt: skip
+                )
             )
             start = ordinal(period_start) if period_start else None
             evidence.add(YearEvidence(available, start, ordinal(period_end), declared or None))

@@ -1,0 +1,352 @@
+"""Files as the SEC ships them, through the command line and out over HTTP, against a count made by hand.
+
+The reference reads the raw JSON and tab-separated text itself, and knows nothing of the adapters.
+"""
+
+import calendar
+import json
+import re
+import subprocess
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from sankofa.model.identifiers import cik, service_id
+from tests.live import LiveServer, create_key, run
+from tests.world.reference import MODES, Told, knowable, seen, told_in
+
+pytestmark = pytest.mark.xdist_group("real files")
+
+NVIDIA, LPA = 1045810, 1997711
+CAPTURED = date(2026, 1, 1)  # every row here is dated, so this never counts
+COMPANYFACTS = ("sec-companyfacts", "companyfacts")
+STATEMENTS = ("sec-financial-statements", "sec-fsds")
+Fact = tuple[str, str, date | None, date]
+
+
+class Filing(NamedTuple):
+    """What one raw row says, and of whom."""
+
+    number: int
+    told: Told
+
+
+def companyfacts(folder: Path) -> Iterator[Filing | None]:
+    """Every row of the raw JSON; None where it is not to be read."""
+    for path in sorted(folder.glob("*.json")):
+        whole = json.loads(path.read_text(), parse_float=Decimal)
+        for taxonomy, concepts in whole["facts"].items():
+            for name, concept in concepts.items():
+                for unit, rows in concept["units"].items():
+                    wanted = taxonomy in ("us-gaap", "ifrs-full", "srt") or (taxonomy == "dei" and unit == "shares")
+                    for row in rows:
+                        yield _companyfact(int(whole["cik"]), f"{taxonomy}:{name}", unit, row) if wanted else None
+
+
+def _companyfact(number: int, concept: str, unit: str, row: dict[str, Any]) -> Filing | None:
+    if row["val"] is None:
+        return None
+    start = date.fromisoformat(row["start"]) if row.get("start") else None
+    filed = date.fromisoformat(row["filed"])
+    value = Decimal(row["val"])
+    return Filing(
+        number,
+        Told(concept, unit, start, date.fromisoformat(row["end"]), row["accn"], value, filed, CAPTURED),
+    )
+
+
+def statements(folder: Path) -> Iterator[Filing | None]:
+    """Every row of the raw num.txt; None where it is not to be read."""
+    for path in sorted(folder.glob("*.zip")):
+        with zipfile.ZipFile(path) as archive:
+            filings = {row["adsh"]: row for row in _table(archive, "sub.txt")}
+            for row in _table(archive, "num.txt"):
+                concept = _concept(row)
+                plain = not (row["coreg"] or row.get("segments")) and row["value"] != ""
+                if not plain or concept is None:
+                    yield None
+                    continue
+                filing = filings[row["adsh"]]
+                end = _day(row["ddate"])
+                told = Told(
+                    concept, row["uom"], _start(end, int(row["qtrs"])), end, row["adsh"], Decimal(row["value"]),
+                    _day(filing["filed"]), CAPTURED,
+                )  # fmt: skip
+                yield Filing(int(filing["cik"]), told)
+
+
+def _table(archive: zipfile.ZipFile, name: str) -> Iterator[dict[str, str]]:
+    with archive.open(name) as stream:
+        lines = iter(stream.read().decode("utf-8", "replace").split("\n"))
+    header = next(lines).rstrip("\r").split("\t")
+    for line in lines:
+        if line:
+            yield dict(zip(header, line.rstrip("\r").split("\t"), strict=True))
+
+
+def _concept(row: dict[str, str]) -> str | None:
+    taxonomy = row["version"].partition("/")[0]
+    if row["version"] == row["adsh"] or re.fullmatch(r"\d{10}-\d\d-\d{6}", row["version"]):
+        return f"custom:{row['tag']}"
+    if taxonomy == "dei" and row["uom"] == "shares":
+        return f"dei:{row['tag']}"
+    known = {"us-gaap": "us-gaap", "srt": "srt", "ifrs": "ifrs-full", "ifrs-full": "ifrs-full"}.get(taxonomy)
+    return f"{known}:{row['tag']}" if known else None
+
+
+def _day(compact: str) -> date:
+    return date(int(compact[:4]), int(compact[4:6]), int(compact[6:8]))
+
+
+def _start(end: date, quarters: int) -> date | None:
+    """The day after the last day of the month so many quarters before."""
+    if not quarters:
+        return None
+    months = end.year * 12 + end.month - 1 - 3 * quarters
+    year, month = divmod(months, 12)
+    last = date(year, month + 1, calendar.monthrange(year, month + 1)[1])
+    return last + timedelta(days=1)
+
+
+def restated(reports: Sequence[Filing]) -> set[tuple[int, Fact]]:
+    """The facts of which more than one figure was ever reported."""
+    figures: defaultdict[tuple[int, Fact], set[Decimal | None]] = defaultdict(set)
+    for number, told in reports:
+        figures[number, (told.concept, told.unit, told.start, told.end)].add(told.value)
+    return {fact for fact, values in figures.items() if len(values) > 1}
+
+
+def distinct(reports: Sequence[Filing]) -> int:
+    """How many rows say something of their own: the same figure in the same document counts once."""
+    return len({(f.number, f.told) for f in reports})
+
+
+class Raw(NamedTuple):
+    """What the raw files of one source say."""
+
+    rows: int
+    reports: list[Filing]
+
+    @property
+    def of(self) -> dict[int, list[Told]]:
+        found: defaultdict[int, list[Told]] = defaultdict(list)
+        for number, told in self.reports:
+            found[number].append(told)
+        return found
+
+
+class Real(NamedTuple):
+    """The real files, taken in and published, beside what is really in them."""
+
+    home: Path
+    raw: dict[str, Raw]
+    first: dict[str, subprocess.CompletedProcess[str]]
+    second: dict[str, subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Real:
+    home = tmp_path_factory.mktemp("real") / "home"
+    readers = {COMPANYFACTS: companyfacts, STATEMENTS: statements}
+    raw, first, second = {}, {}, {}
+    for (source, name), reader in readers.items():
+        folder = shared_data / "fundamentals" / name
+        rows = list(reader(folder))
+        raw[source] = Raw(len(rows), [row for row in rows if row is not None])
+        first[source] = run(home, "ingest", source, folder)
+        second[source] = run(home, "ingest", "--strict", source, folder)
+    published = run(home, "publish")
+    assert published.returncode == 0, published.stderr
+    return Real(home, raw, first, second)
+
+
+@pytest.fixture(scope="module")
+def served(real: Real) -> Iterator[LiveServer]:
+    with LiveServer(real.home) as server:
+        yield server
+
+
+class Client:
+    def __init__(self, server: LiveServer, key: str) -> None:
+        self._server = server
+        self._key = key
+
+    def text(self, number: int, query: str = "") -> str:
+        answer = self._server.get(f"/v1/fundamentals/{service_id(cik(number))}?{query}", self._key)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def rows(self, number: int, query: str = "") -> list[dict[str, Any]]:
+        whole = json.loads(self.text(number, query), parse_int=Decimal, parse_float=Decimal)
+        assert (whole["count"], whole["truncated"]) == (len(whole["data"]), False)
+        return list(whole["data"])
+
+
+@pytest.fixture(scope="module")
+def client(served: LiveServer) -> Client:
+    return Client(served, create_key(served.home, "professional"))
+
+
+def counts(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
+    assert done.returncode == 0, done.stderr
+    return {name: int(number) for name, number in re.findall(r"(\w+) (\d+)", done.stdout)}
+
+
+@pytest.mark.parametrize("source", [COMPANYFACTS[0], STATEMENTS[0]])
+def test_every_row_is_accounted_for_and_a_second_reading_changes_nothing(real: Real, source: str) -> None:
+    raw = real.raw[source]
+    appended = distinct(raw.reports)
+    first = counts(real.first[source])
+    assert first == {
+        "read": raw.rows,
+        "appended": appended,
+        "unchanged": len(raw.reports) - appended,
+        "withheld": 0,
+        "rejected": 0,
+        "skipped": raw.rows - len(raw.reports),
+    }
+    second = counts(real.second[source])
+    assert second == {**first, "appended": 0, "unchanged": len(raw.reports)}
+
+
+@pytest.mark.parametrize("source", [COMPANYFACTS[0], STATEMENTS[0]])
+def test_the_facts_and_the_restated_facts_are_as_many_as_counted_by_hand(
+    real: Real, client: Client, source: str
+) -> None:
+    raw = real.raw[source]
+    expected = Counter(
+        (number, row.vintage > 1)
+        for number, told in raw.of.items()
+        for row in knowable(told, date(2100, 1, 1), "all")
+        if row.end <= date.today() and row.available <= date.today()  # noqa: DTZ011 - either side of midnight
+    )
+    found: Counter[tuple[int, bool]] = Counter()
+    facts = set()
+    for number in raw.of:
+        for row in client.rows(number, "vintages=all"):
+            found[number, row["restated"]] += 1
+            if row["restated"]:
+                facts.add((number, row["concept"], row["unit"], row["period_start"], row["period_end"]))
+    assert found == expected
+    by_hand = {
+        (number, concept, unit, start and start.isoformat(), end.isoformat())
+        for number, (concept, unit, start, end) in restated(raw.reports)
+    }
+    assert facts == by_hand
+    assert len(facts) > 900
+
+
+@pytest.mark.parametrize(
+    ("number", "days"),
+    [
+        (NVIDIA, ("2009-08-19", "2009-08-20", "2012-03-13", "2018-02-28", "2021-07-20", "2024-06-10", "2025-12-31")),
+        (LPA, ("2024-04-25", "2024-04-26", "2025-04-02", "2025-12-31")),
+    ],
+)
+def test_every_concept_is_served_as_a_replay_of_the_raw_file_has_it(
+    real: Real, client: Client, number: int, days: Sequence[str]
+) -> None:
+    told = real.raw[COMPANYFACTS[0]].of[number]
+    for day in days:
+        for mode in MODES:
+            rows = client.rows(number, f"as_of={day}&vintages={mode}")
+            assert seen(rows) == told_in(mode, knowable(told, date.fromisoformat(day), mode)), (day, mode)
+
+
+def test_statements_are_served_as_a_replay_of_the_raw_tables_has_them(real: Real, client: Client) -> None:
+    of = real.raw[STATEMENTS[0]].of
+    for number in sorted(of)[::25]:
+        for day in ("2009-09-30", "2010-02-26", "2010-06-30"):
+            for mode in MODES:
+                rows = client.rows(number, f"as_of={day}&vintages={mode}")
+                expected = knowable(of[number], date.fromisoformat(day), mode)
+                assert seen(rows) == told_in(mode, expected), (number, day, mode)
+
+
+def test_executive_pay_and_other_taxonomies_are_never_served(client: Client) -> None:
+    concepts = {row["concept"].partition(":")[0] for row in client.rows(NVIDIA, "vintages=all")}
+    assert concepts == {"us-gaap", "srt", "dei"}
+    counted = {row["unit"] for row in client.rows(NVIDIA, "vintages=all") if row["concept"].startswith("dei:")}
+    assert counted == {"shares"}
+
+
+def test_figures_of_segments_and_co_registrants_are_never_served(shared_data: Path, real: Real, client: Client) -> None:
+    """A figure that stands only in such rows is looked for among everything served of its issuer."""
+    elsewhere: defaultdict[int, set[Decimal]] = defaultdict(set)
+    for path in sorted((shared_data / "fundamentals" / STATEMENTS[1]).glob("*.zip")):
+        with zipfile.ZipFile(path) as archive:
+            filings = {row["adsh"]: int(row["cik"]) for row in _table(archive, "sub.txt")}
+            for row in _table(archive, "num.txt"):
+                if (row["coreg"] or row.get("segments")) and row["value"]:
+                    elsewhere[filings[row["adsh"]]].add(Decimal(row["value"]))
+    consolidated = real.raw[STATEMENTS[0]].of
+    looked_for = 0
+    for number, values in sorted(elsewhere.items())[:40]:
+        alone = values - {told.value for told in consolidated.get(number, ())}
+        looked_for += len(alone)
+        assert not alone & {row["value_reported"] for row in client.rows(number, "vintages=all")}
+    assert looked_for > 0
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "name"),
+    [
+        ("2009-01-26", "2010-01-31", ("FY", 2010)),
+        ("2009-04-27", "2009-07-26", ("Q2", 2010)),
+        ("2009-01-26", "2009-07-26", ("H1", 2010)),
+        ("2008-04-28", "2008-07-27", ("Q2", 2009)),
+        ("2009-07-27", "2009-10-25", ("Q3", 2010)),
+        ("2009-01-26", "2009-10-25", ("9M", 2010)),
+        ("2010-02-01", "2010-05-02", ("Q1", 2011)),
+        ("2016-02-01", "2017-01-29", ("FY", 2017)),
+        ("2021-02-01", "2022-01-30", ("FY", 2022)),
+        ("2022-01-31", "2022-05-01", ("Q1", 2023)),
+        ("2022-01-31", "2022-07-31", ("H1", 2023)),
+        ("2022-08-01", "2022-10-30", ("Q3", 2023)),
+        ("2022-01-31", "2022-10-30", ("9M", 2023)),
+        ("2024-01-29", "2025-01-26", ("FY", 2025)),
+        ("2024-01-29", "2024-04-28", ("Q1", 2025)),
+        (None, "2009-07-26", ("H1", 2010)),
+        (None, "2009-01-25", ("FY", 2009)),
+        (None, "2010-01-31", ("FY", 2010)),
+        (None, "2010-05-02", ("Q1", 2011)),
+        (None, "2022-10-30", ("9M", 2023)),
+        (None, "2025-01-26", ("FY", 2025)),
+    ],
+)
+def test_periods_of_a_year_that_ends_in_january_are_named(
+    client: Client, start: str | None, end: str, name: tuple[str, int]
+) -> None:
+    rows = [r for r in client.rows(NVIDIA, "vintages=all") if (r["period_start"], r["period_end"]) == (start, end)]
+    assert rows
+    assert {(row["period_type"], row["fiscal_year"]) for row in rows} == {name}
+
+
+def test_a_period_type_selects_exactly_the_rows_of_that_name(client: Client) -> None:
+    every = Counter(row["period_type"] for row in client.rows(NVIDIA, "vintages=all"))
+    assert set(every) >= {"FY", "Q1", "Q2", "Q3", "H1", "9M"}
+    for name, count in every.items():
+        rows = client.rows(NVIDIA, f"vintages=all&period_type={name}")
+        assert ({row["period_type"] for row in rows}, len(rows)) == ({name}, count)
+
+
+def test_figures_are_served_with_exactly_the_digits_of_the_file(shared_data: Path, client: Client) -> None:
+    raw = (shared_data / "fundamentals" / COMPANYFACTS[1] / f"CIK{NVIDIA:010}.json").read_text()
+    written = {number for number in re.findall(r'"val": ?(-?[0-9.]+)', raw) if "." in number}
+    body = client.text(NVIDIA, "vintages=all")
+    served = {number for number in re.findall(r'"value_reported":(-?[0-9.]+)', body) if "." in number}
+    plain = {number.rstrip("0").rstrip(".") for number in written}
+    assert served <= plain
+    assert len(served) > 50
+
+
+def test_the_issuer_is_known_by_its_cik(served: LiveServer) -> None:
+    answer = served.get(f"/v1/entities/{service_id(cik(NVIDIA))}", create_key(served.home, "sample"))
+    (row,) = answer.json()["data"]
+    assert (row["legal_name"], row["license_class"]) == ("NVIDIA CORP", "public-domain")

@@ -1,0 +1,292 @@
+"""The bundled sample world, as served: everything its README plants is found, or never found."""
+
+import csv
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.model.identifiers import service_id
+from tests.live import LiveServer
+from tests.world.reference import MODES, Told, knowable, seen, told_in
+
+SAMPLE = Path(str(files("sankofa").joinpath("sample")))
+TODAY = datetime.now(UTC).date()
+NEVER_SERVED = (
+    "Zorblatt", "Quimbyson", "999900SAMPLEZA000383", "4242424242", "424242424", "86753096", "86753097", "Plinkett",
+    "Vandersnoot",
+)  # fmt: skip
+PERSON = service_id("lei:999900SAMPLEZA000383")
+DAYS = (
+    "2019-12-31",
+    "2021-06-30",
+    "2022-08-30",
+    "2023-05-31",
+    "2023-10-02",
+    "2024-03-25",
+    "2024-12-31",
+    str(TODAY),
+)
+Rows = list[dict[str, Any]]
+
+
+def lei_of(middle: str) -> str:
+    """The LEI by its middle, as the README names issuers."""
+    with (SAMPLE / "lei" / "golden-copy.csv").open() as stream:
+        (found,) = [row["LEI"] for row in csv.DictReader(stream) if row["LEI"][12:18] == middle]
+    return found
+
+
+def issuer(name: str) -> str:
+    """The service_id of an issuer by the middle of its LEI, or by its CIK."""
+    return service_id(f"registry:US-SEC-CIK:{name}" if name.isdigit() else f"lei:{lei_of(name)}")
+
+
+@cache
+def told(name: str) -> tuple[Told, ...]:
+    """Every report of an issuer, straight from the files of the sample."""
+    return _from_companyfacts(name) if name.isdigit() else _from_filings(lei_of(name))
+
+
+def _from_filings(lei: str) -> tuple[Told, ...]:
+    reports = []
+    for path in sorted((SAMPLE / "filings").glob("*.csv")):
+        with path.open() as stream:
+            reports += [
+                Told(
+                    row["line_item"],
+                    row["currency"],
+                    date.fromisoformat(row["period_start"]) if row["period_start"] else None,
+                    date.fromisoformat(row["period_end"]),
+                    row["document"],
+                    Decimal(row["value"]) if row["value"] else None,
+                    date.fromisoformat(row["available_at"]) if row["available_at"] else None,
+                    TODAY,
+                    Decimal(row["confidence"]) if row["confidence"] else None,
+                )
+                for row in csv.DictReader(stream)
+                if row["entity"] == f"lei:{lei}"
+            ]
+    return tuple(reports)
+
+
+def _from_companyfacts(number: str) -> tuple[Told, ...]:
+    whole = json.loads((SAMPLE / "companyfacts" / f"CIK{number}.json").read_text(), parse_float=Decimal)
+    return tuple(
+        Told(
+            f"{taxonomy}:{name}",
+            unit,
+            date.fromisoformat(row["start"]) if "start" in row else None,
+            date.fromisoformat(row["end"]),
+            row["accn"],
+            Decimal(row["val"]),
+            date.fromisoformat(row["filed"]),
+            TODAY,
+        )
+        for taxonomy, concepts in whole["facts"].items()
+        for name, concept in concepts.items()
+        for unit, rows in concept["units"].items()
+        for row in rows
+        if taxonomy in ("us-gaap", "ifrs-full", "srt") or (taxonomy == "dei" and unit == "shares")
+    )
+
+
+ISSUERS = (
+    "ZA0001", "NG0001", "KE0001", "EG0001", "GH0001", "MA0001", "BW0001", "CI0001", "TZ0001", "MU0001", "SN0001", "ZM0001",
+    "NG0002", "9999900001", "9999900002", "9999900003",
+)  # fmt: skip
+
+
+class Reader:
+    """Asks as a client does, and reads figures exactly."""
+
+    def __init__(self, server: LiveServer, key: str) -> None:
+        self._server = server
+        self._key = key
+
+    def body(self, path: str) -> str:
+        answer = self._server.get(path, self._key)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def rows(self, name: str, **query: str) -> Rows:
+        asked = "&".join(f"{key}={value}" for key, value in query.items())
+        text = self.body(f"/v1/fundamentals/{issuer(name)}?{asked}")
+        whole = json.loads(text, parse_int=Decimal, parse_float=Decimal)
+        assert not whole["truncated"]
+        return list(whole["data"])
+
+    def figures(self, name: str, line_item: str, period_end: str, **query: str) -> list[Decimal | None]:
+        """The vintages of one figure, oldest first."""
+        query.setdefault("vintages", "all")
+        found = [
+            row
+            for row in self.rows(name, **query)
+            if line_item in (row["line_item"], row["concept"]) and row["period_end"] == period_end
+        ]
+        return [row["value_reported"] for row in found]
+
+
+@pytest.fixture(scope="module")
+def reader(server: LiveServer, paid_key: str) -> Reader:
+    return Reader(server, paid_key)
+
+
+@pytest.mark.parametrize("name", ISSUERS)
+def test_every_issuer_is_served_as_a_replay_of_its_files_has_it(reader: Reader, name: str) -> None:
+    for day in DAYS:
+        for mode in MODES:
+            rows = reader.rows(name, as_of=day, vintages=mode)
+            expected = told_in(mode, knowable(told(name), date.fromisoformat(day), mode))
+            assert seen(rows) == expected, (day, mode)
+            assert all(row["license_class"] == "synthetic" for row in rows)
+
+
+def test_nothing_of_a_natural_person_is_in_any_answer(
+    server: LiveServer, reader: Reader, paid_key: str
+) -> None:
+    for name in (*ISSUERS, "ZA0002"):
+        bodies = [
+            reader.body(f"/v1/{kind}/{issuer(name)}") for kind in ("entities", "crosswalk", "fundamentals")
+        ]
+        bodies += [reader.body(f"/v1/fundamentals/{issuer(name)}?vintages={mode}") for mode in MODES]
+        for body in bodies:
+            assert not [text for text in NEVER_SERVED if text in body], name
+    for kind in ("entities", "crosswalk", "fundamentals"):
+        refused = server.get(f"/v1/{kind}/{PERSON}", paid_key)
+        assert refused.status_code == 404
+        assert "SAMPLEZA000383" not in refused.text
+    assert not [text for text in NEVER_SERVED if text in server.log]
+
+
+def test_nothing_of_a_natural_person_is_in_any_file_of_the_data_folder(sample_home: Path) -> None:
+    holding = [
+        (path.name, text)
+        for path in sample_home.rglob("*")
+        if path.is_file()
+        for content in [path.read_bytes()]
+        for text in NEVER_SERVED
+        if text.encode() in content or text.encode("utf-16-le") in content
+    ]
+    assert holding == []
+
+
+def test_cover_page_figures_that_are_no_share_count_are_not_read(reader: Reader) -> None:
+    concepts = {row["concept"] for row in reader.rows("9999900003", vintages="all")}
+    assert "dei:EntityCommonStockSharesOutstanding" in concepts
+    assert {c for c in concepts if c.startswith("dei:")} == {"dei:EntityCommonStockSharesOutstanding"}
+    assert not [c for c in concepts if c.startswith("ecd:")]
+
+
+@pytest.mark.parametrize(
+    ("name", "line_item", "period_end", "figures"),
+    [
+        ("KE0001", "revenue", "2023-12-31", [144229717000, 147348157000, 144229717000]),
+        ("GH0001", "capex", "2023-06-30", [65422000, 63622000]),
+        ("MA0001", "depreciation_amortisation", "2021-12-31", [697199000, None]),
+        ("ZM0001", "capex", "2023-12-31", [105717000]),
+        ("CI0001", "payables", "2022-09-30", []),
+        ("EG0001", "receivables", "2023-12-31", [1822170876]),
+        ("9999900003", "us-gaap:Revenues", "2022-12-31", [302985000, 296573000]),
+    ],
+)
+def test_the_planted_vintages_are_served(
+    reader: Reader, name: str, line_item: str, period_end: str, figures: list[int | None]
+) -> None:
+    if name in ("KE0001", "9999900003", "ZM0001"):  # their year does not end in December
+        period_end = next(
+            r["period_end"]
+            for r in reader.rows(name)
+            if line_item in (r["line_item"], r["concept"]) and r["value_reported"] in figures
+        )
+    assert reader.figures(name, line_item, period_end, period_type="FY") == figures
+
+
+def test_of_two_figures_of_one_day_the_later_document_counts_on_that_day(reader: Reader) -> None:
+    assert reader.figures("GH0001", "capex", "2023-06-30", as_of="2023-10-01") == []
+    assert reader.figures("GH0001", "capex", "2023-06-30", as_of="2023-10-02", vintages="latest") == [
+        63622000
+    ]
+    assert reader.figures("GH0001", "capex", "2023-06-30", as_of="2023-10-02", vintages="as_reported") == [
+        65422000
+    ]
+
+
+def test_a_withdrawn_figure_is_null_from_the_day_it_was_withdrawn(reader: Reader) -> None:
+    asked = ("MA0001", "depreciation_amortisation", "2021-12-31")
+    assert reader.figures(*asked, as_of="2024-03-24", vintages="latest") == [697199000]
+    assert reader.figures(*asked, as_of="2024-03-25", vintages="latest") == [None]
+
+
+def test_a_late_filing_is_known_from_its_own_day(reader: Reader) -> None:
+    for day, years in (("2023-05-30", []), ("2023-05-31", [2022]), ("2023-06-30", [2022, 2021])):
+        served = [
+            row for row in reader.rows("SN0001", as_of=day, period_type="FY") if row["line_item"] == "revenue"
+        ]
+        assert [r["fiscal_year"] for r in served if r["fiscal_year"] in (2021, 2022)] == years, day
+
+
+def test_what_was_completed_later_is_known_later(reader: Reader) -> None:
+    def known(day: str) -> set[str]:
+        rows = reader.rows("BW0001", as_of=day, period_type="FY")
+        return {row["line_item"] for row in rows if row["fiscal_year"] == 2022}
+
+    before, after = known("2023-07-13"), known("2023-07-14")
+    assert ("operating_cash_flow" in before, "operating_cash_flow" in after) == (False, True)
+    assert before < after
+
+
+def test_an_undated_schedule_is_known_from_its_capture_and_not_before(reader: Reader) -> None:
+    (row,) = [r for r in reader.rows("ZM0001", vintages="all") if r["value_reported"] == 105717000]
+    assert row["available_at"] == row["observed_at"][:10]
+    assert not [r for r in reader.rows("ZM0001", as_of="2024-12-31") if r["value_reported"] == 105717000]
+
+
+def test_figures_beyond_two_to_the_53_keep_every_digit(reader: Reader) -> None:
+    body = reader.body(f"/v1/fundamentals/{issuer('NG0001')}?vintages=all")
+    for digits in ("9007199254740992", "9007199254740993", "11258999068426241", "8123456789012345.67"):
+        assert f'"value_reported":{digits},' in body
+
+
+def test_a_changed_year_end_and_a_year_of_53_weeks_are_named_from_their_dates(reader: Reader) -> None:
+    ghana = {
+        row["period_end"]: row["fiscal_year"]
+        for row in reader.rows("GH0001", period_type="FY")
+        if row["period_start"]
+    }
+    assert ghana["2020-12-31"] == 2020
+    assert ghana["2023-06-30"] == 2023
+    odd = [
+        r
+        for r in reader.rows("GH0001")
+        if (r["period_start"], r["period_end"]) == ("2021-01-01", "2022-06-30")
+    ]
+    assert odd
+    assert {row["period_type"] for row in odd} == {"other"}
+    weeks = [r for r in reader.rows("ZA0001", period_type="FY") if r["period_start"] == "2022-06-27"]
+    assert {(row["period_end"], row["fiscal_year"]) for row in weeks} == {("2023-07-02", 2023)}
+
+
+def test_a_zero_that_is_a_figure_is_served_as_zero(reader: Reader) -> None:
+    assert reader.figures("NG0002", "dividends_paid", "2020-12-31") == [0]
+
+
+def test_currencies_do_not_mix(reader: Reader) -> None:
+    mauritius = {
+        (r["fiscal_year"], r["currency_reported"])
+        for r in reader.rows("MU0001")
+        if r["line_item"] == "revenue"
+    }
+    assert {(2022, "MUR"), (2023, "USD")} <= mauritius
+    assert not {(2022, "USD"), (2023, "MUR")} & mauritius
+    both = {r["unit"] for r in reader.rows("9999900001") if r["concept"] == "ifrs-full:Revenue"}
+    assert both == {"ZAR", "USD"}
+
+
+def test_an_issuer_that_restated_nothing_has_first_vintages_only(reader: Reader) -> None:
+    assert {int(row["vintage"]) for row in reader.rows("9999900002", vintages="all")} == {1}

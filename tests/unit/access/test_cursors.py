@@ -1,0 +1,82 @@
+"""Cursors: signed, bound to filters and edition, and good for as long as their secret is kept."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sankofa.access.cursors import Cursors, Position
+from sankofa.model.errors import InvalidParameter
+
+POSITION = Position("20260101T000000Z-0123456789", "country=ZA", (20240630, "ocds-1", 7))
+CURSORS = Cursors([b"secret"])
+ISSUED = CURSORS.issue(POSITION)
+
+
+def test_a_cursor_leads_back_to_its_position() -> None:
+    assert CURSORS.read(ISSUED, POSITION.filters) == POSITION
+
+
+def test_a_cursor_is_opaque_and_safe_in_a_url() -> None:
+    assert ISSUED.replace("-", "").replace("_", "").isalnum()
+    assert "country" not in ISSUED
+
+
+@pytest.mark.parametrize("at", range(len(ISSUED)))
+def test_an_altered_cursor_is_refused(at: int) -> None:
+    other = "A" if ISSUED[at] != "A" else "B"
+    with pytest.raises(InvalidParameter) as refused:
+        CURSORS.read(ISSUED[:at] + other + ISSUED[at + 1 :], POSITION.filters)
+    assert refused.value.parameter == "cursor"
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "",
+        "=",
+        "a",
+        "====",
+        ISSUED[:-1],
+        ISSUED + "A",
+        ISSUED + "=",
+        ISSUED + "\n",
+        " " + ISSUED,
+        ISSUED * 2,
+        "\xe9",
+        "a b",
+    ],
+)
+def test_what_was_never_issued_is_refused(cursor: str) -> None:
+    with pytest.raises(InvalidParameter):
+        CURSORS.read(cursor, POSITION.filters)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_refused_and_nothing_worse(cursor: str) -> None:
+    with pytest.raises(InvalidParameter):
+        CURSORS.read(cursor, POSITION.filters)
+
+
+def test_a_body_under_a_foreign_signature_is_refused() -> None:
+    raw = base64.urlsafe_b64decode(ISSUED + "=" * (-len(ISSUED) % 4))
+    forged = base64.urlsafe_b64encode(bytes(16) + raw[16:]).decode().rstrip("=")
+    with pytest.raises(InvalidParameter):
+        CURSORS.read(forged, POSITION.filters)
+
+
+def test_a_cursor_of_other_filters_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="other filters"):
+        CURSORS.read(ISSUED, "country=NG")
+
+
+def test_secrets_are_rotated_without_breaking_a_walk() -> None:
+    rotated = Cursors([b"new", b"secret"])
+    assert rotated.read(ISSUED, POSITION.filters) == POSITION
+    issued = rotated.issue(POSITION)
+    assert Cursors([b"new"]).read(issued, POSITION.filters) == POSITION
+    with pytest.raises(InvalidParameter):
+        CURSORS.read(issued, POSITION.filters)
+    with pytest.raises(InvalidParameter):
+        Cursors([b"new"]).read(ISSUED, POSITION.filters)

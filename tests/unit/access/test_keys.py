@@ -1,0 +1,120 @@
+"""Keys: only a hash is stored, and what the store says now is what counts."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from sankofa.access.keys import Keys
+from sankofa.engines.keyvalue import Window
+from sankofa.model.errors import OperatorError, StoreUnavailable, Unauthorized
+from sankofa.settings import Settings
+
+
+class Values:
+    """A KeyValue in memory that only stores."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, bytes] = {}
+        self.down = False
+
+    async def get(self, name: str) -> bytes | None:
+        if self.down:
+            raise StoreUnavailable("key store")
+        return self.stored.get(name)
+
+    async def put(self, name: str, value: bytes) -> None:
+        self.stored[name] = value
+
+    async def names(self, prefix: str) -> list[str]:
+        return sorted(name for name in self.stored if name.startswith(prefix))
+
+    async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        raise AssertionError("keys are not counted here")
+
+    async def ping(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+@pytest.fixture
+def values() -> Values:
+    return Values()
+
+
+@pytest.fixture
+def keys(values: Values) -> Keys:
+    return Keys(values, Settings(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_a_key_is_stored_as_a_hash(keys: Keys, values: Values) -> None:
+    key = asyncio.run(keys.create("starter", "a desk"))
+    stored = repr(values.stored)
+    assert key not in stored
+    assert hashlib.sha256(key.encode()).hexdigest() in stored
+
+
+def test_a_key_opens_what_its_tier_may_have(keys: Keys) -> None:
+    key = asyncio.run(keys.create("professional", per_minute=7))
+    granted = asyncio.run(keys.authenticate(key))
+    assert (granted.tier, granted.per_minute, granted.per_month) == ("professional", 7, 2_000_000)
+
+
+@pytest.mark.parametrize(
+    "key", ["", "unknown", "é", "a" * 257, "a" * 256, "sankofa-sandbox ", "SANKOFA-SANDBOX"]
+)
+def test_anything_else_is_refused(keys: Keys, key: str) -> None:
+    asyncio.run(keys.create("starter"))
+    with pytest.raises(Unauthorized):
+        asyncio.run(keys.authenticate(key))
+
+
+def test_a_hash_is_not_a_key(keys: Keys) -> None:
+    key = asyncio.run(keys.create("starter"))
+    with pytest.raises(Unauthorized):
+        asyncio.run(keys.authenticate(hashlib.sha256(key.encode()).hexdigest()))
+
+
+def test_a_revoked_key_is_refused_although_it_was_seen_before(keys: Keys) -> None:
+    key = asyncio.run(keys.create("starter"))
+    granted = asyncio.run(keys.authenticate(key))
+    asyncio.run(keys.revoke(granted.key_id))
+    with pytest.raises(Unauthorized):
+        asyncio.run(keys.authenticate(key))
+
+
+def test_a_store_that_is_down_is_not_taken_for_an_unknown_key(keys: Keys, values: Values) -> None:
+    key = asyncio.run(keys.create("starter"))
+    values.down = True
+    with pytest.raises(StoreUnavailable):
+        asyncio.run(keys.authenticate(key))
+
+
+def test_the_sandbox_key_is_issued_at_its_first_use(keys: Keys) -> None:
+    assert asyncio.run(keys.list()) == []
+    assert asyncio.run(keys.authenticate("sankofa-sandbox")).tier == "sample"
+    (record,) = asyncio.run(keys.list())
+    assert (record.tier, record.label) == ("sample", "sandbox")
+
+
+def test_a_revoked_sandbox_key_stays_revoked(keys: Keys) -> None:
+    granted = asyncio.run(keys.authenticate("sankofa-sandbox"))
+    asyncio.run(keys.revoke(granted.key_id))
+    with pytest.raises(Unauthorized):
+        asyncio.run(keys.authenticate("sankofa-sandbox"))
+
+
+def test_without_a_sandbox_key_there_is_none(values: Values) -> None:
+    keys = Keys(values, Settings(sandbox_key=""), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    for key in ("", "sankofa-sandbox"):
+        with pytest.raises(Unauthorized):
+            asyncio.run(keys.authenticate(key))
+
+
+def test_an_unknown_tier_or_id_is_told_to_the_operator(keys: Keys) -> None:
+    with pytest.raises(OperatorError, match="gold"):
+        asyncio.run(keys.create("gold"))
+    with pytest.raises(OperatorError, match="nothing"):
+        asyncio.run(keys.revoke("nothing"))

@@ -1,0 +1,132 @@
+"""Fixed UTC minutes and UTC calendar months, by a clock that is passed in."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sankofa.access.quotas import Quotas, Usage
+from sankofa.access.tiers import Grant
+from sankofa.engines.keyvalue import Window
+from sankofa.model.errors import RateLimited
+
+DAY = 86400
+
+
+class Clock:
+    def __init__(self, text: str) -> None:
+        self.now = datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class Counters:
+    """A KeyValue that can only count."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.kept: dict[str, int] = {}
+
+    async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        for window in windows:
+            self.counts[name, window.name] += 1
+            self.kept[window.name] = window.seconds
+        return tuple(self.counts[name, window.name] for window in windows)
+
+
+def grant(per_minute: int = 2, per_month: int = 5) -> Grant:
+    return Grant("id", "starter", 10, 10, per_minute, per_month, "https://upgrade.example")
+
+
+class Counting:
+    """Quotas over counters in memory."""
+
+    def __init__(self, at: str) -> None:
+        self.clock, self.counters = Clock(at), Counters()
+        self._quotas = Quotas(self.counters, self.clock)  # type: ignore[arg-type]
+
+    def count(self, of: Grant, times: int = 1) -> tuple[Usage, RateLimited | None]:
+        """What the last of so many requests was told."""
+        return [asyncio.run(self._quotas.count(of)) for _ in range(times)][-1]
+
+
+def test_the_last_request_of_a_minute_is_admitted_and_the_next_is_not() -> None:
+    counting = Counting("2026-11-15T10:20:30")
+    assert [counting.count(grant())[1] is None for _ in range(3)] == [True, True, False]
+
+
+def test_a_new_minute_begins_on_the_minute() -> None:
+    counting = Counting("2026-11-15T10:20:59.999999")
+    usage, refusal = counting.count(grant(), times=3)
+    assert refusal is not None
+    assert refusal.retry_after == 1
+    counting.clock.now += timedelta(microseconds=1)
+    usage, refusal = counting.count(grant())
+    assert refusal is None
+    assert usage.state.startswith('"minute";r=1;t=60')
+
+
+def test_a_refused_request_counts_in_the_month() -> None:
+    counting = Counting("2026-11-15T10:20:30")
+    usage, _ = counting.count(grant(), times=4)
+    assert '"month";r=1;' in usage.state
+
+
+def test_the_month_is_told_before_the_minute() -> None:
+    counting = Counting("2026-11-15T10:20:30")
+    _, refusal = counting.count(grant(), times=6)
+    assert refusal is not None
+    assert "month" in refusal.detail
+    assert refusal.retry_after == (datetime(2026, 12, 1, tzinfo=UTC) - counting.clock.now).total_seconds()
+
+
+def test_what_is_left_is_never_negative() -> None:
+    counting = Counting("2026-11-15T10:20:30")
+    usage, _ = counting.count(grant(), times=9)
+    assert usage.state.startswith('"minute";r=0;')
+    assert '"month";r=0;' in usage.state
+
+
+@pytest.mark.parametrize(
+    ("at", "days", "left"),
+    [
+        ("2026-11-15T00:00:00", 30, 16 * DAY),
+        ("2026-12-31T23:59:59", 31, 1),
+        ("2024-02-29T23:59:00", 29, 60),
+        ("2026-02-01T00:00:00", 28, 28 * DAY),
+        ("2027-01-01T00:00:00", 31, 31 * DAY),
+    ],
+)
+def test_a_month_is_a_calendar_month(at: str, days: int, left: int) -> None:
+    usage, _ = Counting(at).count(grant())
+    assert usage.policy.endswith(f'"month";q=5;w={days * DAY}')
+    assert usage.state.endswith(f'"month";r=4;t={left}')
+
+
+def test_a_new_month_begins_with_the_whole_cap() -> None:
+    counting = Counting("2026-12-31T23:59:59")
+    _, refusal = counting.count(grant(per_minute=100), times=6)
+    assert refusal is not None
+    assert refusal.retry_after == 1
+    counting.clock.now += timedelta(seconds=1)
+    assert counting.count(grant(per_minute=100))[1] is None
+
+
+def test_a_counter_is_kept_longer_than_its_window() -> None:
+    counting = Counting("2026-12-01T00:00:00")
+    counting.count(grant())
+    minute, month = sorted(counting.counters.kept.values())
+    assert minute >= 60
+    assert month >= 31 * DAY
+
+
+def test_keys_are_counted_apart() -> None:
+    counting = Counting("2026-11-15T10:20:30")
+    other = Grant("other", "starter", 10, 10, 2, 5, "")
+    counting.count(grant(), times=2)
+    usage, refusal = counting.count(other)
+    assert refusal is None
+    assert usage.state.startswith('"minute";r=1;')

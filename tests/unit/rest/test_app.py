@@ -1,0 +1,152 @@
+"""What no endpoint shows yet: a paid refusal in its place among the checks, and a deprecated endpoint."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from sankofa.model.errors import NotFound, SettingsError
+from sankofa.model.rows import EntityRow
+from sankofa.operations import contract
+from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.parameters import LimitParameter, ServiceIdParameter
+from sankofa.operations.service import Service
+from sankofa.rest import app as rest_app
+from sankofa.rest.app import RestApp
+from sankofa.rest.deprecation import Deprecation
+from sankofa.rest.pages import open_pages
+from sankofa.settings import Settings
+
+PATH = "/v1/imagined/{service_id}"
+UPGRADE = "https://sankofa.example/upgrade"
+
+
+class Edition:
+    id = "imagined"
+
+
+class Got(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+
+Ask = Callable[..., Got]
+
+
+async def imagined(call: Call, *, service_id: ServiceIdParameter, limit: LimitParameter = None) -> Answer:
+    """An endpoint that knows no record."""
+    call.grant.rows(limit)
+    raise NotFound(f"No organisation with service_id {service_id}.")
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Service:
+    monkeypatch.setattr(contract, "_OPERATIONS", {})
+    operation(PATH, row=EntityRow, errors=(400, 401, 402, 404, 429, 503))(imagined)
+    declared = tuple(contract._OPERATIONS.values())
+    monkeypatch.setattr(rest_app, "endpoints", lambda: declared)
+    service = Service(Settings(home=tmp_path, per_month_sample=3))
+    monkeypatch.setattr(service.edition, "get", Edition)
+    return service
+
+
+@pytest.fixture
+def ask(service: Service) -> Ask:
+    """Asks the application in this process, as an HTTP server would."""
+    app = RestApp(service, open_pages(service))
+
+    async def exchange(target: str, key: str | None, method: str) -> Got:
+        path, _, query = target.partition("?")
+        headers = [(b"host", b"x")] + ([(b"x-api-key", key.encode())] if key else [])
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "query_string": query.encode(),
+            "headers": headers,
+        }
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        async def receive() -> Any:
+            raise AssertionError("no body is read")
+
+        await app(scope, receive, send)
+        await service.keystore.close()
+        await service.usagestore.close()
+        found = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        return Got(sent[0]["status"], found, json.loads(sent[1]["body"]))
+
+    return lambda target, key="sankofa-sandbox", method="GET": asyncio.run(exchange(target, key, method))
+
+
+def test_402_carries_the_upgrade_link_in_body_and_header(ask: Ask) -> None:
+    got = ask("/v1/imagined/A?limit=26")
+    assert got.status == 402
+    assert got.body["upgrade"] == {"checkout_url": UPGRADE}
+    assert got.headers["x-upgrade-url"] == UPGRADE
+    assert got.headers["ratelimit"]
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("/v1/imagined/A?limit=26", 402),
+        ("/v1/imagined/A?limit=25", 404),
+        ("/v1/imagined/A", 404),
+        ("/v1/imagined/A?limit=26&x=1", 400),
+        ("/v1/imagined/no-such-id?limit=26", 400),
+    ],
+)
+def test_400_comes_before_402_and_402_before_404(ask: Ask, target: str, status: int) -> None:
+    assert ask(target).status == status
+
+
+@pytest.mark.parametrize(
+    "value", ["0", "-1", "+10", "1_0", "1.0", "1e3", "010", " 10", "", "\uff11", "\u0661", "1" * 101]
+)
+def test_a_limit_that_is_not_a_whole_number_is_400_naming_it(ask: Ask, value: str) -> None:
+    got = ask(f"/v1/imagined/A?limit={value}")
+    assert (got.status, got.body["parameter"]) == (400, "limit")
+
+
+def test_429_comes_before_402_and_401_before_both(ask: Ask) -> None:
+    assert [ask("/v1/imagined/A?limit=26").status for _ in range(4)] == [402, 402, 402, 429]
+    assert ask("/v1/imagined/A?limit=26", "unknown").status == 401
+
+
+def test_a_defect_is_500_without_its_details(
+    ask: Ask, service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("inner workings")
+
+    monkeypatch.setattr(service.edition, "get", fail)
+    got = ask("/v1/imagined/A")
+    assert got.status == 500
+    assert "inner workings" not in json.dumps(got.body)
+    assert "inner workings" in caplog.text
+    assert got.body["request_id"] in caplog.text
+    assert "sankofa-sandbox" not in caplog.text
+
+
+def test_a_deprecated_endpoint_says_so(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {PATH: Deprecation(date(2026, 1, 1), date(2027, 1, 1), "https://api.example/v2")}
+    monkeypatch.setattr(rest_app, "DEPRECATIONS", table)
+    assert RestApp(service, {})._deprecated.keys() == {PATH}
+
+
+def test_a_deprecation_at_short_notice_stops_the_start(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = {PATH: Deprecation(date(2026, 1, 1), date(2026, 6, 1), "https://api.example/v2")}
+    monkeypatch.setattr(rest_app, "DEPRECATIONS", table)
+    with pytest.raises(SettingsError, match="180 days"):
+        RestApp(service, {})

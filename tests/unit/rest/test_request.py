@@ -1,0 +1,83 @@
+"""What a request says, read strictly."""
+
+import pytest
+
+from sankofa.model.errors import BadRequest, InvalidParameter, Unauthorized
+from sankofa.rest.request import (
+    LARGEST_HEADERS,
+    LONGEST_QUERY,
+    HeadersTooLarge,
+    UriTooLong,
+    check_target,
+    read_head,
+    read_query,
+    the_key,
+)
+
+HOST = (b"host", b"x")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (b"", {}),
+        (b"&&", {}),
+        (b"a=1&b=2", {"a": "1", "b": "2"}),
+        (b"a", {"a": ""}),
+        (b"a=", {"a": ""}),
+        (b"=a", {"": "a"}),
+        (b"a=b=c", {"a": "b=c"}),
+        (b"a=1+2%2B3", {"a": "1 2+3"}),
+        (b"%61=%C3%A9", {"a": "é"}),
+        (b"a=%zz", {"a": "%zz"}),
+        (b"a=1;b=2", {"a": "1;b=2"}),
+        (b"a=%00", {"a": "\0"}),
+    ],
+)
+def test_a_query_is_read_as_written(query: bytes, found: dict[str, str]) -> None:
+    assert read_query(query) == found
+
+
+@pytest.mark.parametrize("query", [b"a=1&a=1", b"a=1&%61=2", b"a&a"])
+def test_a_parameter_given_twice_is_refused(query: bytes) -> None:
+    with pytest.raises(InvalidParameter, match="more than once") as refused:
+        read_query(query)
+    assert refused.value.parameter == "a"
+
+
+@pytest.mark.parametrize("query", [b"a=%FF", b"a=\xff", b"a=%ED%A0%80"])
+def test_a_value_that_is_not_utf8_is_refused_by_name(query: bytes) -> None:
+    with pytest.raises(InvalidParameter, match="UTF-8") as refused:
+        read_query(query)
+    assert refused.value.parameter == "a"
+
+
+def test_exactly_one_key_is_taken() -> None:
+    assert the_key(read_head([HOST, (b"x-api-key", b"k")])) == "k"
+    for headers in ([HOST], [HOST, (b"x-api-key", b"k"), (b"x-api-key", b"k")]):
+        with pytest.raises(Unauthorized):
+            the_key(read_head(headers))
+
+
+def test_lists_in_several_fields_are_one_list() -> None:
+    head = read_head([(b"accept-encoding", b"gzip"), (b"accept-encoding", b"br"), (b"if-none-match", b'"a"')])
+    assert head.accept_encoding == b"gzip,br"
+    assert head.if_none_match == b'"a"'
+
+
+def test_header_fields_have_a_bound() -> None:
+    read_head([(b"a", b"a" * (LARGEST_HEADERS - 5))])
+    with pytest.raises(HeadersTooLarge):
+        read_head([(b"a", b"a" * (LARGEST_HEADERS - 4))])
+
+
+@pytest.mark.parametrize("hosts", [[], [(b"host", b"")], [HOST, HOST]])
+def test_a_request_names_one_host(hosts: list[tuple[bytes, bytes]]) -> None:
+    with pytest.raises(BadRequest):
+        check_target({"query_string": b"", "path": "/"}, read_head(hosts))
+
+
+@pytest.mark.parametrize(("query", "path"), [(LONGEST_QUERY + 1, 1), (0, 1025)])
+def test_a_target_has_a_bound(query: int, path: int) -> None:
+    with pytest.raises(UriTooLong):
+        check_target({"query_string": b"a" * query, "path": "a" * path}, read_head([HOST]))

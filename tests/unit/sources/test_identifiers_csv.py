@@ -1,0 +1,187 @@
+"""Our own template for identifiers (decisions, section 1: sources)."""
+
+import csv
+import gzip
+import io
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from sankofa.model.errors import FormatError
+from sankofa.model.records import Link, Record, Rejected, Skipped
+from tests.unit.sources.conftest import Read, Written
+
+HEADER = "entity,id_type,id_value,registry"
+LEI = "lei:529900T8BM49AURSDO55"
+
+
+def template(*lines: str, header: str = HEADER) -> str:
+    return "".join(f"{line}\n" for line in (header, *lines))
+
+
+@pytest.mark.parametrize(
+    ("row", "identifier"),
+    [
+        ("ticker,JSE:WHL,", "ticker:JSE:WHL"),
+        ("ticker,jse:whl,", "ticker:JSE:WHL"),
+        ("ticker,WHL,JSE", "ticker:JSE:WHL"),
+        ("TICKER,whl,XJSE", "ticker:JSE:WHL"),
+        ("ticker,XJSE:WHL,jse", "ticker:JSE:WHL"),
+        ("ticker,BRK.B,NYSE", "ticker:NYSE:BRK.B"),
+        ("ticker,M&M,XNSE", "ticker:NSE:M&M"),
+        ("ticker,ABC,XPAR", "ticker:XPAR:ABC"),
+        ("Registry,1929/001986/06,za-cipc", "registry:ZA-CIPC:1929/001986/06"),
+        ("registry,rc  999 006,RA000001", "registry:RA000001:RC 999 006"),
+        ("registry,1045810,US-SEC-CIK", "registry:US-SEC-CIK:0001045810"),
+        ("aggregator,za/1929001986,OPENCORPORATES", "aggregator:OPENCORPORATES:ZA/1929001986"),
+        ("isin,ZAE 000 015228,", "isin:ZAE000015228"),
+        ("ISIN,zae000015228,ANNA", "isin:ZAE000015228"),
+        ("figi,bbg000blnnh6,", "figi:BBG000BLNNH6"),
+        ("lei,2138004VFYZFYLELHT92,", "lei:2138004VFYZFYLELHT92"),
+    ],
+)
+def test_a_row_links_an_identifier_to_the_entity(
+    read: Read, written: Written, row: str, identifier: str
+) -> None:
+    assert read("identifiers-csv", written("a.csv", template(f"{LEI},{row}"))) == [
+        Link(identifier, LEI, "row 2")
+    ]
+
+
+def test_the_entity_may_be_known_by_any_strong_identifier(read: Read, written: Written) -> None:
+    rows = [
+        f"{entity},figi,BBG000BLNNH6," for entity in ("ticker:xjse:whl", "isin:ZAE000015228", "Registry:A:1")
+    ]
+    records = read("identifiers-csv", written("a.csv", template(*rows)))
+    assert [record.subject for record in records if isinstance(record, Link)] == [
+        "ticker:JSE:WHL",
+        "isin:ZAE000015228",
+        "registry:A:1",
+    ]
+
+
+def test_an_identifier_of_itself_says_nothing(read: Read, written: Written) -> None:
+    rows = (f"{LEI},lei,529900t8bm49aursdo55,", "ticker:JSE:WHL,ticker,whl,XJSE")
+    assert read("identifiers-csv", written("a.csv", template(*rows))) == [Skipped(1), Skipped(1)]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_the_template_may_come_from_any_spreadsheet(read: Read, written: Written, separator: str) -> None:
+    content = "\ufeff" + template(
+        f'{LEI},ticker,"WHL",JSE', "", ",,,", header='"Entity",ID type,Id Value,REGISTRY'
+    )
+    content = content.replace(",", separator).replace("\n", "\r\n")
+    assert read("identifiers-csv", written("a.csv", content)) == [Link("ticker:JSE:WHL", LEI, "row 2")]
+
+
+def test_the_registry_column_may_be_absent(read: Read, written: Written) -> None:
+    content = template(f"isin,{LEI},ZAE000015228", header="id_type,entity,id_value").encode()
+    expected: list[Record] = [Link("isin:ZAE000015228", LEI, "row 2")]
+    assert read("identifiers-csv", written("a.csv.gz", gzip.compress(content))) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("Woolworths,ticker,JSE:WHL,", "entity: expected one of"),
+        ("figi:BBG000BLNNH6,ticker,JSE:WHL,", "entity: a figi does not identify"),
+        ("aggregator:OC:ZA/1,ticker,JSE:WHL,", "entity: a aggregator does not identify"),
+        ("lei:529900T8BM49AURSDO56,ticker,JSE:WHL,", "entity: not a valid LEI"),
+        (f"{LEI},cusip,037833100,", "id_type: expected one of"),
+        (f"{LEI},,037833100,", "id_type: expected one of"),
+        (f"{LEI},isin,ZAE000015229,", "id_value: not a valid ISIN"),
+        (f"{LEI},figi,BBG000BLNNH7,", "id_value: not a valid FIGI"),
+        (f"{LEI},lei,529900T8BM49AURSDO56,", "id_value: not a valid LEI"),
+        (f"{LEI},isin,,", "id_value is missing"),
+        (f"{LEI},ticker,WHL,", "registry is missing: expected the exchange"),
+        (f"{LEI},ticker,:WHL,", "registry is missing: expected the exchange"),
+        (f"{LEI},ticker,NSX:WHL,JSE", "registry: another exchange"),
+        (f"{LEI},ticker,JSE:,", "id_value: a ticker of 1 to 64"),
+        (f"{LEI},ticker,N/A,JSE", "id_value: a placeholder"),
+        (f"{LEI},ticker,-,JSE", "id_value: a placeholder"),
+        (f"{LEI},registry,1929/001986/06,", "registry is missing: expected the registry"),
+        (f"{LEI},registry,ZA-CIPC:1929/001986/06,", "registry is missing: expected the registry"),
+        (f"{LEI},registry,N/A,ZA-CIPC", "id_value: a placeholder"),
+        (f"{LEI},registry,000,ZA-CIPC", "id_value: a placeholder"),
+        (f"{LEI},registry,1,ZA CIPC", "id_value: expected registry:SCHEME:VALUE"),
+        (f"{LEI},registry,{'9' * 65},ZA-CIPC", "id_value: a registry of 1 to 64"),
+        (f"{LEI},aggregator,za/1,", "registry is missing: expected the aggregator"),
+        (f"{LEI},isin", "2 fields where the header has 4"),
+        (f'{LEI},isin,"ZAE000015228,', "quote"),
+    ],
+)
+def test_a_malformed_row_names_its_line_and_costs_no_other(
+    read: Read, written: Written, row: str, reason: str
+) -> None:
+    good = f"{LEI},ticker,JSE:WHL,"
+    first, rejected, last = read("identifiers-csv", written("a.csv", template(good, row, good)))
+    assert (first, last) == (Link("ticker:JSE:WHL", LEI, "row 2"), Link("ticker:JSE:WHL", LEI, "row 4"))
+    assert isinstance(rejected, Rejected)
+    assert rejected.position == "row 3"
+    assert reason in rejected.reason
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        ("", "expected the identifiers-csv template, with columns entity, id_type, id_value"),
+        ("LEI,ISIN", "expected the identifiers-csv template"),
+        (f"{HEADER},name", "unknown column 'name'"),
+        (f"{HEADER},registry", "column registry is given twice"),
+        ("entity,id_type,registry", "the required column id_value is missing"),
+    ],
+)
+def test_another_header_is_refused_by_name(read: Read, written: Written, header: str, reason: str) -> None:
+    with pytest.raises(FormatError, match=rf"^a\.csv: {reason}"):
+        read("identifiers-csv", written("a.csv", template(header=header)))
+
+
+def listed(folder: Path, exchange: str) -> tuple[list[list[str]], list[list[str]]]:
+    """The ISINs and the FIGIs of a real listing, as rows of the template."""
+    with (folder / "identifiers" / "tickers" / f"{exchange}.csv").open(
+        encoding="utf-8", newline=""
+    ) as stream:
+        listings = list(csv.DictReader(stream))
+    isins, figis = [], []
+    for row in listings:
+        entity = f"ticker:{row['mic']}:{row['symbol'].removesuffix('.JO').removesuffix('.NS')}"
+        given = {row[name] for name in ("figi", "composite_figi", "shareclass_figi")} - {""}
+        figis += [[entity, "figi", figi, ""] for figi in sorted(given)]
+        isins += [[entity, "isin", row["isin"], ""]] if row["isin"] else []
+    return isins, figis
+
+
+def filled_in(rows: list[list[str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows([HEADER.split(","), *rows])
+    return text.getvalue()
+
+
+@pytest.mark.parametrize(("exchange", "isins", "figis"), [("JNB", 54, 675), ("NSE", 31, 815)])
+def test_real_listings_are_read(
+    read: Read, written: Written, shared_data: Path, exchange: str, isins: int, figis: int
+) -> None:
+    rows = [row for found in listed(shared_data, exchange) for row in found]
+    records = read("identifiers-csv", written("a.csv", filled_in(rows)))
+    kept = Counter(record.identifier[:4] for record in records if isinstance(record, Link))
+    assert kept == {"isin": isins, "figi": figis}
+    assert len(records) == isins + figis
+
+
+@pytest.mark.parametrize("exchange", ["JNB", "NSE"])
+def test_real_identifiers_with_another_check_digit_are_all_rejected(
+    read: Read, written: Written, shared_data: Path, exchange: str
+) -> None:
+    rows = [
+        [entity, id_type, value[:-1] + str((int(value[-1]) + 1) % 10), ""]
+        for found in listed(shared_data, exchange)
+        for entity, id_type, value, _ in found
+    ]
+    records = read("identifiers-csv", written("a.csv", filled_in(rows)))
+    assert [record.position for record in records if isinstance(record, Rejected)] == [
+        f"row {number}" for number in range(2, len(rows) + 2)
+    ]
+    assert all(
+        "check digit is invalid" in record.reason for record in records if isinstance(record, Rejected)
+    )
