@@ -70,7 +70,7 @@ class LiveServer:
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                if httpx.get(f"{self.url}/health", timeout=1).status_code == 200:
+                if self.http.get("/health", timeout=1).status_code == 200:
                     return
             except httpx.TransportError:
                 pass

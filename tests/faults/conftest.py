@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.live import LiveServer, run
+from tests.live import LiveServer, create_key, run
 
 Serve = Callable[..., LiveServer]
 
@@ -36,20 +37,41 @@ def current(home: Path) -> str:
     return name
 
 
+class World(NamedTuple):
+    """A HOME with two editions, and a key without limits."""
+
+    home: Path
+    editions: tuple[str, str]
+    key: str
+
+
 @pytest.fixture(scope="session")
-def two_editions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A HOME with two editions. Do not change it: copy it."""
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Made once. Do not change it: copy it."""
     home = tmp_path_factory.mktemp("faults") / "home"
     published = run(home, "sample")
     assert published.returncode == 0, published.stderr
+    first = current(home)
     time.sleep(1.0)  # an edition is named after the second of its last capture
-    publish_another(home, 1)
-    return home
+    second = publish_another(home, 1)
+    key = create_key(home, "professional", "--per-minute", "1000000000", "--per-month", "1000000000")
+    return World(home, (first, second), key)
 
 
 @pytest.fixture
-def home(two_editions: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(two_editions, tmp_path / "home"))
+def home(world: World, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(world.home, tmp_path / "home"))
+
+
+@pytest.fixture
+def key(world: World) -> str:
+    return world.key
+
+
+@pytest.fixture
+def editions(world: World) -> tuple[str, str]:
+    """The previous and the current edition."""
+    return world.editions
 
 
 @pytest.fixture
@@ -57,10 +79,3 @@ def serve(home: Path) -> Iterator[Serve]:
     """Starts servers on `home` that are stopped when the test is over."""
     with ExitStack() as stack:
         yield lambda **options: stack.enter_context(LiveServer(home, **options))
-
-
-@pytest.fixture
-def editions(home: Path) -> tuple[str, str]:
-    """The previous and the current edition."""
-    names = sorted(line.split()[0] for line in run(home, "editions").stdout.splitlines())
-    return names[0], names[1]

@@ -14,10 +14,6 @@ ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2022-
 PATIENCE = 30.0
 
 
-def unlimited_key(server: LiveServer) -> str:
-    return server.key("professional", "--per-minute", "1000000000", "--per-month", "1000000000")
-
-
 def ask(server: LiveServer, key: str, connection: HTTPConnection | None = None) -> tuple[int, str]:
     """The status of one request and the edition that answered it, on a fresh connection if none is given."""
     link = connection or HTTPConnection("127.0.0.1", server.port, timeout=10)

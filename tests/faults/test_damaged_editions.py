@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.conftest import Serve
-from tests.faults.load import Load, ask, unlimited_key, wait_for_edition
+from tests.faults.load import Load, ask, wait_for_edition
 from tests.live import run
 
 
@@ -76,11 +76,11 @@ DAMAGES = [
 
 @pytest.mark.parametrize("damage", [flip_one_bit, truncate, delete_folder])
 def test_a_damaged_current_edition_leaves_the_previous_one_serving(
-    serve: Serve, home: Path, editions: tuple[str, str], damage: Callable[[Path], None]
+    serve: Serve, key: str, home: Path, editions: tuple[str, str], damage: Callable[[Path], None]
 ) -> None:
     damage(home / "editions" / editions[1])
     live = serve()
-    assert ask(live, unlimited_key(live)) == (200, editions[0])
+    assert ask(live, key) == (200, editions[0])
     assert f"refused: edition {editions[1]}" in live.log
 
 
@@ -97,10 +97,9 @@ def test_rolling_back_to_a_damaged_edition_is_refused_by_name(
 
 
 def test_a_damaged_edition_that_becomes_current_is_never_served(
-    serve: Serve, home: Path, editions: tuple[str, str]
+    serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
     live = serve(workers=2)
-    key = unlimited_key(live)
     damaged = "29990101T000000Z-0000000000"
     shutil.copytree(home / "editions" / editions[1], home / "editions" / damaged)
     flip_bytes(home / "editions" / damaged)
@@ -116,10 +115,9 @@ def test_a_damaged_edition_that_becomes_current_is_never_served(
 
 
 def test_a_pointer_that_names_nothing_leaves_the_served_edition_in_place(
-    serve: Serve, home: Path, editions: tuple[str, str]
+    serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
     live = serve()
-    key = unlimited_key(live)
     (home / "editions" / "CURRENT").write_text("../../etc\n")
     while "refused" not in live.log:
         assert ask(live, key) == (200, editions[1])
@@ -127,12 +125,11 @@ def test_a_pointer_that_names_nothing_leaves_the_served_edition_in_place(
 
 
 def test_with_every_edition_damaged_the_service_answers_503_until_one_is_whole(
-    serve: Serve, home: Path, editions: tuple[str, str]
+    serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
     for edition in editions:
         truncate(home / "editions" / edition)
     live = serve()
-    key = unlimited_key(live)
     assert ask(live, key)[0] == 503
     assert all(f"edition {edition}" in live.log for edition in editions)
     assert run(home, "publish").returncode == 0  # the same data: the same name

@@ -1,7 +1,6 @@
 """Workers that die, a disk that is full, and a server that is told to stop."""
 
 import resource
-import shutil
 import subprocess
 import threading
 import time
@@ -14,16 +13,15 @@ import psutil
 import pytest
 
 from tests.faults.conftest import Serve
-from tests.faults.load import PATIENCE, ask, unlimited_key, wait_for_edition, workers
+from tests.faults.load import PATIENCE, ask, wait_for_edition, workers
 from tests.live import COMMAND, LiveServer, free_port
 from tests.services import RedisServer
 
 SANDBOX = "sankofa-sandbox"
 
 
-def test_a_killed_worker_is_replaced(serve: Serve, editions: tuple[str, str]) -> None:
+def test_a_killed_worker_is_replaced(serve: Serve, key: str, editions: tuple[str, str]) -> None:
     live = serve(workers=2)
-    key = unlimited_key(live)
     wait_for_edition(live, key, editions[1])
     before = workers(live)
     assert len(before) == 2
@@ -58,9 +56,9 @@ def no_room(live: LiveServer) -> Iterator[None]:
         process.rlimit(psutil.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
-def test_a_full_disk_under_the_counters_is_503_and_not_a_crash(serve: Serve) -> None:
+def test_a_full_disk_under_the_counters_is_503_and_not_a_crash(serve: Serve, key: str) -> None:
     live = serve()
-    keys = [unlimited_key(live) for _ in range(3)]
+    keys = [live.key("professional") for _ in range(3)]
     before = workers(live)
     with no_room(live):
         answers = [live.get("/v1/entities/DC46AF1B1AAA424B58D1368176", key) for key in keys]
@@ -74,10 +72,7 @@ def test_a_full_disk_under_the_counters_is_503_and_not_a_crash(serve: Serve) -> 
     assert workers(live) == before
 
 
-def test_sigterm_lets_the_requests_under_way_finish(
-    two_editions: Path, tmp_path: Path, redis_server: RedisServer
-) -> None:
-    home = Path(shutil.copytree(two_editions, tmp_path / "home"))
+def test_sigterm_lets_the_requests_under_way_finish(home: Path, redis_server: RedisServer) -> None:
     with LiveServer(home, keystore=redis_server.url) as live:
         assert ask(live, SANDBOX)[0] == 200
         answers: list[int] = []

@@ -3,16 +3,15 @@
 from pathlib import Path
 
 from tests.faults.conftest import Serve, publish_another
-from tests.faults.load import Load, ask, unlimited_key, wait_for_edition
+from tests.faults.load import Load, ask, wait_for_edition
 from tests.live import run
 
 
 def test_publishing_and_rolling_back_under_load_fail_no_request(
-    serve: Serve, home: Path, editions: tuple[str, str]
+    serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
     first, second = editions
     live = serve(workers=2)
-    key = unlimited_key(live)
     wait_for_edition(live, key, second)
     with Load(live, key) as load:
         third = publish_another(home, 2)
@@ -24,9 +23,10 @@ def test_publishing_and_rolling_back_under_load_fail_no_request(
     assert set(load.editions) == {first, second, third}
 
 
-def test_the_entity_tag_changes_with_the_edition(serve: Serve, home: Path, editions: tuple[str, str]) -> None:
+def test_the_entity_tag_changes_with_the_edition(
+    serve: Serve, key: str, home: Path, editions: tuple[str, str]
+) -> None:
     live = serve()
-    key = unlimited_key(live)
     path = "/v1/entities/DC46AF1B1AAA424B58D1368176"
     tag = live.get(path, key).headers["ETag"]
     assert run(home, "editions", "rollback", editions[0]).returncode == 0
@@ -37,10 +37,9 @@ def test_the_entity_tag_changes_with_the_edition(serve: Serve, home: Path, editi
 
 
 def test_an_edition_that_is_removed_while_served_goes_on_answering(
-    serve: Serve, home: Path, editions: tuple[str, str]
+    serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
     live = serve()
-    key = unlimited_key(live)
     assert ask(live, key) == (200, editions[1])
     for path in sorted((home / "editions" / editions[1]).iterdir()):
         path.unlink()
@@ -48,10 +47,10 @@ def test_an_edition_that_is_removed_while_served_goes_on_answering(
 
 
 def test_rolling_back_to_an_edition_that_is_not_kept_changes_nothing(
-    serve: Serve, home: Path, editions: tuple[str, str]
+    serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
     refused = run(home, "editions", "rollback", "20200101T000000Z-0000000000")
     assert refused.returncode == 1
     assert "no edition" in refused.stderr
     live = serve()
-    assert ask(live, unlimited_key(live)) == (200, editions[1])
+    assert ask(live, key) == (200, editions[1])

@@ -11,7 +11,7 @@ from sankofa.model.errors import EditionError, InvalidParameter, StoreUnavailabl
 
 _log = logging.getLogger("sankofa.edition")
 _LOOK_EVERY = 0.25
-_REFUSED_FOR = 10.0  # the same edition may be published again, whole
+_REFUSED_FOR = 5.0  # the same edition may be published again, whole
 _OPEN_AT_MOST = 4
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sankofa.ledger.book import Ledger
 from sankofa.ledger.ingest import files_under
-from sankofa.model.errors import OperatorError
+from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.model.records import EntityRecord, Fact, Link, Profile
 from tests.world.desk import Desk
 
@@ -106,7 +107,7 @@ def test_whatever_fails_inside_a_capture_leaves_nothing_of_it(desk: Desk, databa
 
 
 def test_a_person_is_kept_as_a_hash_that_only_the_key_can_make(desk: Desk, database: sqlite3.Connection) -> None:
-    ((hashed, *_),) = database.execute("SELECT * FROM withheld").fetchall()
+    ((hashed, *_),) = database.execute("SELECT * FROM withheld WHERE source_id <> ''").fetchall()
     assert len(hashed) == 64
     assert PERSON.partition(":")[2].encode() not in (desk.home / "ledger.sqlite").read_bytes()
     ledger = desk.ledger()
@@ -139,3 +140,8 @@ def test_a_folder_is_walked_in_a_stable_order_without_hidden_files(tmp_path: Pat
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match=r"nowhere\.csv: no such file"):
         files_under([tmp_path, tmp_path / "nowhere.csv"])
+
+
+def test_another_gate_secret_is_refused(desk: Desk) -> None:
+    with pytest.raises(SettingsError, match="GATE_SECRET"):
+        Ledger(desk.store, b"another key", lambda: desk.now).persons()
