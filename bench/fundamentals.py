@@ -58,7 +58,7 @@ class Bench:
         self, home: Path, service_ids: Sequence[str], peers: Sequence[str], running: ExitStack
     ) -> None:
         self._today = datetime.now(UTC).date()
-        self._keys = {tier: _key(home, tier) for tier in ("professional", "sample")}
+        self._keys = {tier: issue_key(home, tier) for tier in ("professional", "sample")}
         self._sankofa = running.enter_context(commands.sankofa(home))
         self._paid = {"X-API-Key": self._keys["professional"]}
         self._static = running.enter_context(commands.static(home, self._headers(service_ids[0])))
@@ -120,7 +120,7 @@ class Bench:
         return rows
 
 
-def _key(home: Path, tier: str) -> str:
+def issue_key(home: Path, tier: str) -> str:
     limits = ["--per-minute", _MANY, "--per-month", _MANY]
     command = [SANKOFA, "keys", "create", "--tier", tier, "--label", "bench", *limits]
     done = subprocess.run(command, env=environment_of(home), check=True, capture_output=True, text=True)

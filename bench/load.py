@@ -210,8 +210,10 @@ def _round(contender: Contender, questions: Path, offset: int, seconds: float) -
     )
     spent = contender.server.cpu_seconds() - before
     found = json.loads(done.stdout.splitlines()[-1])
-    if found["failed"] or not found["requests"]:
+    if found["failed"]:
         raise SystemExit(f"{contender.name}: {found['failed']} of {found['requests']} requests failed")
+    if not found["requests"]:
+        raise SystemExit(f"{contender.name}: not one answer within {seconds:g} s")
     rate = found["requests"] / found["seconds"]
     return Round(rate, found["p50"], found["p99"], spent / found["requests"], spent / found["seconds"])
 

@@ -125,8 +125,9 @@ def small_sandbox(sample_home: Path) -> Iterator[LiveServer]:
 
 
 def test_caps_and_the_sandbox_key_are_settings(small_sandbox: LiveServer) -> None:
-    answer = small_sandbox.get(ISSUER, "another-sandbox").json()
-    assert (answer["count"], answer["truncated"]) == (3, True)
+    answer = small_sandbox.get(ISSUER, "another-sandbox")
+    assert (answer.json()["count"], answer.json()["truncated"]) == (3, True)
+    assert answer.headers["RateLimit-Policy"].startswith('"minute";q=60;w=60, "month";q=5000;')
 
 
 def _exhausted(server: LiveServer) -> str:

@@ -15,10 +15,14 @@ from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.book import SCHEMA, Ledger
 from sankofa.ledger.ingest import Summary, ingest
 from sankofa.model.knowable import Mode
+from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
 from tests.world.reference import MODES, Told
 
-COLUMNS = "entity line_item value currency period_start period_end available_at document location confidence".split()
+COLUMNS = (
+    *("entity", "line_item", "value", "currency", "period_start", "period_end", "available_at"),
+    *("document", "location", "confidence"),
+)
 _MODES = {"latest": Mode.LATEST, "as_reported": Mode.AS_REPORTED, "all": Mode.ALL}
 Answer = tuple[dict[str, Any], ...]
 
@@ -28,8 +32,9 @@ class Desk:
 
     def __init__(self, home: Path, today: date = date(2024, 1, 1)) -> None:
         self.home = home
-        self.inbox = home / "inbox"
+        self.inbox = home.parent / f"{home.name}-inbox"
         self.inbox.mkdir(parents=True)
+        self.settings = Settings(home=home)
         self.now = datetime.combine(today, time(12), UTC)
         self.store = open_datastore("sqlite:", home, SCHEMA)
 
@@ -37,7 +42,7 @@ class Desk:
         self.now = datetime.combine(day, time(12), UTC)
 
     def ledger(self) -> Ledger:
-        return Ledger(self.store, b"a key of the test", lambda: self.now)
+        return Ledger(self.store, self.settings.gate_key(), lambda: self.now)
 
     def take(self, source: str, *paths: Path) -> Summary:
         ledger = self.ledger()

@@ -13,6 +13,10 @@ from typing import Any, NamedTuple
 MODES = ("latest", "as_reported", "all")
 
 
+Identity = tuple[str, str, date | None, date]
+"""Concept, unit, start and end of the period: what makes two figures the same fact."""
+
+
 class Told(NamedTuple):
     """One figure in one document, as a row of a file says it."""
 
@@ -47,7 +51,7 @@ class Seen(NamedTuple):
 
 def knowable(told: Iterable[Told], day: date, mode: str) -> set[Seen]:
     """Every row that `as_of` this day shows in a mode."""
-    stories: defaultdict[tuple[object, ...], list[tuple[date, str, Decimal | None]]] = defaultdict(list)
+    stories: defaultdict[Identity, list[tuple[date, str, Decimal | None]]] = defaultdict(list)
     for report in told:
         if report.confidence is not None and report.confidence < Decimal("0.85"):
             continue
@@ -59,7 +63,7 @@ def knowable(told: Iterable[Told], day: date, mode: str) -> set[Seen]:
 
 
 def _first_capture(told: Iterable[Told], undated: Told) -> date:
-    """A document without a date is known from the day it was first captured; capturing it again moves nothing."""
+    """A document without a date is known from its first capture: capturing it again moves nothing."""
     return min(
         other.captured
         for other in told
@@ -69,9 +73,7 @@ def _first_capture(told: Iterable[Told], undated: Told) -> date:
     )
 
 
-def _shown(
-    identity: tuple[object, ...], story: list[tuple[date, str, Decimal | None]], mode: str
-) -> Iterable[Seen]:
+def _shown(identity: Identity, story: list[tuple[date, str, Decimal | None]], mode: str) -> Iterable[Seen]:
     figures: list[tuple[date, str, Decimal | None]] = []
     for report in sorted(story, key=lambda r: (r[0], r[1], Decimal("-Infinity") if r[2] is None else r[2])):
         nothing_yet = not figures and report[2] is None
@@ -82,14 +84,14 @@ def _shown(
         later = figures[number] if number < len(figures) else None
         rows.append(
             Seen(
-                *identity,  # type: ignore[arg-type]
-                vintage=number,
-                value=value,
-                available=public,
-                document=document,
-                restated=number > 1,
-                superseded_at=later[0] if later else None,
-                superseded_by=later[1] if later else None,
+                *identity,
+                number,
+                value,
+                public,
+                document,
+                number > 1,
+                later[0] if later else None,
+                later[1] if later else None,
             )
         )
     return {"latest": rows[-1:], "as_reported": rows[:1], "all": rows}[mode]

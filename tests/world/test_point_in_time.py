@@ -26,10 +26,13 @@ PERIODS = (
 )
 DAYS = (
     date(2020, 9, 29), date(2020, 10, 1), date(2020, 11, 15), date(2020, 12, 30), date(2020, 12, 31),
-    date(2021, 1, 1), date(2021, 1, 2), date(2021, 1, 31), date(2021, 2, 1), date(2021, 3, 3), date(2021, 6, 1),
+    date(2021, 1, 1), date(2021, 1, 2), date(2021, 1, 31), date(2021, 2, 1), date(2021, 3, 3),
+    date(2021, 6, 1),
 )  # fmt: skip
 # The issuer's year is known from the start, so that what a period is called is never in question.
-YEAR = Told("assets", "ZAR", date(2019, 1, 1), date(2019, 12, 31), "d0", Decimal(7), date(2020, 3, 1), CAPTURES[0])
+YEAR = Told(
+    "assets", "ZAR", date(2019, 1, 1), date(2019, 12, 31), "d0", Decimal(7), date(2020, 3, 1), CAPTURES[0]
+)
 CONCEPTS = st.sampled_from(("revenue", "profit"))
 UNITS = st.sampled_from(("ZAR", "USD"))
 CAPTURED = st.sampled_from(CAPTURES)
@@ -38,16 +41,18 @@ VALUES = st.sampled_from((Decimal(1), Decimal(2), Decimal("9007199254740993.5"),
 CONFIDENCES = st.sampled_from((None, None, None, Decimal("0.85"), Decimal("0.84")))
 LOCATIONS = st.sampled_from(("", "p. 1", "p. 2"))
 DEEP = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[Told, str]]:
-    """Reports of one issuer, each with a location; drawn from few facts, days and documents, so that they meet."""
+    """Reports of one issuer, each with a location, of few facts, days and documents: so that they meet."""
     facts = draw(st.lists(st.tuples(CONCEPTS, UNITS, st.sampled_from(PERIODS)), min_size=1, max_size=2))
     days = draw(st.lists(st.none() | st.sampled_from(DAYS), min_size=2, max_size=4, unique=True))
-    report = st.builds(_told, st.sampled_from(facts), st.sampled_from(days), CAPTURED, DOCUMENTS, VALUES, CONFIDENCES)
+    report = st.builds(
+        _told, st.sampled_from(facts), st.sampled_from(days), CAPTURED, DOCUMENTS, VALUES, CONFIDENCES
+    )
     return draw(st.lists(st.tuples(report, LOCATIONS), min_size=3, max_size=16))
 
 
@@ -105,7 +110,12 @@ def test_no_row_tells_the_future_and_the_order_is_the_documented_one(history: li
                 assert (row["superseded_at"] is None) == (row["superseding_record_ref"] is None)
                 assert row["restated"] == (row["vintage"] > 1)
             order = [
-                (-date.fromisoformat(r["period_end"]).toordinal(), r["period_type"], r["line_item"], r["vintage"])
+                (
+                    -date.fromisoformat(r["period_end"]).toordinal(),
+                    r["period_type"],
+                    r["line_item"],
+                    r["vintage"],
+                )
                 for r in answer
             ]
             assert order == sorted(order)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from collections.abc import Callable
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from sankofa.edition.blocks import ANY_TAG, Entry, entries_of, pack, select, select_where
 from sankofa.edition.reading import Edition
+from sankofa.engines.datastore import Manifest
 from sankofa.model.days import FOREVER
 from sankofa.model.knowable import Mode
 
@@ -24,12 +26,20 @@ DAYS = st.integers(-1, 42)
 def entries(draw: st.DrawFn, most: int = 40) -> list[Entry]:
     spans = draw(
         st.lists(
-            st.tuples(st.integers(0, 40), st.integers(1, 20) | st.none(), st.integers(0, 7), TAGS, st.integers(0, 9)),
+            st.tuples(
+                st.integers(0, 40), st.integers(1, 20) | st.none(), st.integers(0, 7), TAGS, st.integers(0, 9)
+            ),
             max_size=most,
         )
     )
     return [
-        Entry(json.dumps({"n": n, "x": "," * size}).encode(), first, FOREVER if days is None else first + days, modes, tag)
+        Entry(
+            json.dumps({"n": n, "x": "," * size}).encode(),
+            first,
+            FOREVER if days is None else first + days,
+            modes,
+            tag,
+        )
         for n, (first, days, modes, tag, size) in enumerate(spans)
     ]
 
@@ -53,7 +63,7 @@ def plainly(rows: list[Entry], day: int, modes: int, tag: int) -> list[bytes]:
 class Reader:
     """An edition with one key, in memory."""
 
-    manifest: dict[str, object] = {}  # noqa: RUF012
+    manifest: Manifest = MappingProxyType({})
 
     def __init__(self, rows: list[Entry]) -> None:
         self._blocks = list(pack(rows))
@@ -74,7 +84,9 @@ def answer(
 ) -> tuple[list[int], bool]:
     """The numbers of the rows served, and whether more matched."""
     edition = Edition("e", Reader(rows))
-    found = asyncio.run(edition.select("fundamentals", "K", day=day, modes=modes, tag=tag, limit=limit, where=where))
+    found = asyncio.run(
+        edition.select("fundamentals", "K", day=day, modes=modes, tag=tag, limit=limit, where=where)
+    )
     assert found is not None
     served = json.loads(b"[" + found.rows + b"]")
     assert len(served) == found.count
@@ -82,7 +94,9 @@ def answer(
 
 
 @given(entries(), DAYS, MODES, TAGS | st.just(ANY_TAG), st.integers(1, 45))
-def test_a_block_shows_what_a_filter_shows(rows: list[Entry], day: int, modes: int, tag: int, room: int) -> None:
+def test_a_block_shows_what_a_filter_shows(
+    rows: list[Entry], day: int, modes: int, tag: int, room: int
+) -> None:
     for block in pack(rows):
         found, count = select(block, day, modes, tag, room)
         expected = plainly(rows, day, modes, tag)[:room]
@@ -128,7 +142,10 @@ def test_a_selection_over_many_blocks_is_the_plain_filter(
         cut = size if limit is None else limit
         assert answer(rows, day, modes, tag, limit) == (expected[:cut], size > cut), limit
     odd = [n for n in expected if n % 2]
-    assert answer(rows, day, modes, tag, 7, lambda row: json.loads(row)["n"] % 2 == 1) == (odd[:7], len(odd) > 7)
+    assert answer(rows, day, modes, tag, 7, lambda row: json.loads(row)["n"] % 2 == 1) == (
+        odd[:7],
+        len(odd) > 7,
+    )
 
 
 @pytest.mark.parametrize("day", [-1, 0, 5, 2**31 - 2])

@@ -27,7 +27,18 @@ def desk(tmp_path: Path) -> Desk:
 def add_edition(desk: Desk, number: int) -> str:
     """A further edition, a day after the last, with one more figure."""
     desk.set_day(date(2024, 1, number))
-    row = [ISSUER, "revenue", str(number), "ZAR", f"{2000 + number}-01-01", f"{2000 + number}-12-31", "", "d", "", ""]
+    row = [
+        ISSUER,
+        "revenue",
+        str(number),
+        "ZAR",
+        f"{2000 + number}-01-01",
+        f"{2000 + number}-12-31",
+        "",
+        "d",
+        "",
+        "",
+    ]
     desk.filings(f"{number}.csv", [row])
     edition = desk.publish(keep=2)
     edition.close()
@@ -76,13 +87,17 @@ def test_the_edition_that_was_served_until_now_is_kept_however_old_it_is(desk: D
 def test_a_row_under_no_known_licence_class_stops_the_edition_and_the_old_one_stays(desk: Desk) -> None:
     old = add_edition(desk, 1)
     with sqlite3.connect(desk.home / "ledger.sqlite") as ledger:
-        ledger.execute("INSERT INTO capture VALUES (99, 'x', 'f', '0', '2024-02-01T00:00:00Z', 'stolen', '{}')")
-        columns = "concept, unit, period_end, period_start, available_at, document, value, confidence, source_id"
+        ledger.execute(
+            "INSERT INTO capture VALUES (99, 'x', 'f', '0', '2024-02-01T00:00:00Z', 'stolen', '{}')"
+        )
+        columns = (
+            "concept, unit, period_end, period_start, available_at, document, value, confidence, source_id"
+        )
         ledger.execute(
             f"INSERT INTO fact SELECT subject, {columns}, 'other place', declared_period, 99 FROM fact"
         )
         ledger.execute(
-            f"INSERT INTO fact SELECT 'ticker:JSE:OTHER', {columns}, location, declared_period, 99 FROM fact LIMIT 1"
+            f"INSERT INTO fact SELECT 'ticker:JSE:B', {columns}, location, declared_period, 99 FROM fact"
         )
     ledger.close()
     with pytest.raises(CheckFailed, match="unknown licence class"):

@@ -25,7 +25,9 @@ def desk(tmp_path: Path) -> Desk:
     ledger = desk.ledger()
     with ledger.capture("filings", "synthetic", "file", "0") as capture:
         capture.fact(FIGURE)
-        capture.entity(EntityRecord(FIGURE.subject, "", Profile(legal_name="A Ltd", identifiers=(FIGURE.subject,))))
+        capture.entity(
+            EntityRecord(FIGURE.subject, "", Profile(legal_name="A Ltd", identifiers=(FIGURE.subject,)))
+        )
         capture.link(Link("isin:ZAE000015228", FIGURE.subject, "row 2"))
         capture.withhold(PERSON)
     ledger.close()
@@ -95,18 +97,27 @@ def test_no_hidden_row_number_lets_a_row_be_replaced(database: sqlite3.Connectio
         database.execute(f"SELECT rowid FROM {table}")
 
 
-def test_whatever_fails_inside_a_capture_leaves_nothing_of_it(desk: Desk, database: sqlite3.Connection) -> None:
+def test_whatever_fails_inside_a_capture_leaves_nothing_of_it(
+    desk: Desk, database: sqlite3.Connection
+) -> None:
     before = contents(database)
     ledger = desk.ledger()
-    with pytest.raises(RuntimeError), ledger.capture("filings", "synthetic", "other", "1") as capture:
-        for n in range(25_000):  # beyond what is kept in memory
-            capture.fact(FIGURE._replace(value=str(n)))
-        raise RuntimeError
+
+    def fail_late() -> None:
+        with ledger.capture("filings", "synthetic", "other", "1") as capture:
+            for n in range(25_000):  # beyond what is kept in memory
+                capture.fact(FIGURE._replace(value=str(n)))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_late()
     ledger.close()
     assert contents(database) == before
 
 
-def test_a_person_is_kept_as_a_hash_that_only_the_key_can_make(desk: Desk, database: sqlite3.Connection) -> None:
+def test_a_person_is_kept_as_a_hash_that_only_the_key_can_make(
+    desk: Desk, database: sqlite3.Connection
+) -> None:
     ((hashed, *_),) = database.execute("SELECT * FROM withheld WHERE source_id <> ''").fetchall()
     assert len(hashed) == 64
     assert PERSON.partition(":")[2].encode() not in (desk.home / "ledger.sqlite").read_bytes()

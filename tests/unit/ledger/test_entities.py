@@ -24,7 +24,9 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home")
 
 
-def says(subject: str, *also: str, name: str = "Some Company Ltd", effective: str = "2020-01-01T00:00:00Z") -> EntityRecord:
+def says(
+    subject: str, *also: str, name: str = "Some Company Ltd", effective: str = "2020-01-01T00:00:00Z"
+) -> EntityRecord:
     return EntityRecord(subject, effective, Profile(legal_name=name, identifiers=(subject, *also)))
 
 
@@ -121,7 +123,10 @@ def test_the_id_that_was_issued_first_survives_a_merge_and_the_other_leads_to_it
 def test_of_ids_issued_by_one_file_the_strongest_identifier_gives_the_one_that_survives(desk: Desk) -> None:
     take(desk, figure(TICKER), says(NUMBER, TICKER), says(LEI, NUMBER))
     (entity,) = resolved(desk)[0]
-    assert (entity.service_id, set(entity.aliases)) == (service_id(LEI), {service_id(NUMBER), service_id(TICKER)})
+    assert (entity.service_id, set(entity.aliases)) == (
+        service_id(LEI),
+        {service_id(NUMBER), service_id(TICKER)},
+    )
 
 
 def test_the_newest_record_by_its_own_date_is_in_force_whatever_the_order_of_arrival(tmp_path: Path) -> None:
@@ -138,7 +143,9 @@ def test_the_newest_record_by_its_own_date_is_in_force_whatever_the_order_of_arr
         assert [statement.profile.legal_name for statement in entity.statements] == ["Old Name Ltd"], order
 
 
-def test_a_record_without_a_date_is_in_force_from_its_capture_and_taking_it_again_changes_nothing(desk: Desk) -> None:
+def test_a_record_without_a_date_is_in_force_from_its_capture_and_taking_it_again_changes_nothing(
+    desk: Desk,
+) -> None:
     for day, name in enumerate(("A Ltd", "A Ltd", "B Ltd", "B Ltd", "A Ltd"), 1):
         desk.set_day(date(2024, 1, day))
         take(desk, says(LEI, name=name, effective=""))

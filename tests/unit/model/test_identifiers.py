@@ -42,13 +42,13 @@ def test_every_spelling_of_an_identifier_becomes_one(written: str, canonical: st
     ],
 )  # fmt: skip
 def test_what_is_no_identifier_is_refused(written: str) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"[a-z]"):
         parse_identifier(written)
 
 
 @pytest.mark.parametrize("written", ["registry:US-SEC-CIK:Zorblatt", "lei:Zorblatt Quimbyson", "Zorblatt:x"])
 def test_a_refusal_never_repeats_the_text_which_may_be_a_name(written: str) -> None:
-    with pytest.raises(ValueError, match=".") as refusal:
+    with pytest.raises(ValueError, match=r"[a-z]") as refusal:
         parse_identifier(written)
     assert "zorblatt" not in str(refusal.value).lower()
 
@@ -64,9 +64,14 @@ def test_what_is_no_cik_is_refused(value: str) -> None:
 
 
 def test_a_record_stands_on_its_strongest_identifier() -> None:
-    held = [parse_identifier(i) for i in ("figi:BBG000BLNNH6", "ticker:JSE:A", "isin:ZAE000015228", "registry:B:1", "registry:A:1")]
+    held = [
+        parse_identifier(i)
+        for i in ("figi:BBG000BLNNH6", "ticker:JSE:A", "isin:ZAE000015228", "registry:B:1", "registry:A:1")
+    ]
     assert anchor(held) == parse_identifier("registry:A:1")
-    assert anchor([*held, parse_identifier("lei:529900T8BM49AURSDO55")]) == parse_identifier("lei:529900T8BM49AURSDO55")
+    assert anchor([*held, parse_identifier("lei:529900T8BM49AURSDO55")]) == parse_identifier(
+        "lei:529900T8BM49AURSDO55"
+    )
     assert anchor(held[:1]) is None
 
 

@@ -91,7 +91,13 @@ def test_a_year_of_weeks_is_a_full_year(weeks: int) -> None:
     assert months_of(on("2023-01-01"), on("2023-01-01") + 7 * weeks - 1) == 12
 
 
-@pytest.mark.parametrize(("days", "months"), [(90, 3), (92, 3), (112, 3), (181, 6), (184, 6), (273, 9), (365, 12), (30, None), (140, None), (548, None)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("days", "months"),
+    [
+        *((90, 3), (92, 3), (112, 3), (181, 6), (184, 6), (273, 9), (365, 12)),
+        *((30, None), (140, None), (548, None)),
+    ],
+)
 def test_a_duration_is_about_so_many_months(days: int, months: int | None) -> None:
     assert months_of(1000, 1000 + days - 1) == months
 

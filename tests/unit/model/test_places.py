@@ -20,7 +20,9 @@ def test_the_two_codes_lead_to_each_other() -> None:
     assert all(country(three) == two for two, three in alpha3_of().items())
 
 
-@pytest.mark.parametrize("code", ["ZAR", "zar", "NGN", "XOF", "XAF", "MAD", "EGP", "GHS", "ZMW", "USD", "ZWG"])
+@pytest.mark.parametrize(
+    "code", ["ZAR", "zar", "NGN", "XOF", "XAF", "MAD", "EGP", "GHS", "ZMW", "USD", "ZWG"]
+)
 def test_a_currency_in_use_is_known(code: str) -> None:
     assert currency(code) == code.upper()
 

@@ -1,0 +1,35 @@
+"""Runs the benchmarks: `python -m bench [NAME [ARGUMENT...]]`; without a name, those against a target.
+
+Each runs in a process of its own, so that none inherits the memory, pinning or imports of another.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+_AGAINST_TARGETS = ("ingest", "fundamentals")
+
+
+def _names() -> set[str]:
+    """Every file here that can be run, this one and the client without wrk excepted."""
+    files = Path(__file__).parent.glob("*.py")
+    runnable = {p.stem for p in files if "def main() -> None:" in p.read_text()}
+    return runnable - {"__main__"}
+
+
+def main() -> int:
+    given = sys.argv[1:]
+    named = sorted(_names())
+    if given and given[0] not in named:
+        print(f"usage: python -m bench [NAME [ARGUMENT...]]; names: {', '.join(named)}")
+        return 2
+    for name in given[:1] or _AGAINST_TARGETS:
+        print(f"== {name}", flush=True)
+        failed = subprocess.run([sys.executable, "-m", f"bench.{name}", *given[1:]]).returncode
+        if failed:
+            return failed
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

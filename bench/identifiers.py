@@ -1,0 +1,189 @@
+"""Identifiers: lookups with three million loaded and with thirty thousand, search, and golden-copy ingest.
+
+    python -m bench.identifiers [--rounds 5] [--seconds 3] [--fresh]
+
+Lookups ask for another identifier each time. A search is asked over MCP, so it is compared with the
+lookup in one process, without either protocol.
+"""
+
+import argparse
+import asyncio
+import csv
+import random
+import shutil
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.fundamentals import issue_key
+from bench.ingest import cost
+from bench.load import CONNECTIONS, Contender, Question, cpu_ratio, load_tool, measure, ratio, table
+from bench.peers import commands
+from bench.world import CACHE, SANKOFA, environment_of
+from sankofa.access.tiers import grant
+from sankofa.operations.contract import Call, operations
+from sankofa.operations.service import Service
+from sankofa.settings import Settings
+
+_SIZES = {"3 million": 750_000, "30 thousand": 7_500}
+_SYLLABLES = "ba be bo da de du fa ga ke ko la ma mo na ngo nya pe ra sa se ta tho wa ya ze zi".split()
+_KINDS = "Holdings Trading Mining Bank Foods Energy Insurance Logistics Cement Telecom Properties".split()
+_FORMS = ("Limited", "Plc", "(Pty) Ltd", "S.A.", "SARL", "Inc")
+_COUNTRIES = ("ZA", "NG", "KE", "EG", "GH", "MA", "CI", "SN")
+_VALUES = {ord(c): str(int(c, 36)) for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+
+
+def lei(number: int) -> str:
+    body = f"9997BENCH{number:09d}"
+    return f"{body}{98 - int((body + '00').translate(_VALUES)) % 97:02d}"
+
+
+def isin(country: str, number: int) -> str:
+    body = f"{country}{number:09d}"
+    digits = [int(d) for d in body.translate(_VALUES)][::-1]
+    total = sum(sum(divmod(2 * d, 10)) if n % 2 == 0 else d for n, d in enumerate(digits))
+    return f"{body}{-total % 10}"
+
+
+def organisation(number: int) -> tuple[str, str]:
+    """(name, country) of an organisation: everything follows from its number."""
+    chance = random.Random(number)
+    word = "".join(chance.choices(_SYLLABLES, k=chance.randrange(2, 5))).capitalize()
+    other = "".join(chance.choices(_SYLLABLES, k=3)).capitalize()
+    return f"{word} {other} {chance.choice(_KINDS)} {chance.choice(_FORMS)}", _COUNTRIES[
+        number % len(_COUNTRIES)
+    ]
+
+
+def write_files(folder: Path, count: int) -> tuple[Path, Path]:
+    """A golden copy (LEI and registry number of each) and the ISIN file (two of each)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    golden, isins = folder / "golden-copy.csv", folder / "lei-isin.csv"
+    if not isins.exists():
+        with golden.open("w", newline="") as stream:
+            rows = csv.writer(stream, quoting=csv.QUOTE_ALL)
+            rows.writerow(_COLUMNS)
+            rows.writerows(_records(count))
+        with isins.open("w") as stream:
+            stream.write("LEI,ISIN\n")
+            for n in range(count):
+                country = _COUNTRIES[n % len(_COUNTRIES)]
+                stream.write(f"{lei(n)},{isin(country, 2 * n)}\n{lei(n)},{isin(country, 2 * n + 1)}\n")
+    return golden, isins
+
+
+_COLUMNS = (
+    "LEI", "Entity.LegalName", "Entity.LegalAddress.Country",
+    "Entity.RegistrationAuthority.RegistrationAuthorityID",
+    "Entity.RegistrationAuthority.RegistrationAuthorityEntityID", "Entity.LegalJurisdiction",
+    "Entity.EntityCategory", "Entity.LegalForm.EntityLegalFormCode", "Entity.EntityStatus",
+    "Registration.LastUpdateDate", "Registration.RegistrationStatus",
+)  # fmt: skip
+
+
+def _records(count: int) -> Iterator[tuple[str, ...]]:
+    for n in range(count):
+        name, country = organisation(n)
+        yield (
+            lei(n), name, country, f"RA99{n % 40:04d}", f"{country}{n:07d}", country, "GENERAL", "8888", "ACTIVE",
+            "2026-01-05T00:00:00Z", "ISSUED",
+        )  # fmt: skip
+
+
+def published_home(size: str, *, fresh: bool) -> Path:
+    """Ingested by the real command, which is measured while it runs; kept between runs."""
+    count = _SIZES[size]
+    home = CACHE / f"home-identifiers-{count}"
+    if (home / "made").exists() and not fresh:
+        return home
+    shutil.rmtree(home, ignore_errors=True)
+    golden, isins = write_files(CACHE / f"files-identifiers-{count}", count)
+    environment = environment_of(home)
+    print(f"{'':36}{'rows':>12}{'rows/s':>12}{'per cpu s':>12}{'peak MB':>10}")
+    for source, path, rows in (("gleif-lei", golden, count), ("gleif-isin", isins, 2 * count)):
+        print(
+            cost([SANKOFA, "ingest", source, str(path)], environment).line(f"ingest {source}", rows),
+            flush=True,
+        )
+    print(cost([SANKOFA, "publish"], environment).line("publish", 4 * count), flush=True)
+    (home / "made").touch()
+    return home
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.identifiers")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--fresh", action="store_true")
+    options = parser.parse_args()
+    homes = {size: published_home(size, fresh=options.fresh) for size in _SIZES}
+    print(f"load: {load_tool()}, {CONNECTIONS} connections; {options.rounds} rounds of {options.seconds:g} s")
+    with ExitStack() as running:
+        contenders = []
+        for size, home in homes.items():
+            server = running.enter_context(commands.sankofa(home))
+            key = {"X-API-Key": issue_key(home, "professional")}
+            contenders.append(Contender(f"lookup, {size}", server, list(_lookups(_SIZES[size])), key))
+        body = len(contenders[0].server.body(contenders[0].questions[0], contenders[0].headers))
+        with contenders[0].server.fetch(contenders[0].questions[0], contenders[0].headers) as answer:
+            fields = {n: v for n, v in answer.getheaders() if n not in ("content-length", "date", "server")}
+        ceiling = running.enter_context(commands.static(homes["3 million"], fields))
+        contenders.append(Contender("static body", ceiling, [Question(f"/{body}")]))
+        measure(contenders, options.rounds, options.seconds)
+    large, small, static = contenders
+    print(table(contenders, large))
+    print(
+        f"{ratio(large, static):8.2f} of the static body by rate, {cpu_ratio(large, static):.2f} by processor time"
+    )
+    print(f"{ratio(large, small):8.2f} of the rate with a hundredth of the identifiers; target 0.80")
+    asyncio.run(_search(homes["3 million"]))
+
+
+def _lookups(count: int) -> Iterator[Question]:
+    chance = random.Random(1)
+    for _ in range(20_000):
+        n = chance.randrange(count)
+        kind = chance.randrange(3)
+        asked = (
+            f"lei&id_value={lei(n)}",
+            f"isin&id_value={isin(_COUNTRIES[n % len(_COUNTRIES)], 2 * n)}",
+            f"registry&id_value={_COUNTRIES[n % len(_COUNTRIES)]}{n:07d}",
+        )[kind]
+        yield Question(f"/v1/crosswalk?id_type={asked}")
+
+
+async def _search(home: Path) -> None:
+    """Both operations in one process, in turn: what the service itself costs, without either protocol."""
+    service = Service(Settings(home=home))
+    await service.start()
+    call = Call(
+        service.edition.get(), grant(service.settings, "bench", "starter", None, None), service.today()
+    )
+    by_name = {operation.name: operation.perform for operation in operations()}
+    chance = random.Random(2)
+    took: dict[str, list[float]] = {"lookup": [], "search": [], "search with a slip": []}
+    for _ in range(300):
+        n = chance.randrange(_SIZES["3 million"])
+        name, _ = organisation(n)
+        slip = name[:3] + name[4:]
+
+        def lookup(n: int = n) -> Awaitable[object]:
+            return by_name["find_by_identifier"](call, id_type="lei", id_value=lei(n))
+
+        def search(query: str) -> Callable[[], Awaitable[object]]:
+            return lambda: by_name["search_entities"](call, query=query, country=None, limit=10)
+
+        for what, ask in (("lookup", lookup), ("search", search(name)), ("search with a slip", search(slip))):
+            began = time.perf_counter()
+            await ask()
+            took[what].append(time.perf_counter() - began)
+    await service.stop()
+    middle = {what: statistics.median(times) * 1e6 for what, times in took.items()}
+    for what, microseconds in middle.items():
+        print(f"{what:24}{microseconds:10,.0f} us p50  {microseconds / middle['lookup']:6.1f} lookups")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""GET /v1/fundamentals/{service_id}: specification, section 4; decisions.md, sections 2 and 3."""
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.model.identifiers import service_id
+from tests.live import LiveServer, create_key
+from tests.world.desk import Desk
+
+RETAILER = service_id("lei:999900SAMPLEZA000189")
+FUND = service_id("lei:999900SAMPLEZA000286")
+TESTED = "ticker:JSE:TST"
+NOBODY = "DC000000000000000000000000"
+FIELDS = set(
+    "service_id record_ref line_item concept value_reported currency_reported unit period_start period_end "
+    "period_type fiscal_year available_at vintage restated superseded_at superseding_record_ref "
+    "extraction_confidence method source_ref license_class observed_at".split()
+)
+
+
+def ask(server: LiveServer, key: str, query: str = "", issuer: str = RETAILER) -> dict[str, Any]:
+    answer = server.get(f"/v1/fundamentals/{issuer}?{query}", key)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    assert body["count"] == len(body["data"])
+    return body
+
+
+def test_every_row_has_every_field_and_its_provenance(server: LiveServer, paid_key: str) -> None:
+    for row in ask(server, paid_key, "vintages=all")["data"]:
+        assert set(row) == FIELDS
+        assert row["service_id"] == RETAILER
+        assert row["source_ref"]
+        assert row["license_class"] == "synthetic"
+        assert datetime.fromisoformat(row["observed_at"]).tzinfo == UTC
+        assert row["observed_at"].endswith("Z")
+
+
+def test_without_as_of_the_answer_is_that_of_today_and_says_so(server: LiveServer, paid_key: str) -> None:
+    before = datetime.now(UTC).date()
+    now = ask(server, paid_key)
+    after = datetime.now(UTC).date()
+    assert before.isoformat() <= now["as_of"] <= after.isoformat()
+    assert ask(server, paid_key, f"as_of={now['as_of']}")["data"] == now["data"]
+
+
+def test_a_future_as_of_is_refused_by_name(server: LiveServer, paid_key: str) -> None:
+    later = datetime.now(UTC).date() + timedelta(days=2)
+    answer = server.get(f"/v1/fundamentals/{RETAILER}?as_of={later}", paid_key)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, "as_of")
+
+
+def test_a_known_issuer_with_nothing_knowable_is_an_empty_answer(server: LiveServer, paid_key: str) -> None:
+    for body in (ask(server, paid_key, "as_of=1990-01-01"), ask(server, paid_key, issuer=FUND)):
+        assert (body["data"], body["count"], body["truncated"]) == ([], 0, False)
+        assert body["_license"]
+        assert body["edition"]
+
+
+def test_an_unknown_issuer_is_not_found(server: LiveServer, paid_key: str) -> None:
+    answer = server.get(f"/v1/fundamentals/{NOBODY}", paid_key)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("malformed", ["DC-1", "DC%201", "DC%00", "%C3%A9", "a.b"])
+def test_a_malformed_id_is_refused_by_name(server: LiveServer, paid_key: str, malformed: str) -> None:
+    answer = server.get(f"/v1/fundamentals/{malformed}", paid_key)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, "service_id")
+
+
+def test_the_three_modes_show_the_latest_the_first_and_every_vintage(
+    server: LiveServer, paid_key: str
+) -> None:
+    def facts(mode: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+        found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        for row in ask(server, paid_key, f"vintages={mode}")["data"]:
+            identity = tuple(
+                str(row[k]) for k in ("line_item", "concept", "unit", "period_start", "period_end")
+            )
+            found.setdefault(identity, []).append(row)
+        return found
+
+    every, latest, first = facts("all"), facts("latest"), facts("as_reported")
+    assert set(every) == set(latest) == set(first)
+    assert any(len(rows) > 1 for rows in every.values())
+    for identity, rows in every.items():
+        assert [row["vintage"] for row in rows] == list(range(1, len(rows) + 1))
+        assert latest[identity] == rows[-1:]
+        assert first[identity] == rows[:1]
+        assert [row["superseding_record_ref"] for row in rows] == [*(r["record_ref"] for r in rows[1:]), None]
+        assert [row["superseded_at"] for row in rows] == [*(r["available_at"] for r in rows[1:]), None]
+    assert ask(server, paid_key, "vintages=latest") == ask(server, paid_key)
+
+
+def test_rows_come_in_the_documented_order(server: LiveServer, paid_key: str) -> None:
+    for query in ("", "vintages=all", "as_of=2024-01-01&vintages=all"):
+        order = [
+            (-date.fromisoformat(r["period_end"]).toordinal(), r["period_type"], r["line_item"], r["vintage"])
+            for r in ask(server, paid_key, query)["data"]
+        ]
+        assert order == sorted(order)
+
+
+def test_a_period_type_selects_its_rows_in_every_mode(server: LiveServer, paid_key: str) -> None:
+    for mode in ("latest", "as_reported", "all"):
+        every = ask(server, paid_key, f"vintages={mode}")["data"]
+        for name in ("FY", "H1", "Q1", "other"):
+            chosen = ask(server, paid_key, f"vintages={mode}&period_type={name}")["data"]
+            assert chosen == [row for row in every if row["period_type"] == name]
+
+
+def test_the_sample_tier_gets_the_first_rows_and_is_told_there_are_more(
+    server: LiveServer, sample_key: str, paid_key: str
+) -> None:
+    whole = ask(server, paid_key)
+    part = ask(server, sample_key)
+    assert (part["count"], part["truncated"], whole["truncated"]) == (25, True, False)
+    assert part["data"] == whole["data"][:25]
+    few = ask(server, sample_key, "as_of=2021-12-31&period_type=H1")
+    assert few["truncated"] == (ask(server, paid_key, "as_of=2021-12-31&period_type=H1")["count"] > 25)
+
+
+def test_an_id_is_taken_in_any_case(server: LiveServer, paid_key: str) -> None:
+    assert ask(server, paid_key, issuer=RETAILER.lower())["data"] == ask(server, paid_key)["data"]
+
+
+def test_the_unit_is_as_written_and_the_currency_null_where_it_is_not_money(
+    server: LiveServer, paid_key: str
+) -> None:
+    filer = service_id("registry:US-SEC-CIK:9999900003")
+    units = {(r["unit"], r["currency_reported"]) for r in ask(server, paid_key, issuer=filer)["data"]}
+    assert {("USD", "USD"), ("shares", None), ("USD/shares", None)} <= units
+
+
+def revenue(value: object, available: str, document: str, end: str = "2022-12-31") -> list[str]:
+    return [TESTED, "revenue", str(value), "ZAR", f"{end[:4]}-01-01", end, available, document, "p. 1", ""]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "home", date(2024, 1, 1))
+
+
+def test_an_older_filing_that_arrives_later_takes_its_place_in_time(desk: Desk) -> None:
+    desk.filings("3.csv", [revenue(3, "2023-09-01", "third")])
+    desk.filings("1.csv", [revenue(1, "2023-03-01", "first")])
+    desk.publish().close()
+    with LiveServer(desk.home) as server:
+        key = create_key(desk.home, "starter")
+        (only,) = ask(server, key, "as_of=2023-08-31&vintages=all", service_id(TESTED))["data"]
+        assert (only["value_reported"], only["vintage"], only["superseded_at"]) == (1, 1, None)
+
+        desk.set_day(date(2024, 1, 2))
+        desk.filings("2.csv", [revenue(2, "2023-06-01", "second")])
+        desk.publish().close()
+        rows = _until(server, key, 3)
+        assert [(row["value_reported"], row["vintage"]) for row in rows] == [(1, 1), (2, 2), (3, 3)]
+        assert [row["superseded_at"] for row in rows] == ["2023-06-01", "2023-09-01", None]
+        assert rows[0]["record_ref"] == only["record_ref"], "a vintage is named the same in every edition"
+
+
+def test_a_past_answer_is_byte_for_byte_the_same_after_later_filings(desk: Desk) -> None:
+    desk.filings(
+        "1.csv",
+        [
+            revenue("0.10", "2023-03-01", "a"),
+            revenue("9007199254740993.25", "2022-03-01", "a", "2021-12-31"),
+        ],
+    )
+    desk.publish().close()
+    with LiveServer(desk.home) as server:
+        key = create_key(desk.home, "starter")
+        path = f"/v1/fundamentals/{service_id(TESTED)}?as_of=2023-12-31&vintages=all"
+        before = server.get(path, key).text
+        assert '"value_reported":9007199254740993.25,' in before
+        desk.set_day(date(2024, 6, 1))
+        desk.filings(
+            "2.csv", [revenue("0.2", "2024-03-01", "b"), revenue(7, "2024-03-01", "b", "2023-12-31")]
+        )
+        desk.publish().close()
+        assert len(_until(server, key, 4)) == 4
+        after = server.get(path, key).text
+    assert before.replace(json.loads(before)["edition"], "") == after.replace(
+        json.loads(after)["edition"], ""
+    )
+
+
+def _until(server: LiveServer, key: str, count: int) -> list[dict[str, Any]]:
+    """The rows once the next edition is served."""
+    deadline = datetime.now(UTC) + timedelta(seconds=20)
+    while True:
+        rows: list[dict[str, Any]] = ask(server, key, "vintages=all", service_id(TESTED))["data"]
+        if len(rows) == count or datetime.now(UTC) > deadline:
+            return rows
