@@ -37,6 +37,8 @@ class Entry(NamedTuple):
     tag: int = 0
 
 
+_ALWAYS = Entry(b"")[1:]
+
 Block = tuple[bytes, bytes]
 """The index, and the rows joined by commas."""
 
@@ -56,7 +58,12 @@ def pack(entries: Iterable[Entry]) -> Iterator[Block]:
 
 
 def _block(entries: list[Entry]) -> Block:
-    """Index: header; per row first, until, end of its bytes, modes, tag; then the stretches."""
+    """Index: header; per row first, until, end of its bytes, modes, tag; then the stretches.
+
+    A single row that is always seen, as most of an edition's millions of small records are, needs none.
+    """
+    if len(entries) == 1 and entries[0][1:] == _ALWAYS:
+        return b"", entries[0].row
     ends = array("I")
     position = -1
     for entry in entries:
@@ -112,6 +119,8 @@ def _runs(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
 def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[bytes], int]:
     """The rows of a block seen on a day, as runs of wire bytes without outer commas, and how many rows."""
     index, rows = block
+    if not index:
+        return ([rows], 1) if room and tag in (ANY_TAG, 0) else ([], 0)
     count, stretches = _HEADER.unpack_from(index)
     view = memoryview(index)
     if modes == _LATEST and tag == ANY_TAG and stretches >= 0:
@@ -158,6 +167,9 @@ def select_where(
 def entries_of(block: Block) -> Iterator[Entry]:
     """Every entry of a block, as it was packed: for checks and bulk reading."""
     index, rows = block
+    if not index:
+        yield Entry(rows)
+        return
     count = _HEADER.unpack_from(index)[0]
     firsts, untils, ends = (
         array("i", index[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count]) for n in range(3)

@@ -45,7 +45,8 @@ def _build(store: Datastore, ledger: Ledger, progress: Callable[[str], None]) ->
             counts = indexes if dataset.row is None else rows
             counts[dataset.kind] = shelving.shelve(dataset, world)
         stamp = world.clock.translate({ord(c): None for c in "-:"})
-        edition = f"{stamp}-{digest.hexdigest()[:10]}"
+        # The last capture orders the editions of one second; the digest tells their contents apart.
+        edition = f"{stamp}-{max(world.captures):05d}-{digest.hexdigest()[:10]}"
         manifest = {
             "format": FORMAT,
             "edition": edition,
@@ -82,13 +83,12 @@ class _Shelving:
         self._next = 1
 
     def shelve(self, dataset: Dataset, world: World) -> int:
-        rows = 0
+        check = _Check(dataset)
         blocks: list[tuple[int, bytes, bytes]] = []
         places: list[tuple[str, str, int, int]] = []
         for key, entries, aliases in dataset.build(world):
             first = self._next
-            counted = _Counted(_checked(entries, dataset, key))
-            for block in pack(counted):
+            for block in pack(check.passed(entries, key)):
                 self._digest(block[0])
                 self._digest(block[1])
                 blocks.append((self._next, *block))
@@ -96,39 +96,36 @@ class _Shelving:
                 if len(blocks) >= _BATCH:
                     self._writer.write(blocks)
                     blocks = []
-            rows += counted.count
             for name in (key, *aliases):
                 self._digest(f"{dataset.kind}\x1f{name}\x1f{first}\x1f{self._next - first}\n".encode())
                 places.append((dataset.kind, name, first, self._next - first))
         self._writer.write(blocks)
         self._writer.register(places)
-        return rows
+        return check.rows
 
 
-class _Counted:
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        self._entries = entries
-        self.count = 0
+class _Check:
+    """Every row is read back as what it claims to be before it may be written; and counted."""
 
-    def __iter__(self) -> Iterator[Entry]:
-        for entry in self._entries:
-            self.count += 1
+    def __init__(self, dataset: Dataset) -> None:
+        self.rows = 0
+        self._kind = dataset.kind
+        self._decode = None if dataset.row is None else msgspec.json.Decoder(dataset.row).decode
+
+    def passed(self, entries: Iterable[Entry], key: str) -> Iterator[Entry]:
+        decode = self._decode
+        for entry in entries:
+            self.rows += 1
+            if decode is not None:
+                try:
+                    row = decode(entry.row)
+                except msgspec.ValidationError as failure:
+                    raise self._failed(key, f"a row is not of its shape: {failure}") from failure
+                if row.license_class not in LICENSE_CLASSES:
+                    raise self._failed(key, f"unknown licence class {row.license_class!r}")
+            if not entry.first < entry.until:
+                raise self._failed(key, "a row that is never seen")
             yield entry
 
-
-def _checked(entries: Iterable[Entry], dataset: Dataset, key: str) -> Iterator[Entry]:
-    """Every row is read back as what it claims to be before it may be written."""
-    if dataset.row is None:
-        yield from entries
-        return
-    decode = msgspec.json.Decoder(dataset.row).decode
-    for entry in entries:
-        try:
-            row = decode(entry.row)
-        except msgspec.ValidationError as failure:
-            raise CheckFailed(f"{dataset.kind} {key}: a row is not of its shape: {failure}") from failure
-        if row.license_class not in LICENSE_CLASSES:
-            raise CheckFailed(f"{dataset.kind} {key}: unknown licence class {row.license_class!r}")
-        if not entry.first < entry.until:
-            raise CheckFailed(f"{dataset.kind} {key}: a row that is never seen")
-        yield entry
+    def _failed(self, key: str, reason: str) -> CheckFailed:
+        return CheckFailed(f"{self._kind} {key}: {reason}")

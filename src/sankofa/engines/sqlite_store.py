@@ -68,8 +68,8 @@ class SqliteStore:
             current = self._pointer.read_text().strip() or None
         except FileNotFoundError:
             current = None
-        except OSError as failure:
-            raise StoreUnavailable("datastore", str(failure)) from failure
+        except (OSError, UnicodeDecodeError) as failure:
+            raise StoreUnavailable("datastore", f"{self._pointer.name}: {failure}") from failure
         names = [
             p.parent.name for p in self._editions.glob("*/manifest.json") if _EDITION_ID.match(p.parent.name)
         ]

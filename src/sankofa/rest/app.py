@@ -64,7 +64,7 @@ class RestApp:
         self._mounted = mounted or {}
         self._exact: dict[str, Operation] = {}
         self._under: dict[str, tuple[Operation, str]] = {}
-        self._deprecated = deprecation_headers(DEPRECATIONS)
+        self._deprecated = deprecation_headers(DEPRECATIONS, [o.path for o in endpoints()])
         self._ids = itertools.count(1)
         self._id_prefix = secrets.token_hex(6)
         for operation in endpoints():
@@ -99,6 +99,7 @@ class RestApp:
 
     async def _respond(self, scope: Scope, request_id: str) -> Response:
         usage: list[Usage] = []
+        route: OpenPage | Route | None = None
         try:
             head = read_head(scope["headers"])
             check_target(scope, head)
@@ -112,10 +113,10 @@ class RestApp:
                 return await route.answer(head)
             return await self._perform(route, scope["query_string"], head, usage)
         except Problem as problem:
-            return self._problem(problem, scope, request_id, usage)
+            return self._problem(problem, scope, request_id, usage, route)
         except Exception:
             _log.exception("request %s failed", request_id)
-            return self._problem(InternalError(), scope, request_id, usage)
+            return self._problem(InternalError(), scope, request_id, usage, route)
 
     def _route(self, path: str, raw: bytes) -> Route:
         operation = self._exact.get(path)
@@ -158,11 +159,20 @@ class RestApp:
             compress(body, encoding),
         )
 
-    def _problem(self, problem: Problem, scope: Scope, request_id: str, usage: list[Usage]) -> Response:
+    def _problem(
+        self,
+        problem: Problem,
+        scope: Scope,
+        request_id: str,
+        usage: list[Usage],
+        route: OpenPage | Route | None,
+    ) -> Response:
         if problem.status >= 500:
             _log.warning("request %s: %s: %s", request_id, problem.slug, getattr(problem, "cause", ""))
         headers: Headers = [PROBLEM_JSON, *problem_headers(problem)]
         headers += [*rate_headers(usage[0]), PRIVATE, VARY] if usage else [NO_STORE]
+        if isinstance(route, Route):
+            headers += self._deprecated.get(route.operation.path, ())
         asked = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
         body = problem_body(problem, self._service.settings.base_url, asked, request_id)
         return Response(problem.status, headers, body)

@@ -4,7 +4,7 @@ An entry makes its endpoint answer with Deprecation (RFC 9745), Sunset (RFC 8594
 successor. Start-up refuses an entry with less than 180 days' notice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
 from typing import NamedTuple
@@ -26,10 +26,17 @@ DEPRECATIONS: Mapping[str, Deprecation] = {}
 """By path of the operation, e.g. `/v1/macro`."""
 
 
-def deprecation_headers(table: Mapping[str, Deprecation]) -> dict[str, list[tuple[bytes, bytes]]]:
-    """The header fields of each deprecated endpoint. Raises SettingsError on too short a notice."""
+def deprecation_headers(
+    table: Mapping[str, Deprecation], known: Collection[str]
+) -> dict[str, list[tuple[bytes, bytes]]]:
+    """The header fields of each deprecated endpoint.
+
+    Raises SettingsError on too short a notice, and on a path that no endpoint has.
+    """
     headers = {}
     for path, (since, sunset, successor) in table.items():
+        if path not in known:
+            raise SettingsError(f"deprecation of {path}: no endpoint has that path")
         if (sunset - since).days < NOTICE_DAYS:
             raise SettingsError(f"deprecation of {path}: {NOTICE_DAYS} days' notice is promised")
         if not successor:
