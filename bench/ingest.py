@@ -111,7 +111,7 @@ def _publish(home: Path) -> None:
     spent = cost([SANKOFA, "publish"], environment_of(home))
     rows = int(spent.output.rpartition("fundamentals ")[2].split(",")[0])
     print(spent.line("publish", rows))
-    size = (home / "editions" / current_edition(home) / "edition.sqlite").stat().st_size
+    size = (home / "editions" / current_edition(home) / "edition.blocks").stat().st_size
     print(f"{'':4}the edition is {size / 1e6:,.0f} MB, {size / rows:,.0f} bytes a row", flush=True)
 
 

@@ -62,7 +62,7 @@ def roapi(facts: Path, *, in_memory: bool) -> AbstractContextManager[Server]:
     def command(port: int) -> list[str]:
         option = {"format": "parquet", "use_memory_table": in_memory}
         table = {"name": "facts", "uri": str(facts), "option": option}
-        config = facts.with_name(f"roapi-{port}.yaml")
+        config = facts.with_name("roapi.yaml")
         # JSON is YAML; its other listeners go out of the way, to any free port
         listeners = {"http": f"{HOST}:{port}", "postgres": f"{HOST}:0", "flight_sql": f"{HOST}:0"}
         config.write_text(json.dumps({"addr": listeners, "tables": [table]}))

@@ -145,7 +145,7 @@ def test_publishing_the_same_again_leaves_the_edition_in_service_alone(engine: E
 
 def test_a_damaged_edition_is_replaced_by_the_same_published_again(engine: Engine) -> None:
     shelve(engine.store, "one")
-    engine.damage("one", "DROP TABLE block" if engine.name == "postgres" else "remove edition.sqlite")
+    engine.damage("one", "DROP TABLE block" if engine.name == "postgres" else "remove edition.blocks")
     shelve(engine.store, "one")
     engine.store.open("one").close()
 
@@ -154,9 +154,9 @@ def test_a_damaged_edition_is_replaced_by_the_same_published_again(engine: Engin
     ("engine", "damage", "message"),
     [
         ("sqlite", "remove manifest.json", "manifest.json is missing"),
-        ("sqlite", "remove edition.sqlite", "edition.sqlite is missing"),
-        ("sqlite", "shorten edition.sqlite", "incomplete: "),
-        ("sqlite", "change edition.sqlite", "corrupt: "),
+        ("sqlite", "remove edition.blocks", "edition.blocks is missing"),
+        ("sqlite", "shorten edition.blocks", "incomplete: "),
+        ("sqlite", "change edition.blocks", "corrupt: "),
         ("sqlite", "shorten manifest.json", "corrupt: "),
         ("sqlite", "remove ", "is missing"),
         ("postgres", "DROP TABLE manifest", "manifest"),
@@ -239,5 +239,5 @@ def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
 def _directory(engine: Engine, edition: str) -> list[tuple[str, str]]:
     if engine.name == "postgres":
         return [(k, v) for k, v in engine.raw(f'SELECT kind, key FROM "sankofa_e_{edition}".directory')]
-    with closing(sqlite3.connect(engine.home / "editions" / edition / "edition.sqlite")) as database:
+    with closing(sqlite3.connect(engine.home / "editions" / edition / "edition.blocks")) as database:
         return database.execute("SELECT kind, key FROM directory").fetchall()

@@ -12,7 +12,7 @@ from tests.live import run
 
 
 def flip_bytes(edition: Path) -> None:
-    path = edition / "edition.sqlite"
+    path = edition / "edition.blocks"
     content = bytearray(path.read_bytes())
     for at in range(20_000, len(content), 50_000):
         content[at] ^= 0xFF
@@ -20,23 +20,23 @@ def flip_bytes(edition: Path) -> None:
 
 
 def flip_one_bit(edition: Path) -> None:
-    path = edition / "edition.sqlite"
+    path = edition / "edition.blocks"
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     _replace(path, bytes(content))
 
 
 def truncate(edition: Path) -> None:
-    path = edition / "edition.sqlite"
+    path = edition / "edition.blocks"
     _replace(path, path.read_bytes()[:-5000])
 
 
 def empty(edition: Path) -> None:
-    _replace(edition / "edition.sqlite", b"")
+    _replace(edition / "edition.blocks", b"")
 
 
 def delete_file(edition: Path) -> None:
-    (edition / "edition.sqlite").unlink()
+    (edition / "edition.blocks").unlink()
 
 
 def delete_manifest(edition: Path) -> None:

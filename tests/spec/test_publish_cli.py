@@ -117,7 +117,7 @@ def test_a_rollback_to_a_damaged_edition_is_refused_by_name(desk: Desk, home: Pa
     desk.set_day(date(2024, 1, 2))
     add(desk, figure(2))
     current = desk.publish().id
-    path = home / "editions" / old / "edition.sqlite"
+    path = home / "editions" / old / "edition.blocks"
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     done = run(home, "editions", "rollback", old)

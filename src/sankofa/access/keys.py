@@ -108,5 +108,5 @@ class Keys:
 
 
 def _hash(key: str) -> str:
-    """Keys are 256 random bits, so one round of SHA-256 is enough to make the store useless to a thief."""
-    return hashlib.sha256(key.encode()).hexdigest()
+    """Keys are 256 random bits, so one round of BLAKE2 is enough to make the store useless to a thief."""
+    return hashlib.blake2b(key.encode(), digest_size=32).hexdigest()

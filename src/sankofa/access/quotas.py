@@ -29,13 +29,11 @@ class Quotas:
     async def count(self, grant: Grant) -> tuple[Usage, RateLimited | None]:
         """Count one request; the second part is the refusal when it was one too many."""
         now = int(self._clock().timestamp())
-        minute = now // 60
-        month, month_began, month_ends = _month_of(minute)
-        windows = (Window(f"m{minute}", 120), Window(month, _MONTH_KEPT))
-        in_minute, in_month = await self._store.count(f"use:{grant.key_id}", windows)
+        windows, month_began, month_ends = _windows(now // 60)
+        in_minute, in_month = await self._store.count(grant.counter, windows)
         minute_left, month_left = grant.per_minute - in_minute, grant.per_month - in_month
         usage = Usage(
-            f'"minute";q={grant.per_minute};w=60, "month";q={grant.per_month};w={month_ends - month_began}',
+            _policy(grant.per_minute, grant.per_month, month_ends - month_began),
             f'"minute";r={max(minute_left, 0)};t={60 - now % 60}, '
             f'"month";r={max(month_left, 0)};t={month_ends - now}',
         )
@@ -51,9 +49,15 @@ class Quotas:
 
 
 @lru_cache(maxsize=8)
-def _month_of(minute: int) -> tuple[str, int, int]:
-    """The UTC month of a minute: the name of its window, when it began, when it ends."""
+def _windows(minute: int) -> tuple[tuple[Window, Window], int, int]:
+    """What a request in this minute counts in: the minute and its UTC month; when that began and ends."""
     now = datetime.fromtimestamp(minute * 60, UTC)
     first = now.replace(day=1, hour=0, minute=0)
     following = (first + timedelta(days=32)).replace(day=1)
-    return f"M{now:%Y%m}", int(first.timestamp()), int(following.timestamp())
+    windows = Window(f"m{minute}", 120), Window(f"M{now:%Y%m}", _MONTH_KEPT)
+    return windows, int(first.timestamp()), int(following.timestamp())
+
+
+@lru_cache(maxsize=1024)
+def _policy(per_minute: int, per_month: int, month_seconds: int) -> str:
+    return f'"minute";q={per_minute};w=60, "month";q={per_month};w={month_seconds}'

@@ -1,6 +1,6 @@
 """Tiers: what a key may ask for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from sankofa.model.errors import UpgradeRequired
@@ -20,10 +20,13 @@ class Grant:
     per_minute: int
     per_month: int
     upgrade_url: str
+    sample: bool = field(init=False)
+    counter: str = field(init=False)
+    """The name its requests are counted under."""
 
-    @property
-    def sample(self) -> bool:
-        return self.tier == "sample"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sample", self.tier == "sample")
+        object.__setattr__(self, "counter", f"use:{self.key_id}")
 
     def rows(self, limit: int | None) -> tuple[int, bool]:
         """How many rows to serve for a `limit`, and whether the ceiling cut it. Raises UpgradeRequired."""

@@ -1,7 +1,9 @@
 """Puts the surfaces together: `application` is what each worker of the HTTP server runs."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import ctypes
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
 from sankofa import settings
 from sankofa.cli.logs import configure
@@ -11,6 +13,8 @@ from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send
 from sankofa.rest.pages import html_page, open_pages
 from sankofa.web.landing import landing_page
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
 def application() -> Application:
@@ -25,19 +29,33 @@ def application() -> Application:
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
         await service.start()
+        _settle()
         try:
             async with agents.running():
                 yield
         finally:
             await service.stop()
 
-    async def run(scope: Scope, receive: Receive, send: Send) -> None:
+    def run(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "lifespan":
-            await _lifespan(running, receive, send)
-        else:
-            await app(scope, receive, send)
+            return _lifespan(running, receive, send)
+        return app(scope, receive, send)
 
     return run
+
+
+def _settle() -> None:
+    """What was loaded to start with stays: the collector need not look at it with every request.
+
+    And memory freed by one large answer is kept for the next, where the C library is glibc: given back, every
+    page of an answer of half a megabyte is faulted in anew, which costs more than filling it.
+    """
+    gc.collect()
+    gc.freeze()
+    with suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(_M_MMAP_THRESHOLD, 32 * 1024 * 1024)
+        library.mallopt(_M_TRIM_THRESHOLD, 256 * 1024 * 1024)
 
 
 async def _lifespan(

@@ -31,7 +31,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except StoreUnavailable as failure:
-            raise click.ClickException(failure.cause) from failure
+            raise click.ClickException(failure.logged) from failure
         except OperatorError as failure:
             raise click.ClickException(str(failure)) from failure
 

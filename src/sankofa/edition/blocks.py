@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from sankofa.engines.datastore import Block
 from sankofa.model.days import FOREVER
 from sankofa.model.knowable import Mode
 
@@ -39,11 +40,11 @@ class Entry(NamedTuple):
 
 _ALWAYS = Entry(b"")[1:]
 
-Block = tuple[bytes, bytes]
-"""The index, and the rows joined by commas."""
+Run = bytes | memoryview
+"""Some rows of a block: not copied until the answer is put together."""
 
 
-def pack(entries: Iterable[Entry]) -> Iterator[Block]:
+def pack(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
     """Cut ordered entries into blocks."""
     pending: list[Entry] = []
     size = 0
@@ -57,7 +58,7 @@ def pack(entries: Iterable[Entry]) -> Iterator[Block]:
         yield _block(pending)
 
 
-def _block(entries: list[Entry]) -> Block:
+def _block(entries: list[Entry]) -> tuple[bytes, bytes]:
     """Index: header; per row first, until, end of its bytes, modes, tag; then the stretches.
 
     A single row that is always seen, as most of an edition's millions of small records are, needs none.
@@ -116,7 +117,7 @@ def _runs(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
         yield (ends[start - 1] + 1 if start else 0), ends[previous]
 
 
-def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[bytes], int]:
+def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[Run], int]:
     """The rows of a block seen on a day, as runs of wire bytes without outer commas, and how many rows."""
     index, rows = block
     if not index:
@@ -133,8 +134,9 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
         if seen_rows <= room:
             bound = 2 * stretches + stretch
             first = 3 * stretches + 1
-            places = words[first + words[bound] : first + words[bound + 1]].tolist()
-            return [rows[a:b] for a, b in zip(places[::2], places[1::2], strict=True)], seen_rows
+            places = iter(words[first + words[bound] : first + words[bound + 1]].tolist())
+            parts = memoryview(rows)
+            return [parts[a:b] for a, b in zip(places, places, strict=True)], seen_rows
     firsts, untils, ends = (
         view[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count].cast("i").tolist() for n in range(3)
     )
@@ -146,12 +148,13 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
         if first <= day < until and mode & modes and (tag == ANY_TAG or tags[row] == tag)
     ]
     del seen[room:]
-    return [rows[a:b] for a, b in _runs(ends, seen)], len(seen)
+    parts = memoryview(rows)
+    return [parts[a:b] for a, b in _runs(ends, seen)], len(seen)
 
 
 def select_where(
     block: Block, day: int, modes: int, tag: int, room: int, where: Callable[[bytes], bool]
-) -> tuple[list[bytes], int]:
+) -> tuple[list[Run], int]:
     """As `select`, of the rows whose bytes pass a test: slower, for what no index answers."""
     rows = [
         entry.row
@@ -161,14 +164,14 @@ def select_where(
         and tag in (ANY_TAG, entry.tag)
         and where(entry.row)
     ][:room]
-    return rows, len(rows)
+    return list[Run](rows), len(rows)
 
 
 def entries_of(block: Block) -> Iterator[Entry]:
     """Every entry of a block, as it was packed: for checks and bulk reading."""
     index, rows = block
     if not index:
-        yield Entry(rows)
+        yield Entry(bytes(rows))
         return
     count = _HEADER.unpack_from(index)[0]
     firsts, untils, ends = (
@@ -176,6 +179,6 @@ def entries_of(block: Block) -> Iterator[Entry]:
     )
     start = 0
     for n in range(count):
-        row = rows[start : ends[n]]
+        row = bytes(rows[start : ends[n]])
         yield Entry(row, firsts[n], untils[n], index[_SIZE + 12 * count + n], index[_SIZE + 13 * count + n])
         start = ends[n] + 1

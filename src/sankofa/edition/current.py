@@ -85,7 +85,7 @@ class CurrentEdition:
                 await self.look()
             except Exception as failure:
                 if not blind:  # said once, not four times a second
-                    cause = failure.cause if isinstance(failure, StoreUnavailable) else repr(failure)
+                    cause = failure.logged if isinstance(failure, StoreUnavailable) else repr(failure)
                     _log.error("cannot look for a new edition: %s", cause)
                 blind = True
             else:

@@ -1,11 +1,12 @@
 """The read side of a published edition."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from sankofa.edition.blocks import ANY_TAG, Block, select, select_where
+import msgspec
+
+from sankofa.edition.blocks import ANY_TAG, Run, select, select_where
 from sankofa.edition.build import FORMAT
-from sankofa.engines.datastore import Datastore, EditionReader
+from sankofa.engines.datastore import Block, Datastore, EditionReader
 from sankofa.model.errors import EditionError
 from sankofa.model.knowable import Mode
 
@@ -13,13 +14,16 @@ _ROWS_IN_A_BLOCK = 64
 _EVERY_BLOCK = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Rows as they go on the wire, joined by commas; and whether more matched."""
+class Selection(msgspec.Struct, frozen=True):
+    """Rows as they go on the wire, in runs to be joined by commas; and whether more matched."""
 
-    rows: bytes
+    runs: Sequence[bytes | memoryview]
     count: int
     truncated: bool
+
+    @property
+    def rows(self) -> bytes:
+        return b",".join(self.runs)
 
 
 class Edition:
@@ -36,7 +40,7 @@ class Edition:
     async def raw(self, kind: str, key: str) -> bytes | None:
         """The bytes under a key of an index of ours; None where there is no such key."""
         blocks = await self._reader.blocks(kind, key, 0, 1)
-        return None if blocks is None else blocks[0][1]
+        return None if blocks is None else bytes(blocks[0][1])
 
     async def select(
         self,
@@ -50,15 +54,17 @@ class Edition:
         where: Callable[[bytes], bool] | None = None,
     ) -> Selection | None:
         """The rows under a key that are seen on a day, in their order; None where there is no such key."""
+        if limit is None and where is None:
+            return await self._every(kind, key, day, modes, tag)
 
-        def take(block: Block, room: int) -> tuple[list[bytes], int]:
+        def take(block: Block, room: int) -> tuple[list[Run], int]:
             if where is None:
                 return select(block, day, modes, tag, room)
             return select_where(block, day, modes, tag, room, where)
 
         most = _EVERY_BLOCK if limit is None else 1 + limit // _ROWS_IN_A_BLOCK
         room = _EVERY_BLOCK if limit is None else limit
-        runs: list[bytes] = []
+        runs: list[Run] = []
         count = skip = 0
         while True:
             blocks = await self._reader.blocks(kind, key, skip, most)
@@ -67,18 +73,31 @@ class Edition:
             for block in blocks:
                 if room == count:  # full: only whether anything more matched is still open
                     if take(block, 1)[1]:
-                        return Selection(b",".join(runs), count, truncated=True)
+                        return Selection(runs, count, truncated=True)
                     continue
                 found, taken = take(block, room - count + 1)
                 if count + taken > room:
                     found, taken = take(block, room - count)
-                    return Selection(b",".join(runs + found), room, truncated=True)
+                    return Selection(runs + found, room, truncated=True)
                 runs += found
                 count += taken
             if len(blocks) < most:
-                return Selection(runs[0] if len(runs) == 1 else b",".join(runs), count, truncated=False)
+                return Selection(runs, count, truncated=False)
             skip += most
             most *= 4
+
+    async def _every(self, kind: str, key: str, day: int, modes: int, tag: int) -> Selection | None:
+        """All of them, in one read: the question asked most."""
+        blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK)
+        if blocks is None:
+            return None
+        runs: list[Run] = []
+        count = 0
+        for block in blocks:
+            found, taken = select(block, day, modes, tag, _EVERY_BLOCK)
+            runs += found
+            count += taken
+        return Selection(runs, count, truncated=False)
 
     def close(self) -> None:
         self._reader.close()

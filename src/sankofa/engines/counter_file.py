@@ -10,6 +10,7 @@ outgrows its 32 MiB (it is sparse, and starts at one page).
 
 import fcntl
 import hashlib
+import mmap
 import os
 import struct
 import threading
@@ -23,6 +24,7 @@ _PAGE = 4096
 _PAGES = 8192
 _SLOT = struct.Struct("<16sQQ")  # mark of name and window, count, expiry as a unix second
 _HEADER = b"sankofa counters 1\n"
+_GENERATION = 16  # random bytes after the header; with a number, two processes could write the same one
 
 # A record lock belongs to the process, so threads of one process need a lock of their own.
 _THREADS = threading.Lock()
@@ -47,9 +49,13 @@ class CounterFile:
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            if not os.fstat(self._descriptor).st_size:
-                _write(self._descriptor, _HEADER, 0)
+            size = os.fstat(self._descriptor).st_size
+            if size == 0:
+                _write(self._descriptor, _HEADER.ljust(_PAGE, b"\0"), 0)
+            elif size < _PAGE:
+                _write(self._descriptor, bytes(_PAGE - size), size)
             self.check()
+            self._head = mmap.mmap(self._descriptor, _PAGE, access=mmap.ACCESS_READ)
         except OSError:
             os.close(self._descriptor)
             raise
@@ -77,8 +83,20 @@ class CounterFile:
             finally:
                 fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, start)
 
+    def generation(self) -> bytes:
+        """What changes with every `bump`, whichever process did it.
+
+        Read from a map of the header, which was written when the file was made and so is safe to touch: a
+        system call here would hand the interpreter to another thread on every request.
+        """
+        return self._head[len(_HEADER) : len(_HEADER) + _GENERATION]
+
+    def bump(self) -> None:
+        _write(self._descriptor, os.urandom(_GENERATION), len(_HEADER))
+
     def close(self) -> None:
         with _THREADS:  # closing drops every record lock this process has on the file
+            self._head.close()
             os.close(self._descriptor)
             self._descriptor = -1  # the number may be another file's from now on
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, Protocol
 from sankofa.model.errors import SettingsError
 
 Row = tuple[Any, ...]
+Block = tuple[bytes | memoryview, bytes | memoryview]
+"""The index of a block and its rows, as the edition has them (`edition.blocks`)."""
 Manifest = Mapping[str, Any]
 
 
@@ -26,6 +28,9 @@ class LedgerSession(Protocol):
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         """The rows of a SELECT, streamed."""
+
+    def append(self, table: str, rows: Sequence[Row]) -> int:
+        """Append the rows that are not there yet; how many were new."""
 
     def stage(self, table: str, rows: Sequence[Row]) -> None:
         """Bulk-load rows into the empty staging copy of a table, private to this session."""
@@ -57,7 +62,7 @@ class EditionReader(Protocol):
 
     manifest: Manifest
 
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
+    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
         """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where no such key is."""
 
     def close(self) -> None: ...

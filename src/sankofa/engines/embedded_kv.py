@@ -23,6 +23,7 @@ _CALL_SECONDS = 0.8
 _BUSY_SECONDS = 0.002
 _TRIES_BEFORE_SLEEP = 20
 _SLEEP_SECONDS = 0.0002
+_MOST_KNOWN = 4096
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS stored (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 _GET = "SELECT value FROM stored WHERE name = ?"
@@ -43,13 +44,36 @@ class EmbeddedKeyValue:
         self._values: sqlite3.Connection | None = None
         self._values_process = 0
         self._counters: CounterFile | None = None
+        self._known: dict[str, tuple[bytes, bytes]] = {}
 
     async def get(self, name: str) -> bytes | None:
+        """One read of a few bytes tells whether anything was put since the value was last looked up."""
+        generation = self._generation()
+        known = self._known.get(name)
+        if known is not None and known[0] == generation:
+            return known[1]
         rows = await self._rows(_GET, (name,))
-        return bytes(rows[0][0]) if rows else None
+        value = bytes(rows[0][0]) if rows else None
+        if generation is not None and value is not None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[name] = generation, value
+        return value
 
     async def put(self, name: str, value: bytes) -> None:
         await self._rows(_PUT, (name, value))
+        try:
+            self._open_counters().bump()
+        except OSError as error:
+            self._drop_counters()
+            raise self._unavailable(error) from error
+
+    def _generation(self) -> bytes | None:
+        try:
+            return self._open_counters().generation()
+        except OSError:
+            self._drop_counters()
+            return None
 
     async def names(self, prefix: str) -> list[str]:
         return [name for (name,) in await self._rows(_NAMES, (prefix,))]

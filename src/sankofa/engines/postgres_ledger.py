@@ -120,6 +120,10 @@ class PostgresLedger:
         with operator_errors():
             return self._connection.execute(statement.encode())
 
+    def append(self, table: str, rows: Sequence[Row]) -> int:
+        self.stage(table, rows)
+        return self.absorb(f"INSERT INTO {table} SELECT * FROM staged_{table} ON CONFLICT DO NOTHING")
+
     def stage(self, table: str, rows: Sequence[Row]) -> None:
         with operator_errors(), self._connection.cursor() as cursor:
             self._staged.add(table)

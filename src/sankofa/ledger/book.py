@@ -22,11 +22,6 @@ SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
 
 _BATCH = 10_000
 _GATE_MARK = ""  # the source of the one row that is nobody: it tells which key the hashes are made with
-_ABSORB_FACTS = """
-    INSERT INTO fact SELECT * FROM staged_fact WHERE true
-    ORDER BY subject, concept, unit, period_end, period_start, available_at, document, value, confidence
-    ON CONFLICT DO NOTHING
-"""
 # What a source dates has its place in time, whenever it arrives.
 _ABSORB_ENTITY_RECORDS = """
     INSERT INTO entity_record SELECT * FROM staged_entity_record WHERE true ON CONFLICT DO NOTHING
@@ -152,7 +147,7 @@ class Capture:
             self._withheld.append((self._persons.add(subject), self._source_id, self.id))
 
     def flush(self) -> None:
-        self._count(self._facts, self._absorb("fact", self._facts, _ABSORB_FACTS))
+        self._count(self._facts, self._session.append("fact", self._facts) if self._facts else 0)
         self._count(self._links, self._absorb("link", self._links, _ABSORB_LINKS))
         for (in_passing, dated), rows in self._entities.items():
             statement = _ABSORB_ENTITY_RECORDS if dated else _ABSORB_UNDATED_RECORDS

@@ -139,8 +139,7 @@ class McpSurface:
         return envelope(answer, edition.id, operation.rows_under)
 
     def _note(self, problem: Problem, exchange: Exchange) -> None:
-        cause = getattr(problem, "cause", "")
-        _log.warning("request %s: %s: %s", exchange.request_id, problem.slug, cause)
+        _log.warning("request %s: %s: %s", exchange.request_id, problem.slug, problem.logged)
 
 
 def _exchange_of(ctx: Context) -> Exchange:

@@ -37,6 +37,11 @@ class Problem(SankofaError):
         super().__init__(detail)
         self.detail = detail
 
+    @property
+    def logged(self) -> str:
+        """What the log says of it, and the client is not told."""
+        return self.detail
+
     def members(self) -> dict[str, object]:
         """The extension members of the problem body that this class adds."""
         return {}
@@ -142,7 +147,11 @@ class StoreUnavailable(Problem):
     def __init__(self, component: str, detail: str = "did not answer") -> None:
         super().__init__(f"The {component} is temporarily unavailable; retry.")
         self.component = component
-        self.cause = f"{component}: {detail}"
+        self.cause = detail
+
+    @property
+    def logged(self) -> str:
+        return f"{self.component}: {self.cause}"
 
     def headers(self) -> list[tuple[str, str]]:
         return [("Retry-After", "2")]

@@ -14,25 +14,26 @@ JSON = (b"content-type", b"application/json")
 PROBLEM_JSON = (b"content-type", b"application/problem+json")
 PRIVATE = (b"cache-control", b"private")
 NO_STORE = (b"cache-control", b"no-store")
-_LICENSE = b',"_license":' + msgspec.json.encode(LICENSE_NOTICE)
+_LICENSE = '"_license":' + msgspec.json.encode(LICENSE_NOTICE).decode()
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 def envelope(answer: Answer, edition_id: str, rows_under: str) -> bytes:
-    """The body of a list response; the rows are already bytes."""
+    """The body of a list response; the rows are already bytes, and copied only here."""
     selection = answer.selection
-    members = b"".join(b"," + _encode(name) + b":" + _encode(value) for name, value in answer.members.items())
-    as_of = b"" if answer.as_of is None else b',"as_of":"%b"' % answer.as_of.isoformat().encode()
-    return b'{"%b":[%b],"count":%d%b%b,"edition":"%b","truncated":%b%b}' % (
-        rows_under.encode(),
-        selection.rows,
-        selection.count,
-        _LICENSE,
-        as_of,
-        edition_id.encode(),
-        b"true" if selection.truncated else b"false",
-        members,
+    parts: list[bytes | memoryview] = [f'{{"{rows_under}":['.encode()]
+    for run in selection.runs:
+        parts += (run, b",")
+    if selection.runs:
+        parts.pop()
+    as_of = "" if answer.as_of is None else f'"as_of":"{answer.as_of.isoformat()}",'
+    truncated = "true" if selection.truncated else "false"
+    parts.append(
+        f'],"count":{selection.count},{_LICENSE},{as_of}"edition":"{edition_id}","truncated":{truncated}'.encode()
     )
+    parts += [b",%b:%b" % (_encode(name), _encode(value)) for name, value in answer.members.items()]
+    parts.append(b"}")
+    return b"".join(parts)
 
 
 def problem_body(problem: Problem, base_url: str, instance: str, request_id: str) -> bytes:

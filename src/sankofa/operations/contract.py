@@ -8,10 +8,12 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from typing import Any, get_args, get_type_hints
+
+import msgspec
 
 import sankofa.operations
 from sankofa.access.tiers import Grant
@@ -21,8 +23,7 @@ from sankofa.model.rows import Row
 from sankofa.operations.parameters import TOOL_ONLY, JsonSchema, Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """One authenticated question: to which edition, by whom, on which day."""
 
     edition: Edition
@@ -30,13 +31,12 @@ class Call:
     today: date
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """The rows of an answer, and the members its envelope has besides the common ones."""
 
     selection: Selection
     as_of: date | None = None
-    members: Mapping[str, object] = field(default_factory=dict)
+    members: dict[str, object] = {}
 
 
 Perform = Callable[..., Awaitable[Answer]]
@@ -73,14 +73,16 @@ class Operation:
     tool_names: Mapping[str, str]
     members: Mapping[str, JsonSchema]
     """What its envelope has besides the common members, and what each is."""
+    query: Mapping[str, Parameter]
+    """The parameters that REST takes in the query."""
+    defaults: Mapping[str, object]
 
     def read(self, query: Mapping[str, str], today: date, path: Mapping[str, str] = {}) -> dict[str, Any]:
         """The arguments of the function, from a request.
 
         Raises InvalidParameter, or NotFound for an id that cannot exist.
         """
-        known = {p.name: p for p in self.parameters.values() if not (p.in_path or p.tool_only)}
-        arguments = self._given(query, known, today)
+        arguments = self._given(query, self.query, today)
         for name, text in path.items():
             parameter = self.parameters[name]
             try:
@@ -96,7 +98,7 @@ class Operation:
         return self._complete(self._given(given, self.parameters, today))
 
     def _given(self, given: Mapping[str, Any], known: Mapping[str, Parameter], today: date) -> dict[str, Any]:
-        arguments: dict[str, Any] = {}
+        arguments = dict(self.defaults)
         for name, text in given.items():
             parameter = known.get(name)
             if parameter is None:
@@ -111,11 +113,9 @@ class Operation:
         return arguments
 
     def _complete(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        for parameter in self.parameters.values():
-            if parameter.argument not in arguments:
-                if parameter.required:
-                    raise InvalidParameter(parameter.name, "required")
-                arguments[parameter.argument] = parameter.default
+        if len(arguments) < len(self.parameters):
+            missing = next(p.name for p in self.parameters.values() if p.argument not in arguments)
+            raise InvalidParameter(missing, "required")
         return arguments
 
 
@@ -140,11 +140,12 @@ def operation(
 
     def declare(perform: Perform) -> Perform:
         summary, _, description = inspect.cleandoc(perform.__doc__ or "").partition("\n")
+        parameters = _parameters(perform, path or "")
         _OPERATIONS[perform.__name__] = Operation(
             name=perform.__name__,
             path=path or "",
             perform=perform,
-            parameters=_parameters(perform, path or ""),
+            parameters=parameters,
             row=row,
             errors=errors,
             tool=tool,
@@ -153,6 +154,8 @@ def operation(
             description=description.strip(),
             tool_names=dict(tool_names or {}),
             members=dict(members or {}),
+            query={p.name: p for p in parameters.values() if not (p.in_path or p.tool_only)},
+            defaults={p.argument: p.default for p in parameters.values() if not p.required},
         )
         return perform
 

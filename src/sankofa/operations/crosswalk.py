@@ -11,7 +11,7 @@ from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import IdTypeParameter, IdValueParameter, ServiceIdParameter
 
 MOST_MATCHES = 20
-_NO_ROWS = Selection(b"", 0, truncated=False)
+_NO_ROWS = Selection((), 0, truncated=False)
 
 
 class _Withheld(msgspec.Struct):

@@ -7,6 +7,7 @@ real calendar days, nothing trimmed, nothing guessed.
 import re
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import Annotated, Any, Literal, Protocol
 
 from sankofa.model.day_patterns import pattern_until
@@ -18,6 +19,12 @@ JsonSchema = dict[str, Any]
 
 TOOL_ONLY = "tool only"
 """Marks a parameter that the MCP tool takes and the endpoint does not."""
+
+
+@cache
+def _anchored(pattern: str) -> re.Pattern[str]:
+    """`$` would admit a line feed at the end."""
+    return re.compile(pattern.removesuffix("$") + r"\Z")
 
 
 class Kind(Protocol):
@@ -42,7 +49,7 @@ class Text:
     longest: int = 64
 
     def read(self, text: str, today: date) -> str:
-        if len(text) > self.longest or not re.match(self.pattern.removesuffix("$") + r"\Z", text):
+        if len(text) > self.longest or not _anchored(self.pattern).match(text):
             raise ValueError(f"expected text matching {self.pattern}, at most {self.longest} characters")
         return text
 

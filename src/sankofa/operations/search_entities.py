@@ -33,7 +33,7 @@ async def search_entities(
     hits = list(best.values())
     rows = [await _row(call.edition, hit, call.today.toordinal()) for hit in hits[:most]]
     truncated = cut or len(hits) > most
-    return Answer(Selection(b",".join(map(wire.encode, rows)), len(rows), truncated))
+    return Answer(Selection([wire.encode(row) for row in rows], len(rows), truncated))
 
 
 async def _exact(call: Call, query: str, country: str | None) -> list[Hit]:

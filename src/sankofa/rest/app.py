@@ -51,6 +51,7 @@ class Route(NamedTuple):
 
     operation: Operation
     path: dict[str, str]
+    asked: str
 
 
 class RestApp:
@@ -121,7 +122,7 @@ class RestApp:
     def _route(self, path: str, raw: bytes) -> Route:
         operation = self._exact.get(path)
         if operation is not None:
-            return Route(operation, {})
+            return Route(operation, {}, path)
         prefix, _, identifier = path.rpartition("/")
         if b"%2" in raw:  # a slash inside the identifier parts nothing
             before, _, last = raw.rpartition(b"/")
@@ -129,7 +130,7 @@ class RestApp:
         under = self._under.get(prefix + "/")
         if under is None or not identifier:
             raise NotFound("No such path; see /openapi.json.")
-        return Route(under[0], {under[1]: identifier})
+        return Route(under[0], {under[1]: identifier}, path)
 
     async def _perform(self, route: Route, query: bytes, head: Head, usage: list[Usage]) -> Response:
         operation, service = route.operation, self._service
@@ -141,7 +142,7 @@ class RestApp:
         today = service.today()
         arguments = operation.read(read_query(query), today, route.path)
         edition = service.edition.get()
-        tag = entity_tag(edition.id, operation.path, arguments, grant, today)
+        tag = entity_tag(edition.id, route.asked, query, grant, today)
         headers = [*rate_headers(counted), PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
         if head.if_none_match and (held := held_tag(head.if_none_match, tag)):
             return Response(304, [(b"etag", f'"{held}"'.encode()), *headers], b"")
@@ -168,7 +169,7 @@ class RestApp:
         route: OpenPage | Route | None,
     ) -> Response:
         if problem.status >= 500:
-            _log.warning("request %s: %s: %s", request_id, problem.slug, getattr(problem, "cause", ""))
+            _log.warning("request %s: %s: %s", request_id, problem.slug, problem.logged)
         headers: Headers = [PROBLEM_JSON, *problem_headers(problem)]
         headers += [*rate_headers(usage[0]), PRIVATE, VARY] if usage else [NO_STORE]
         if isinstance(route, Route):

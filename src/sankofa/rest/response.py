@@ -28,10 +28,10 @@ class Response(NamedTuple):
     body: bytes
 
 
-def entity_tag(edition_id: str, path: str, arguments: object, grant: Grant, today: date) -> str:
+def entity_tag(edition_id: str, path: str, query: bytes, grant: Grant, today: date) -> str:
     """Edition and query, and what else decides the bytes: what the key may have, and today's date."""
-    question = repr((path, arguments, grant.sample, grant.row_cap, today.toordinal())).encode()
-    return f"{edition_id}-{hashlib.blake2b(question, digest_size=9).hexdigest()}"
+    asked = f"{path} {grant.sample} {grant.row_cap} {today.toordinal()} ".encode() + query
+    return f"{edition_id}-{hashlib.blake2b(asked, digest_size=9).hexdigest()}"
 
 
 def held_tag(if_none_match: bytes, tag: str) -> str | None:

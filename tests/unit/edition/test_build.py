@@ -108,7 +108,7 @@ def test_a_row_under_no_known_licence_class_stops_the_edition_and_the_old_one_st
 
 
 def damage(desk: Desk, edition: str) -> None:
-    path = desk.home / "editions" / edition / "edition.sqlite"
+    path = desk.home / "editions" / edition / "edition.blocks"
     path.chmod(0o644)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -141,7 +141,7 @@ def test_a_server_stays_with_its_edition_when_the_next_one_is_damaged(desk: Desk
     assert serving.get().id == third
 
 
-@pytest.mark.parametrize("missing", ["edition.sqlite", "manifest.json"])
+@pytest.mark.parametrize("missing", ["edition.blocks", "manifest.json"])
 def test_an_incomplete_edition_is_refused_by_name(desk: Desk, missing: str) -> None:
     edition = add_edition(desk, 1)
     (desk.home / "editions" / edition / missing).unlink()
@@ -151,7 +151,7 @@ def test_an_incomplete_edition_is_refused_by_name(desk: Desk, missing: str) -> N
 
 def test_an_edition_cut_short_is_refused_by_name(desk: Desk) -> None:
     edition = add_edition(desk, 1)
-    path = desk.home / "editions" / edition / "edition.sqlite"
+    path = desk.home / "editions" / edition / "edition.blocks"
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(EditionError, match=f"edition {edition}: incomplete"):

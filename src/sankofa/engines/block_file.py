@@ -1,0 +1,130 @@
+"""The file of an edition: blocks one after another, and a hash table that leads from a key to its blocks.
+
+It is written once, in order, and then only mapped into memory: finding a key and handing out its blocks makes
+no system call and copies nothing. (A database in its place gives up the interpreter to another thread several
+times per read, which on a busy server costs more than the read; see docs/decisions/0001.)
+
+Layout, little-endian, every part padded to 8 bytes:
+
+    magic
+    blocks       the index of a block, then its rows
+    keys         how many blocks, how long the key; the key; of each block its place and how long its parts
+    table        per slot the hash of a key and where it stands; an empty slot is zero
+    trailer      where the table begins, how many slots it has, magic
+"""
+
+import mmap
+import struct
+from array import array
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+
+_MAGIC = b"SANKOFA1"
+_KEY = struct.Struct("<II")
+_PLACE = struct.Struct("<QII")
+_TRAILER = struct.Struct("<QQ8s")
+_BUFFER = 1 << 20
+
+
+class BlockFileWriter:
+    """Appends; nothing can be read before `finish`. Every method may raise OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("xb", buffering=_BUFFER)
+        self._at = 0
+        self._places: list[tuple[int, int, int]] = []
+        self._hashes = array("Q")
+        self._keys = array("Q")
+        self._append(_MAGIC)
+
+    def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
+        for number, index, rows in blocks:
+            if number != len(self._places) + 1:
+                raise ValueError(f"block {number} out of order")
+            self._places.append((self._at, len(index), len(rows)))
+            self._append(index, rows)
+
+    def register(self, places: Iterable[tuple[str, str, int, int]]) -> None:
+        for kind, key, first, count in places:
+            name = _name(kind, key)
+            self._hashes.append(_hash(name))
+            self._keys.append(self._at)
+            self._append(_KEY.pack(count, len(name)), name)
+            for place in self._places[first - 1 : first - 1 + count]:
+                self._append(_PLACE.pack(*place))
+
+    def finish(self) -> None:
+        """The table at most half full, so that a search ends soon."""
+        slots = 8
+        while slots < 2 * len(self._hashes):
+            slots *= 2
+        table = array("Q", bytes(16 * slots))
+        for hashed, key in zip(self._hashes, self._keys, strict=True):
+            slot = hashed & (slots - 1)
+            while table[2 * slot]:
+                slot = (slot + 1) & (slots - 1)
+            table[2 * slot], table[2 * slot + 1] = hashed, key
+        trailer = _TRAILER.pack(self._at, slots, _MAGIC)
+        self._append(table.tobytes())
+        self._append(trailer)
+        self._file.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _append(self, *parts: bytes) -> None:
+        size = sum(map(len, parts))
+        self._file.writelines((*parts, bytes(-size % 8)))
+        self._at += size + -size % 8
+
+
+class BlockFileReader:
+    """The file, mapped. Raises ValueError where it is not one."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._bytes = memoryview(self._map)
+        if len(self._bytes) < len(_MAGIC) + _TRAILER.size:
+            raise ValueError("too short")
+        table, slots, magic = _TRAILER.unpack_from(self._bytes, len(self._bytes) - _TRAILER.size)
+        if magic != _MAGIC or self._bytes[: len(_MAGIC)] != _MAGIC:
+            raise ValueError("not a file of blocks")
+        self._table = self._bytes[table : table + 16 * slots].cast("Q")
+        self._mask = slots - 1
+
+    def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[memoryview, memoryview]] | None:
+        """See `engines.datastore.EditionReader`; the parts are views of the file."""
+        name = _name(kind, key)
+        hashed = _hash(name)
+        whole, table, mask = self._bytes, self._table, self._mask
+        slot = hashed & mask
+        while found := table[2 * slot]:
+            if found == hashed:
+                at = table[2 * slot + 1]
+                count, length = _KEY.unpack_from(whole, at)
+                at += _KEY.size
+                if whole[at : at + length] == name:
+                    at += length + -length % 8
+                    first, last = (
+                        at + _PLACE.size * min(skip, count),
+                        at + _PLACE.size * min(skip + most, count),
+                    )
+                    places = _PLACE.iter_unpack(whole[first:last])
+                    return [(whole[a : a + i], whole[a + i : a + i + r]) for a, i, r in places]
+            slot = (slot + 1) & mask
+        return None
+
+    def close(self) -> None:
+        """The map itself goes with the last view of it: an answer may still be on its way out."""
+        self._table.release()
+        self._bytes.release()
+
+
+def _name(kind: str, key: str) -> bytes:
+    return f"{kind}\0{key}".encode()
+
+
+def _hash(name: bytes) -> int:
+    return int.from_bytes(blake2b(name, digest_size=8).digest(), "little") or 1

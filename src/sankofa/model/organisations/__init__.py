@@ -1,0 +1,76 @@
+"""The organisation gate: a party is served only on positive evidence that it is an organisation.
+
+Pure logic: a name and identifiers in, the evidence or None out. Conservative on purpose: a person served is a
+failure, a firm withheld is only a cost, so whatever points at a person outweighs every legal form
+(docs/decisions/0009-organisation-gate.md).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from stdnum import lei
+
+from sankofa.model.organisations.names import body_by_name, marked_as_person, worth_reading
+from sankofa.model.organisations.reading import fold, parts
+from sankofa.model.organisations.tables import registers
+
+KINDS: Final = ("lei", "registry", "legal_form", "public_body")
+LEI_SCHEMES: Final = frozenset({"LEI", "XI-LEI", "GLEIF", "ISO17442", "ISO-17442"})
+
+
+class Evidence(NamedTuple):
+    """Why a party is taken for an organisation; stored and served as `kind: detail`."""
+
+    kind: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.detail}"
+
+
+def _not_held(_lei: str) -> bool:
+    return False
+
+
+def org_evidence(
+    name: str,
+    identifiers: Iterable[tuple[str, str]] = (),
+    lei_is_organisation: Callable[[str], bool] = _not_held,
+    country: str = "",
+) -> Evidence | None:
+    """The strongest evidence that the party is an organisation; None where there is none.
+
+    `identifiers` are pairs of scheme and id as the source gives them. `lei_is_organisation` answers whether
+    the record of an LEI is held and is not a sole proprietor's: an LEI alone proves nothing, people have one.
+    `country` (alpha-2) is where the party is: `Kriel S.A.` is a person with initials in South Africa, and a
+    company in Paraguay. Where it is not given, dots count.
+    """
+    folded = fold(name)
+    words = parts(folded)
+    found = _by_identifiers(identifiers, lei_is_organisation)
+    if not found and not worth_reading(name, words):
+        return None
+    if marked_as_person(folded, words):
+        return None
+    named = None if found else body_by_name(name, country, folded, words)
+    return Evidence(named.kind, named.detail) if named else found
+
+
+def _by_identifiers(
+    identifiers: Iterable[tuple[str, str]], lei_is_organisation: Callable[[str], bool]
+) -> Evidence | None:
+    best = None
+    for scheme, value in identifiers:
+        found = _by_identifier(scheme, value, lei_is_organisation)
+        if found and (best is None or found.kind == "lei"):
+            best = found
+    return best
+
+
+def _by_identifier(scheme: str, value: str, lei_is_organisation: Callable[[str], bool]) -> Evidence | None:
+    code, number = scheme.strip().upper(), " ".join(value.split()).upper()
+    if code in LEI_SCHEMES:
+        number = lei.compact(number)
+        return Evidence("lei", number) if lei.is_valid(number) and lei_is_organisation(number) else None
+    shape = registers().get(code)
+    return Evidence("registry", code) if shape and shape.fullmatch(number) else None

@@ -1,0 +1,61 @@
+"""A name as the gate reads it: folded words, abbreviations told from words, parts told from each other."""
+
+import re
+import unicodedata
+from itertools import filterfalse
+
+DOT = "."
+"""What ends the folded form of a dotted abbreviation: `S.A.` is read as `sa.`, and `SA` as `sa`."""
+
+_ABBREVIATION = r"\w\.(?:\w\.)+\w?(?!\w)|\w\.\w(?!\w)|\w\.(?:\s\w\.)+(?!\w)"
+_QUOTES = "['\u2019`\u00b4\u02bc\u05f4\"]"  # every kind of apostrophe, and the mark of Hebrew abbreviations
+_WORD = rf"[^\W_]+(?:{_QUOTES}[^\W_]+)*"
+_TOKEN = re.compile(rf"{_ABBREVIATION}|{_WORD}|[,;:|/\\(\u2013\u2014]|\s-(?=\s)|[&+]")
+_BREAKS = frozenset(",;:|/\\(\u2013\u2014")
+_STROKES = (("a/s", "a.s."), ("s/a", "s.a."), ("n/v", "n.v."))
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_UNDECOMPOSED = {0x0131: "i", 0x0142: "l", 0x00F8: "o", 0x0111: "d"}  # letters Unicode does not take apart
+_QUOTE = re.compile(_QUOTES)
+
+
+def fold(text: str) -> str:
+    """Lower case without accents and without characters nobody sees."""
+    text = text.casefold()
+    if text.isascii():
+        return text
+    plain = unicodedata.normalize("NFKD", _UNSEEN.sub("", text))
+    return "".join(filterfalse(unicodedata.combining, plain)).translate(_UNDECOMPOSED)
+
+
+def parts(folded: str) -> list[list[str]]:
+    """The words of a folded name, part by part. A bracket parts only where it closes the name."""
+    text = folded
+    if "/" in text:
+        for stroke, dotted in _STROKES:
+            text = re.sub(rf"(?<!\w){stroke}(?!\w)", dotted, text)
+    if "(" in text:
+        text = _inner_brackets_opened(text)
+    found: list[list[str]] = [[]]
+    add = found[-1].append
+    for piece in _TOKEN.findall(text):
+        if piece.isalnum():
+            add(piece)
+        elif piece in _BREAKS or piece[-1] == "-":
+            found.append([])
+            add = found[-1].append
+        elif DOT in piece:
+            add("".join(piece.replace(DOT, "").split()) + DOT)
+        else:
+            add("&" if piece in "&+" else _QUOTE.sub("", piece))
+    return [part for part in found if part]
+
+
+def phrase(text: str) -> tuple[str, ...]:
+    """A phrase of a table as it is met in a name."""
+    return tuple(word for part in parts(fold(text)) for word in part)
+
+
+def _inner_brackets_opened(text: str) -> str:
+    """`Siemens (Kenya) Ltd` is one part, and so is `X (Pty) Ltd`; `X Ltd (Head Office)` is two."""
+    last = text.rfind("(") if text.rstrip(' .,"').endswith(")") else len(text)
+    return text[:last].replace("(", " ").replace(")", " ") + text[last:]

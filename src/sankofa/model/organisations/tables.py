@@ -1,0 +1,165 @@
+"""The tables behind the gate, read once: legal forms, public bodies, people, words of business."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Final, NamedTuple
+
+from sankofa.model.organisations.reading import DOT, fold, phrase
+
+SURE: Final = 4
+"""Proof whatever stands before it."""
+DOTTED: Final = 3
+"""Proof where the rest does not look like a person's name."""
+WORDY: Final = 2
+"""Proof where a word of business stands in the name."""
+WEAK: Final = 1
+"""Proof where a word of business stands right before it."""
+
+Phrases = dict[str, list[tuple[str, ...]]]
+"""Phrases by their first word, the longest first."""
+
+_LETTERS = 4
+TWO = 2
+
+
+class Tables(NamedTuple):
+    """Everything the gate looks up; words are folded as `reading.parts` folds them."""
+
+    forms: Phrases
+    strength: Mapping[tuple[str, ...], int]
+    sure: frozenset[str]
+    leading: Phrases
+    accented: frozenset[str]
+    """Forms that are written with accents; all others are not."""
+    bodies: Phrases
+    ends: tuple[str, ...]
+    starts: tuple[str, ...]
+    heads: Phrases
+    tails: Phrases
+    nouns: frozenset[str]
+    qualifiers: frozenset[str]
+    private_use: frozenset[str]
+    strong_qualifiers: frozenset[str]
+    known: frozenset[str]
+    before: frozenset[str]
+    persons: Phrases
+    outer_traders: frozenset[str]
+    several: frozenset[str]
+    initials_last: frozenset[str]
+    titles: frozenset[str]
+    particles: frozenset[str]
+    names: frozenset[str]
+    business: frozenset[str]
+    explaining: frozenset[str]
+    doubtful: frozenset[str]
+    hints: frozenset[str]
+    """A name without any of these words proves nothing: most people leave the gate here."""
+
+
+@cache
+def tables() -> Tables:
+    """The tables of this package. A few milliseconds, once."""
+    forms, people, public = (_toml(name) for name in ("forms.toml", "people.toml", "public.toml"))
+    business = frozenset(_text("words.txt").split("\n\n")[-1].split())
+    strength = _strengths(forms)
+    leading, bodies, heads, tails = (
+        _by_first(_also_dotted(_listed(table[key])))
+        for table, key in ((forms, "leading"), (forms, "bodies"), (public, "heads"), (public, "tails"))
+    )
+    by_form = _by_first(strength)
+    nouns, known = _words(public["nouns"]), _listed(public["known"])
+    particles = _words(people["particles"])
+    return Tables(
+        forms=by_form,
+        strength=strength,
+        sure=frozenset(form[0] for form, proof in strength.items() if proof == SURE and len(form) == 1),
+        leading=leading,
+        accented=frozenset(
+            fold(form) for form in _entries(forms["sure"] + forms["likely"]) if not form.isascii()
+        ),
+        bodies=bodies,
+        ends=tuple(fold(form) for form in _entries(forms["ends"])),
+        starts=tuple(fold(form) for form in _entries(forms["starts"])),
+        heads=heads,
+        tails=tails,
+        nouns=nouns,
+        qualifiers=_words(public["qualifiers"]),
+        private_use=_words(public["private_use"]),
+        strong_qualifiers=_words(public["strong_qualifiers"]),
+        known=frozenset(" ".join(name) for name in known),
+        before=_words(public["before"]),
+        persons=_by_first(_listed(people["traders"]) + _listed(people["links"])),
+        outer_traders=frozenset(word for (word,) in _listed(people["outer_traders"])),
+        several=_words(people["several"]) | {"&"},
+        initials_last=frozenset(people["initials_last"].split()),
+        titles=frozenset(" ".join(title) for title in _listed(people["titles"])),
+        particles=particles,
+        names=frozenset(fold(people["names"]).split()) - particles,
+        business=business,
+        explaining=business | _words(public["explaining"]),
+        doubtful=nouns | _words(public["doubtful"]) | _words(public["tails"]),
+        hints=frozenset((*by_form, *leading, *bodies, *heads, *tails, *nouns, *(name[0] for name in known))),
+    )
+
+
+@cache
+def registers() -> Mapping[str, re.Pattern[str]]:
+    """The shape of a company's number by the code of its register."""
+    shapes = tomllib.loads(_text("registers.toml"))
+    ohada = shapes.pop("rccm")
+    shapes |= {f"{country}-RCCM": ohada["shape"] for country in ohada["countries"].split()}
+    return {code: re.compile(shape) for code, shape in shapes.items()}
+
+
+def _strengths(forms: Mapping[str, str]) -> dict[tuple[str, ...], int]:
+    """What each way of writing a form proves. Single words are met with dots and without, and as letters."""
+    found: dict[tuple[str, ...], int] = {}
+    for key, plain, dotted in (("weak", WEAK, DOTTED), ("likely", WORDY, DOTTED), ("sure", SURE, SURE)):
+        for form in _listed(forms[key]):
+            if max(map(len, form)) == 1:  # letters, each by itself: written together they may be a word
+                found[form] = plain
+                found[("".join(form) + DOT,)] = dotted
+                continue
+            found[form] = plain
+            if len(form) == 1:
+                word = form[0]
+                found[(word + DOT,)] = dotted
+                if word.isascii() and len(word) <= _LETTERS:
+                    found.setdefault(tuple(word), WEAK if len(word) == TWO else WORDY)
+    return found
+
+
+def _also_dotted(phrases: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Single words are met as abbreviations too; three letters and fewer are then initials."""
+    return phrases + [(form[0] + DOT,) for form in phrases if len(form) == 1 and len(form[0]) >= _LETTERS]
+
+
+def _by_first(phrases: Iterable[tuple[str, ...]]) -> Phrases:
+    found: Phrases = {}
+    for form in sorted(set(phrases), key=lambda form: (-len(form), form)):
+        found.setdefault(form[0], []).append(form)
+    return found
+
+
+def _entries(text: str) -> list[str]:
+    return [entry for line in text.split(";") if (entry := " ".join(line.split()))]
+
+
+def _listed(text: str) -> list[tuple[str, ...]]:
+    return [phrase(entry) for entry in _entries(text)]
+
+
+def _words(text: str) -> frozenset[str]:
+    """Every word of a list, whether it is parted by blanks or by semicolons."""
+    return frozenset(fold(text).replace(";", " ").split())
+
+
+def _toml(name: str) -> dict[str, str]:
+    return tomllib.loads(_text(name))
+
+
+def _text(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

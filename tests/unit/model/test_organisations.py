@@ -1,0 +1,227 @@
+"""The organisation gate: people stay out whatever their name looks like, bodies come in on proof."""
+
+import csv
+import re
+import tomllib
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sankofa.model.organisations import KINDS, Evidence, org_evidence
+from sankofa.model.organisations.tables import registers, tables
+
+
+def entries(text: str) -> list[str]:
+    return [entry for line in text.strip("\n").splitlines() for entry in line.split("|")]
+
+
+# In a file of their own: half of the letters in them are "ambiguous" to a linter, which is the point.
+NAMES = {
+    key: entries(text)
+    for key, text in tomllib.loads(
+        (Path(__file__).parent / "organisation_names.toml").read_text("utf-8")
+    ).items()
+}
+
+
+@pytest.mark.parametrize("name", NAMES["people"])
+def test_a_person_and_whoever_may_be_one_stays_out(name: str) -> None:
+    assert org_evidence(name) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in ("legal_form", "public_body") for name in NAMES[kind]]
+)
+def test_a_body_comes_in_on_its_legal_form_or_as_a_public_body(kind: str, name: str) -> None:
+    found = org_evidence(name)
+    assert found is not None
+    assert found.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Kgalagadi Sample Retail (Pty) Ltd", "legal_form: (Pty) Ltd"),
+        ("Muestra S.A. de C.V.", "legal_form: S.A. de C.V."),
+        ("CODEX S.R.L.", "legal_form: S.R.L."),
+        ("Ministry of Health", "public_body: ministry of"),
+    ],
+)
+def test_the_evidence_is_the_form_and_never_the_name(name: str, told: str) -> None:
+    assert str(org_evidence(name)) == told
+
+
+word = st.sampled_from(NAMES["given"] + NAMES["surnames"]).map(lambda name: name.replace("-", " "))
+harmless_initials = st.text("ABCDEFGHIJKLMNOPRSTVWZ", min_size=1, max_size=3).filter(
+    lambda letters: not any((form,) in tables().strength for form in (letters.lower(), letters.lower() + "."))
+)
+initials = st.builds(
+    lambda letters, style: style.join(letters) + style.strip(),
+    harmless_initials,
+    st.sampled_from(["", ".", " ", ". "]),
+)
+
+
+@st.composite
+def people(draw: st.DrawFn) -> str:
+    """One to four names in some order, with initials, commas, capitals and titles as registers write them."""
+    names = draw(st.lists(word, min_size=1, max_size=4))
+    if draw(st.booleans()):
+        names.insert(draw(st.sampled_from([0, len(names)])), draw(initials))
+    if len(names) > 1 and draw(st.booleans()):
+        names[0] += ","
+    if draw(st.booleans()):
+        names.insert(draw(st.sampled_from([0, len(names)])), draw(st.sampled_from(NAMES["titles"])))
+    written = " ".join(names)
+    return draw(st.sampled_from([written, written.upper(), written.lower(), written.title()]))
+
+
+@given(people(), st.none() | st.sampled_from(NAMES["trading"]), people())
+def test_no_combination_of_names_initials_titles_and_trading_names_is_served(
+    one: str, between: str | None, other: str
+) -> None:
+    assert org_evidence(one) is None
+    if between:
+        assert org_evidence(f"{one} {between} {other}") is None
+        assert org_evidence(f"{one} {between} {other} (Pty) Ltd") is None
+
+
+@given(people(), people())
+def test_a_person_beside_a_body_keeps_both_out(person: str, name: str) -> None:
+    for body in ("Sample Trading (Pty) Ltd", "Ministry of Health", "Muestra S.A. de C.V."):
+        assert org_evidence(f"{body} - {person} {name}") is None
+        assert org_evidence(f"{body}, {person} {name}") is None
+        assert org_evidence(f"{body} ({person} {name})") is None
+
+
+@given(
+    st.lists(word, min_size=1, max_size=4).filter(lambda names: set(names) != {"Le"}),
+    st.sampled_from(NAMES["clear_forms"]),
+)
+def test_a_clear_legal_form_after_any_names_is_evidence(names: list[str], form: str) -> None:
+    found = org_evidence(" ".join([*names, form]))
+    assert found is not None
+    assert found.kind == "legal_form"
+
+
+@given(
+    st.lists(word, min_size=1, max_size=4),
+    st.sampled_from(NAMES["clear_forms"]),
+    st.sampled_from(NAMES["titles"]),
+)
+def test_a_title_outweighs_the_clearest_form(names: list[str], form: str, title: str) -> None:
+    assert org_evidence(" ".join([title, *names, form])) is None
+
+
+@given(
+    st.sampled_from(NAMES["surnames"]),
+    st.sampled_from(NAMES["given"]),
+    st.sampled_from(sorted(tables().forms)),
+)
+def test_letters_that_are_a_form_prove_nothing_after_a_person(
+    surname: str, given_name: str, form: str
+) -> None:
+    two_letters = form.rstrip(".")
+    if len(two_letters) == 2 and two_letters.isascii():
+        assert org_evidence(f"{given_name} {surname} {two_letters.upper()}") is None
+        assert org_evidence(f"{given_name} de {two_letters.title()}") is None
+
+
+@pytest.mark.parametrize("country", ["ZA", "NG", "KE", "IN"])
+def test_where_initials_follow_the_surname_dots_prove_nothing(country: str) -> None:
+    assert org_evidence("Kriel S.A.") is not None
+    assert org_evidence("Kriel S.A.", country=country) is None
+    assert org_evidence("Attewell, S.A.", country=country) is None
+    assert org_evidence("Kriel Mining S.A.", country=country) is not None
+    assert org_evidence("Kriel S.A.", country="PY") is not None
+    assert org_evidence("Kriel (Pty) Ltd", country=country) is not None
+
+
+@given(st.text(max_size=80), st.lists(st.tuples(st.text(max_size=12), st.text(max_size=24)), max_size=3))
+def test_any_text_is_read_without_an_error(name: str, identifiers: list[tuple[str, str]]) -> None:
+    found = org_evidence(name, identifiers)
+    assert found is None or found.kind in KINDS
+
+
+LEI = "529900T8BM49AURSDO55"
+
+
+def test_an_lei_counts_only_where_its_record_is_held_and_is_no_sole_proprietor() -> None:
+    held = {LEI}
+    assert org_evidence("Ubuntu", [("XI-LEI", LEI)], held.__contains__) == Evidence("lei", LEI)
+    assert org_evidence("Ubuntu", [("lei", LEI.lower())], held.__contains__) == Evidence("lei", LEI)
+    assert org_evidence("Ubuntu", [("XI-LEI", LEI)]) is None
+    assert org_evidence("Ubuntu", [("XI-LEI", LEI[:-1] + "6")], lambda _: True) is None
+
+
+def test_a_person_marked_as_such_stays_out_under_an_organisations_identifier() -> None:
+    assert org_evidence("Dr Thabo Nkosi", [("XI-LEI", LEI)], lambda _: True) is None
+    assert org_evidence("Thabo Nkosi t/a Ubuntu", [("ZA-CIPC", "2010/123456/07")]) is None
+
+
+@pytest.mark.parametrize("identifier", NAMES["companies_numbers"])
+def test_a_companys_number_in_a_companies_register_is_evidence(identifier: str) -> None:
+    scheme, _, number = identifier.partition(":")
+    assert org_evidence("Ubuntu", [(scheme, number)]) == Evidence("registry", scheme.upper())
+
+
+@pytest.mark.parametrize("identifier", NAMES["others_numbers"])
+def test_tax_numbers_business_names_and_peoples_numbers_are_no_evidence(identifier: str) -> None:
+    scheme, _, number = identifier.partition(":")
+    assert org_evidence("Ubuntu", [(scheme, number)]) is None
+
+
+def test_no_register_of_the_table_is_a_tax_register() -> None:
+    assert not [code for code in registers() if re.search("TIN|VAT|RUC|RFC|CUIT|NIT|NIF|PIN|TAX", code)]
+
+
+def test_a_surname_in_the_tables_is_never_a_word_of_business() -> None:
+    assert not tables().business & tables().names
+    assert not tables().business & tables().titles
+
+
+CLEAR_FORM = re.compile(
+    r"(?<!\w)(s\. ?a\.?|s\. ?r\. ?l\.?|srl|sociedad an[oó]nima|ltda?|limitada|saci\w*|saeca|s\.a\.[a-z.]+"
+    r"|e\.a\.s\.?|llc|inc|ltd|limited|llp|plc)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+def labelled(folder: Path) -> Iterator[tuple[str, bool]]:
+    """Every name of the labelled files, and whether the label says a person."""
+    for file, person in (("person_labeled.xml", True), ("company_labeled.xml", False)):
+        for name in ElementTree.parse(folder / "probablepeople-labelled" / file).getroot():  # noqa: S314 - our own file
+            yield " ".join("".join(name.itertext()).split()), person
+    with (folder / "paraguay_suppliers_labelled.csv").open(encoding="utf-8-sig", newline="") as lines:
+        for row in csv.DictReader(lines):
+            yield row["name"], row["label"] == "natural_person"
+
+
+def test_of_the_labelled_names_no_person_is_served_and_most_clear_forms_are(shared_data: Path) -> None:
+    names = list(labelled(shared_data / "names"))
+    assert len(names) > 7_000
+    assert not [name for name, person in names if person and org_evidence(name)]
+    clear = [name for name, person in names if not person and CLEAR_FORM.search(name)]
+    assert sum(org_evidence(name) is not None for name in clear) / len(clear) >= 0.9
+
+
+def test_no_common_surname_is_served_alone_with_initials_or_twice(shared_data: Path) -> None:
+    with (shared_data / "names" / "common-surnames-by-country.csv").open(
+        encoding="utf-8-sig", newline=""
+    ) as lines:
+        surnames = {row[key] for row in csv.DictReader(lines) for key in ("Localized Name", "Romanized Name")}
+    for name in surnames - {""}:
+        for written in (
+            name,
+            f"{name} JM",
+            f"{name}, J. M.",
+            f"J.M. {name}",
+            f"{name} {name} SA",
+            f"{name} CC",
+            f"Maria {name}",
+        ):
+            assert org_evidence(written) is None, written
