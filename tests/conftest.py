@@ -17,8 +17,7 @@ from tests.services import (
 )
 
 # What a developer exported for a service of their own must not reach the one under test, nor its data.
-FOR_TESTS = {"SANKOFA_REQUIRE_SERVICES", "SANKOFA_SHARED_DATA"}
-for name in [name for name in os.environ if name.startswith("SANKOFA_") and name not in FOR_TESTS]:
+for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
     del os.environ[name]
 
 
@@ -83,9 +82,9 @@ def redis_url(redis_server: RedisServer) -> str:
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Real inputs as publishers ship them; too large, and not ours, to keep in the repository."""
-    folder = Path(os.environ.get("SANKOFA_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+    folder = Path(os.environ.get("TEST_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
     if not folder.is_dir():
-        pytest.skip(f"{MISSING}real inputs (no folder {folder}; name one with SANKOFA_SHARED_DATA)")
+        pytest.skip(f"{MISSING}real inputs (no folder {folder}; name one with TEST_SHARED_DATA)")
     return folder
 
 

@@ -30,8 +30,8 @@ START_TIMEOUT = 30.0
 
 def missing(what: str) -> NoReturn:
     """Skips the test for want of a service, or fails it where every service is promised to be there."""
-    if os.environ.get("SANKOFA_REQUIRE_SERVICES") == "1":
-        pytest.fail(f"{what}, and SANKOFA_REQUIRE_SERVICES=1 allows no skipping", pytrace=False)
+    if os.environ.get("TEST_REQUIRE_SERVICES") == "1":
+        pytest.fail(f"{what}, and TEST_REQUIRE_SERVICES=1 allows no skipping", pytrace=False)
     pytest.skip(MISSING + what)
 
 

@@ -145,14 +145,16 @@ def explain(environment: Mapping[str, str] | None = None) -> list[tuple[str, str
         variable = PREFIX + f.name.upper()
         value = str(getattr(settings, f.name))
         given = variable in environment
-        shown = _masked(value) if f.metadata["secret"] and given else value
+        address = isinstance(f.default, str) and f.default.endswith(":")
+        masked = _without_credentials(value) if address else "***"
+        shown = masked if f.metadata["secret"] and given else value
         rows.append((variable, shown, "environment" if given else "default", f.metadata["help"]))
     return rows
 
 
-def _masked(value: str) -> str:
-    """A secret is masked whole; of an address, what comes before its @."""
-    scheme, mark, rest = value.partition("://")
-    if mark:
-        return f"{scheme}://{'***@' if '@' in rest else ''}{rest.rpartition('@')[2].partition('?')[0]}"
-    return value if value.endswith(":") or value.startswith(("sqlite:", "embedded:")) else "***"
+def _without_credentials(address: str) -> str:
+    """Of an address, what comes before its @ and after its ? is masked."""
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        return address
+    return f"{scheme}://{'***@' if '@' in rest else ''}{rest.rpartition('@')[2].partition('?')[0]}"

@@ -1,7 +1,6 @@
 """One suite over every datastore engine: editions are built, checked, switched, kept and removed."""
 
 import asyncio
-import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sankofa.edition.build import publish, switch
+from sankofa.engines.block_file import BlockFileReader
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.engines.datastores import (
     BLOCKS,
@@ -239,5 +239,5 @@ def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
 def _directory(engine: Engine, edition: str) -> list[tuple[str, str]]:
     if engine.name == "postgres":
         return [(k, v) for k, v in engine.raw(f'SELECT kind, key FROM "sankofa_e_{edition}".directory')]
-    with closing(sqlite3.connect(engine.home / "editions" / edition / "edition.blocks")) as database:
-        return database.execute("SELECT kind, key FROM directory").fetchall()
+    with closing(BlockFileReader(engine.home / "editions" / edition / "edition.blocks")) as file:
+        return list(file.keys())

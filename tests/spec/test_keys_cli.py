@@ -28,7 +28,7 @@ def test_only_a_hash_is_stored(home: Path) -> None:
     stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert key not in stored
     assert key[3:] not in stored
-    assert hashlib.sha256(key).hexdigest().encode() in stored
+    assert hashlib.blake2b(key, digest_size=32).hexdigest().encode() in stored
 
 
 def test_the_key_store_is_readable_by_its_owner_only(home: Path) -> None:

@@ -92,7 +92,6 @@ def test_editions_are_kept_as_many_back_as_set_and_rolled_back_to(desk: Desk, ho
     assert publish(home) == made[3], "and forward again"
 
 
-@pytest.mark.xfail(reason="editions of one second are ordered by their digest")
 def test_editions_made_in_one_second_are_listed_newest_first(desk: Desk, home: Path) -> None:
     made = []
     for n in range(1, 6):
@@ -217,7 +216,6 @@ def test_settings_are_printed_with_their_origin_and_help_and_no_secret(home: Pat
         assert secret not in done.stdout + done.stderr
 
 
-@pytest.mark.xfail(reason="what is a store's address is told from the value, not from the setting")
 @pytest.mark.parametrize("secret", ["hunter8:", "sqlite:hunter8", "hunter8://hunter8"])
 def test_a_secret_is_masked_whatever_it_looks_like(home: Path, secret: str) -> None:
     assert "hunter8" not in run(home, "settings", cursor_secret=secret).stdout

@@ -175,7 +175,7 @@ def entries_of(block: Block) -> Iterator[Entry]:
         return
     count = _HEADER.unpack_from(index)[0]
     firsts, untils, ends = (
-        array("i", index[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count]) for n in range(3)
+        array("i", bytes(index[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count])) for n in range(3)
     )
     start = 0
     for n in range(count):

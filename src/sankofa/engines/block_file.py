@@ -16,7 +16,7 @@ Layout, little-endian, every part padded to 8 bytes:
 import mmap
 import struct
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 
@@ -115,6 +115,17 @@ class BlockFileReader:
                     return [(whole[a : a + i], whole[a + i : a + i + r]) for a, i, r in places]
             slot = (slot + 1) & mask
         return None
+
+    def keys(self) -> Iterator[tuple[str, str]]:
+        """Every (kind, key), in no order."""
+        for slot in range(self._mask + 1):
+            if self._table[2 * slot]:
+                at = self._table[2 * slot + 1]
+                _, length = _KEY.unpack_from(self._bytes, at)
+                kind, _, key = (
+                    bytes(self._bytes[at + _KEY.size : at + _KEY.size + length]).decode().partition("\0")
+                )
+                yield kind, key
 
     def close(self) -> None:
         """The map itself goes with the last view of it: an answer may still be on its way out."""

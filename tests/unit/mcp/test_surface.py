@@ -48,7 +48,7 @@ def search() -> Operation:
         if limit == 7:
             raise ValueError("secret internals")
         call.grant.rows(limit)
-        return Answer(Selection(b"", 0, truncated=False), members={"asked": [str(from_), limit]})
+        return Answer(Selection((), 0, truncated=False), members={"asked": [str(from_), limit]})
 
     declared: dict[str, Operation] = {}
     names = {"from": "from_date"}
@@ -58,7 +58,7 @@ def search() -> Operation:
             "/v1/things", row=EntityRow, errors=(400, 402), tool="search_things", tool_names=names
         )
         declare(search_things)
-    return declared["/v1/things"]
+    return declared["search_things"]
 
 
 class StandInEdition:
