@@ -117,9 +117,11 @@ def test_a_sole_proprietor_is_nowhere(live: LiveServer, paid: str) -> None:
     assert found(live, paid, "registry", "42") == []
 
 
-def test_a_merged_lei_keeps_its_status(live: LiveServer, paid: str) -> None:
-    (row,) = live.get(f"/v1/entities/{sid(f'lei:{LAPSED}')}", paid).json()["data"]
+def test_a_merged_lei_keeps_its_status_and_leads_to_its_successor(live: LiveServer, paid: str) -> None:
+    body = live.get(f"/v1/entities/{sid(f'lei:{LAPSED}')}", paid).json()
+    (row,) = body["data"]
     assert (row["status"], row["lei"], row["listings"]) == ("MERGED", LAPSED, [])
+    assert body["successor"] == sid(f"lei:{BREWER}")
 
 
 def test_the_entity_shows_its_lei_and_listings(live: LiveServer, sample: str) -> None:

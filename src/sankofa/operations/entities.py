@@ -6,14 +6,27 @@ from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import ServiceIdParameter
 
 
-@operation("/v1/entities/{service_id}", row=EntityRow, errors=(401, 404, 429, 503), tool="get_entity")
+@operation(
+    "/v1/entities/{service_id}",
+    row=EntityRow,
+    errors=(401, 404, 429, 503),
+    tool="get_entity",
+    members={
+        "successor": {
+            "type": ["string", "null"],
+            "description": "service_id of the organisation that took it over, where the register names one.",
+        }
+    },
+)
 async def get_entity(call: Call, *, service_id: ServiceIdParameter) -> Answer:
     """One organisation's resolved entity record.
 
     There is no name search: ids come from the other endpoints. An id that was merged into another
-    answers with the surviving one in `service_id`.
+    answers with the surviving one in `service_id`; one that its register calls merged keeps its own record,
+    and `successor` leads on.
     """
     found = await call.edition.select("entity", service_id.upper(), day=call.today.toordinal())
     if found is None:
         raise NotFound(f"No organisation with service_id {service_id}.")
-    return Answer(found)
+    successor = await call.edition.raw("successor", service_id.upper())
+    return Answer(found, members={"successor": None if successor is None else successor.decode()})

@@ -18,6 +18,17 @@ def entities(world: World) -> Iterator[Shelved]:
         yield Shelved(entity.service_id, [Entry(wire.encode(_row(world, entity)))], entity.aliases)
 
 
+@dataset("successor", None)
+def successors(world: World) -> Iterator[Shelved]:
+    """By service_id, the one that took over where its register names one that is held."""
+    holder = {subject: entity.service_id for entity in world.entities for subject in entity.subjects}
+    for entity in world.entities:
+        named = (statement.profile.successor for statement in entity.statements)
+        found = next((holder[lei] for lei in named if lei in holder), None)
+        if found is not None and found != entity.service_id:
+            yield Shelved(entity.service_id, [Entry(found.encode())], entity.aliases)
+
+
 def _row(world: World, entity: Entity) -> EntityRow:
     profiles = [statement.profile for statement in entity.statements]
     identifiers = [stored_identifier(claim.identifier) for claim in entity.claims]
