@@ -36,6 +36,10 @@ class Mode(IntFlag):
     ALL = 4
 
 
+# As plain numbers: millions of vintages are sorted into them.
+_AS_REPORTED, _HISTORY, _IN_FORCE = int(Mode.AS_REPORTED), int(Mode.ALL), int(Mode.LATEST | Mode.ALL)
+
+
 class Vintage(NamedTuple, Generic[R]):
     """One vintage of a figure: the report that first gave it, and who replaced it when."""
 
@@ -50,7 +54,7 @@ class Sight(NamedTuple):
 
     first: int
     until: int
-    modes: Mode
+    modes: int
     tells_successor: bool
 
 
@@ -78,9 +82,9 @@ def sights(vintage: Vintage[R]) -> Iterator[Sight]:
     Before it is superseded nothing on it tells the future; from then on it is history: seen as
     reported and among all, with its successor named.
     """
-    first_filed = Mode.AS_REPORTED if vintage.number == 1 else Mode(0)
+    first_filed = _AS_REPORTED if vintage.number == 1 else 0
     until = FOREVER if vintage.successor is None else max(vintage.successor.available, vintage.known_from)
     if vintage.known_from < until:
-        yield Sight(vintage.known_from, until, Mode.LATEST | Mode.ALL | first_filed, tells_successor=False)
+        yield Sight(vintage.known_from, until, _IN_FORCE | first_filed, tells_successor=False)
     if until < FOREVER:
-        yield Sight(until, FOREVER, Mode.ALL | first_filed, tells_successor=True)
+        yield Sight(until, FOREVER, _HISTORY | first_filed, tells_successor=True)

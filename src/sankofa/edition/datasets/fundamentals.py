@@ -11,6 +11,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
+
 from sankofa.edition.blocks import Entry
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.ledger.entities import Entity
@@ -143,8 +145,6 @@ def _first_captures(reports: list[Report]) -> list[Report]:
 
 def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, tag: int) -> Iterator[Entry]:
     """The row as each stretch of days shows it: its successor is told only from the day it was known."""
-    import msgspec
-
     for sight in sights(vintage):
         shown = row
         if sight.tells_successor and vintage.successor is not None:
@@ -153,7 +153,7 @@ def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, ta
                 superseded_at=_day(vintage.successor.available),
                 superseding_record_ref=_record_ref(identity, vintage.successor),
             )
-        yield Entry(wire.encode(shown), sight.first, sight.until, int(sight.modes), tag)
+        yield Entry(wire.encode(shown), sight.first, sight.until, sight.modes, tag)
 
 
 def _record_ref(identity: Identity, report: Report) -> str:
