@@ -1,11 +1,11 @@
 """Counters in one file, exact across the processes of one machine.
 
-The file is a table of 4 KiB pages, 128 slots each; a name belongs to one page by its hash, so all
-its windows change under one lock and one write. A process killed at any instruction leaves the
-page as it was or as it should be: the kernel copies a write of one page whole. Reads and writes are
-system calls rather than a memory map, because on a full disk they fail with an error where touching
-a map would kill the process. A slot is taken over once its window is past, so the file never
-outgrows its 32 MiB (it is sparse, and starts at one page).
+The file is a table of 4 KiB pages, 128 slots each; a name belongs to one page by its hash, so all its
+windows change under one lock. It is mapped into memory: every system call hands the interpreter to
+whoever waits for it, on every request. A page is given its place on the disk before it is first touched,
+so that a full disk is an error and not the end of the process. A process killed at any instruction leaves
+a count as it was or as it should be: a count is one aligned number, and a new slot gets its mark last. A
+slot is taken over once its window is past, so the file never outgrows its 32 MiB, and it is sparse.
 """
 
 import fcntl
@@ -22,7 +22,11 @@ from sankofa.engines.keyvalue import Window
 
 _PAGE = 4096
 _PAGES = 8192
-_SLOT = struct.Struct("<16sQQ")  # mark of name and window, count, expiry as a unix second
+_SIZE = (_PAGES + 1) * _PAGE
+_MARK = 16
+_COUNT = struct.Struct("<QQ")  # follows the mark of name and window: the count, and until when, a unix second
+_NUMBER = struct.Struct("<Q")
+_SLOT = _MARK + _COUNT.size
 _HEADER = b"sankofa counters 1\n"
 _GENERATION = 16  # random bytes after the header; with a number, two processes could write the same one
 
@@ -48,14 +52,14 @@ class CounterFile:
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._placed: set[int] = set()
         try:
-            size = os.fstat(self._descriptor).st_size
-            if size == 0:
+            if not os.fstat(self._descriptor).st_size:
                 _write(self._descriptor, _HEADER.ljust(_PAGE, b"\0"), 0)
-            elif size < _PAGE:
-                _write(self._descriptor, bytes(_PAGE - size), size)
             self.check()
-            self._head = mmap.mmap(self._descriptor, _PAGE, access=mmap.ACCESS_READ)
+            if os.fstat(self._descriptor).st_size < _SIZE:
+                os.ftruncate(self._descriptor, _SIZE)
+            self._map = mmap.mmap(self._descriptor, _SIZE)
         except OSError:
             os.close(self._descriptor)
             raise
@@ -69,58 +73,54 @@ class CounterFile:
         """Count once, or return None when another process is at this page: try again."""
         start = _page_of(name)
         with _THREADS:
+            if start not in self._placed:
+                os.posix_fallocate(self._descriptor, start, _PAGE)
+                self._placed.add(start)
             try:
                 fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, start)
             except BlockingIOError:
                 return None
             try:
-                page = bytearray(os.pread(self._descriptor, _PAGE, start))
-                if len(page) < _PAGE:  # beyond the end of the file so far
-                    page.extend(bytes(_PAGE - len(page)))
-                counts = tuple([_add_one(page, _mark_of(name, w.name), w.seconds, now) for w in windows])
-                _write(self._descriptor, page, start)
-                return counts
+                return tuple([self._add_one(start, _mark_of(name, w.name), w.seconds, now) for w in windows])
             finally:
                 fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, start)
 
-    def generation(self) -> bytes:
-        """What changes with every `bump`, whichever process did it.
+    def _add_one(self, start: int, mark: bytes, seconds: int, now: int) -> int:
+        table = self._map
+        at = table.find(mark, start, start + _PAGE)
+        while at >= 0 and at % _SLOT:  # the same bytes across two slots, by chance
+            at = table.find(mark, at + 1, start + _PAGE)
+        if at < 0:
+            at = self._vacant_slot(start, now)
+            _COUNT.pack_into(table, at + _MARK, 1, now + seconds)
+            table[at : at + _MARK] = mark
+            return 1
+        count, until = _COUNT.unpack_from(table, at + _MARK)
+        if until < now:
+            count = 0
+            _COUNT.pack_into(table, at + _MARK, 0, now + seconds)
+        _NUMBER.pack_into(table, at + _MARK, count + 1)
+        return int(count) + 1
 
-        Read from a map of the header, which was written when the file was made and so is safe to touch: a
-        system call here would hand the interpreter to another thread on every request.
-        """
-        return self._head[len(_HEADER) : len(_HEADER) + _GENERATION]
+    def _vacant_slot(self, start: int, now: int) -> int:
+        for at in range(start, start + _PAGE, _SLOT):
+            if _COUNT.unpack_from(self._map, at + _MARK)[1] < now:
+                self._map[at : at + _MARK] = bytes(_MARK)  # nobody's until it is written whole
+                return at
+        raise OSError(0, "no room for another counter")
+
+    def generation(self) -> bytes:
+        """What changes with every `bump`, whichever process did it."""
+        return self._map[len(_HEADER) : len(_HEADER) + _GENERATION]
 
     def bump(self) -> None:
         _write(self._descriptor, os.urandom(_GENERATION), len(_HEADER))
 
     def close(self) -> None:
         with _THREADS:  # closing drops every record lock this process has on the file
-            self._head.close()
+            self._map.close()
             os.close(self._descriptor)
             self._descriptor = -1  # the number may be another file's from now on
-
-
-def _add_one(page: bytearray, mark: bytes, seconds: int, now: int) -> int:
-    at = page.find(mark)
-    while at > 0 and at % _SLOT.size:  # the same bytes across two slots, by chance
-        at = page.find(mark, at + 1)
-    count, expiry = 0, now + seconds
-    if at < 0:
-        at = _vacant_slot(page, now)
-    else:
-        _, found, until = _SLOT.unpack_from(page, at)
-        if until >= now:
-            count, expiry = found, until
-    _SLOT.pack_into(page, at, mark, count + 1, expiry)
-    return count + 1
-
-
-def _vacant_slot(page: bytearray, now: int) -> int:
-    for at in range(0, _PAGE, _SLOT.size):
-        if _SLOT.unpack_from(page, at)[2] < now:
-            return at
-    raise OSError(0, "no room for another counter")
 
 
 def _write(descriptor: int, content: bytes | bytearray, start: int) -> None:
