@@ -37,10 +37,10 @@ class Edition:
     async def holds(self, kind: str, key: str) -> bool:
         return await self._reader.blocks(kind, key, 0, 0) is not None
 
-    async def raw(self, kind: str, key: str) -> bytes | None:
+    async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         """The bytes under a key of an index of ours; None where there is no such key."""
         blocks = await self._reader.blocks(kind, key, 0, 1)
-        return None if blocks is None else bytes(blocks[0][1])
+        return None if blocks is None else blocks[0][1]
 
     async def select(
         self,

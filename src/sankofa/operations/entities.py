@@ -29,4 +29,4 @@ async def get_entity(call: Call, *, service_id: ServiceIdParameter) -> Answer:
     if found is None:
         raise NotFound(f"No organisation with service_id {service_id}.")
     successor = await call.edition.raw("successor", service_id.upper())
-    return Answer(found, members={"successor": None if successor is None else successor.decode()})
+    return Answer(found, members={"successor": None if successor is None else bytes(successor).decode()})

@@ -3,15 +3,21 @@
 import msgspec
 
 from sankofa.edition.datasets.crosswalk import FREE_TYPES, ORDER
-from sankofa.edition.reading import Edition, Selection
+from sankofa.edition.reading import Selection
 from sankofa.edition.search import Hit, search_names, search_symbol
 from sankofa.model.identifiers import asked_key
-from sankofa.model.rows import CrosswalkMatchRow, EntityMatchRow, EntityRow, Match, wire
+from sankofa.model.rows import CrosswalkMatchRow, EntityMatchRow, Match, wire
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import CountryParameter, LimitParameter, QueryParameter
 
 _matches = msgspec.json.Decoder(list[CrosswalkMatchRow]).decode
-_entity = msgspec.json.Decoder(list[EntityRow]).decode
+
+
+class _Placed(msgspec.Struct):
+    country: str | None
+
+
+_placed = msgspec.json.Decoder(_Placed).decode
 
 
 @operation(None, row=EntityMatchRow, errors=(400, 401, 402, 429, 503), tool="search_entities")
@@ -31,9 +37,8 @@ async def search_entities(
     for hit in (*exact, *named):
         best.setdefault(hit.service_id, hit)
     hits = list(best.values())
-    rows = [await _row(call.edition, hit, call.today.toordinal()) for hit in hits[:most]]
-    truncated = cut or len(hits) > most
-    return Answer(Selection([wire.encode(row) for row in rows], len(rows), truncated))
+    rows = [await _row(call, hit) for hit in hits[:most]]
+    return Answer(Selection(rows, len(rows), truncated=cut or len(hits) > most))
 
 
 async def _exact(call: Call, query: str, country: str | None) -> list[Hit]:
@@ -49,17 +54,17 @@ async def _exact(call: Call, query: str, country: str | None) -> list[Hit]:
         if found is not None:
             rows = _matches(b"[%b]" % found.rows)
             hits += [Hit(1.0, row.service_id, row.id_type, row.id_value) for row in rows]
-    hits += await search_symbol(call.edition, query, None)
+    hits += await search_symbol(call.edition, query)
     if not hits and await call.edition.holds("entity", query.strip().upper()):
         hits.append(Hit(1.0, query.strip().upper(), "service_id", query.strip().upper()))
     if country is not None:
-        hits = [h for h in hits if (await _row(call.edition, h, day)).country == country]
+        hits = [h for h in hits if _placed(await _row(call, h)).country == country]
     return hits
 
 
-async def _row(edition: Edition, hit: Hit, day: int) -> EntityMatchRow:
-    found = await edition.select("entity", hit.service_id, day=day)
-    rows = b"" if found is None else found.rows
-    (row,) = _entity(b"[%b]" % rows)
-    match = Match(hit.matched_on, hit.matched_value, hit.score)
-    return EntityMatchRow(**msgspec.structs.asdict(row), match=match)
+async def _row(call: Call, hit: Hit) -> bytes:
+    """The entity's own row, with the reason added at its end."""
+    found = await call.edition.select("entity", hit.service_id, day=call.today.toordinal())
+    row = b"" if found is None else found.rows
+    match = wire.encode(Match(hit.matched_on, hit.matched_value, hit.score))
+    return b'%b,"match":%b}' % (row.removesuffix(b"}"), match)

@@ -12,6 +12,7 @@ import zlib
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 
 import msgspec
 
@@ -31,6 +32,8 @@ class Named(msgspec.Struct, frozen=True, array_like=True):
     country: str | None
     names: tuple[str, ...]
     """The legal name first."""
+    words: tuple[tuple[str, ...], ...]
+    """Of each name, those it is found by."""
     tickers: tuple[str, ...]
 
 
@@ -45,8 +48,7 @@ def word_index(world: World) -> Iterator[Shelved]:
     postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
     for number, entity in enumerate(world.entities):
         own = _named(entity)
-        found = {word for name in own.names for word in words(name)}
-        for word in found:
+        for word in set(chain.from_iterable(own.words)):
             postings[word].append(number)
             if own.country:
                 postings[f"{own.country}|{word}"].append(number)
@@ -58,9 +60,7 @@ def word_index(world: World) -> Iterator[Shelved]:
 
 @dataset("near", None)
 def near_words(world: World) -> Iterator[Shelved]:
-    vocabulary = sorted(
-        {w for entity in world.entities for name in _named(entity).names for w in words(name)}
-    )
+    vocabulary = sorted({w for entity in world.entities for w in chain.from_iterable(_named(entity).words)})
     buckets = bucket_count(len(vocabulary))
     world.remarks["name_buckets"] = buckets
     near: defaultdict[int, set[str]] = defaultdict(set)
@@ -85,4 +85,10 @@ def _named(entity: Entity) -> Named:
     names = dict.fromkeys(n for p in profiles for n in (p.legal_name, *p.other_names) if n)
     country = next((p.country for p in profiles if p.country), None)
     tickers = (stored_identifier(c.identifier) for c in entity.claims if c.identifier.startswith("ticker:"))
-    return Named(entity.service_id, country, tuple(names), tuple(f"{t.scheme}:{t.value}" for t in tickers))
+    return Named(
+        entity.service_id,
+        country,
+        tuple(names),
+        tuple(tuple(words(name)) for name in names),
+        tuple(f"{t.scheme}:{t.value}" for t in tickers),
+    )
