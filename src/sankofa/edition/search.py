@@ -12,7 +12,8 @@ from sankofa.edition.reading import Edition
 from sankofa.model.names import neighbourhood, slips, tolerated, words
 
 _POSTINGS_READ = 4_000
-_WEIGHED = 30
+_RARE = 400
+_WEIGHED = 20
 _MOST_WORDS = 12
 _LEAST_SCORE = 0.35
 _UNASKED = 0.35  # what a word of the name that was not asked for weighs, of an average one that was
@@ -66,8 +67,8 @@ async def search_symbol(edition: Edition, symbol: str) -> list[Hit]:
 
 
 def _add(found: defaultdict[int, float], held: Holders, weight: float) -> None:
-    """The rarest word makes the candidates; a common one only adds to those there are."""
-    if found and len(held) > _POSTINGS_READ:
+    """The rarest words make the candidates; a common one only adds to those there are."""
+    if found and len(held) > _RARE:
         for number in found:
             place = bisect_left(held, number)
             if place < len(held) and held[place] == number:
@@ -87,12 +88,13 @@ async def _meanings(edition: Edition, word: str, country: str | None) -> list[tu
     if not allowed:
         return []
     buckets = int(edition.manifest.get("name_buckets", 1))
+    forms = set(neighbourhood(word))
     near: set[str] = set()
-    for place in {bucket(form, buckets) for form in neighbourhood(word)}:
+    for place in {bucket(form, buckets) for form in forms}:
         near.update(bytes(await edition.raw("near", str(place)) or b"").decode().split())
     meant = []
-    for other in sorted(near):
-        if abs(len(other) - len(word)) <= allowed and (distance := slips(word, other)) <= allowed:
+    for other in sorted(near):  # a bucket holds strangers too: they share no form
+        if not forms.isdisjoint(neighbourhood(other)) and (distance := slips(word, other)) <= allowed:
             held = await _holders(edition, scope + other)
             if held:
                 meant.append((other, 1 - distance / (len(word) + 1), held))

@@ -22,8 +22,6 @@ from sankofa.ledger.entities import Entity
 from sankofa.model.identifiers import stored_identifier
 from sankofa.model.names import neighbourhood, words
 
-WORDS_PER_BUCKET = 8
-
 
 class Named(msgspec.Struct, frozen=True, array_like=True):
     """An organisation as a search weighs it."""
@@ -61,7 +59,7 @@ def word_index(world: World) -> Iterator[Shelved]:
 @dataset("near", None)
 def near_words(world: World) -> Iterator[Shelved]:
     vocabulary = sorted({w for entity in world.entities for w in chain.from_iterable(_named(entity).words)})
-    buckets = bucket_count(len(vocabulary))
+    buckets = max(1, len(vocabulary))
     world.remarks["name_buckets"] = buckets
     near: defaultdict[int, set[str]] = defaultdict(set)
     for word in vocabulary:
@@ -69,10 +67,6 @@ def near_words(world: World) -> Iterator[Shelved]:
             near[bucket(form, buckets)].add(word)
     for number in sorted(near):
         yield Shelved(str(number), [Entry(" ".join(sorted(near[number])).encode())])
-
-
-def bucket_count(vocabulary: int) -> int:
-    return max(1, vocabulary // WORDS_PER_BUCKET)
 
 
 def bucket(form: str, buckets: int) -> int:
