@@ -2,30 +2,37 @@
 
     python -m bench.identifiers [--rounds 5] [--seconds 3] [--fresh]
 
-Lookups ask for another identifier each time. A search is asked over MCP, so it is compared with the
-lookup in one process, without either protocol.
+Lookups ask for another identifier each time. A search is asked over MCP, a lookup over REST, as callers do.
 """
 
 import argparse
-import asyncio
 import csv
+import http.client
+import json
 import random
 import shutil
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from bench.fundamentals import issue_key
 from bench.ingest import cost
-from bench.load import CONNECTIONS, Contender, Question, cpu_ratio, load_tool, measure, ratio, table
+from bench.load import (
+    CONNECTIONS,
+    HOST,
+    Contender,
+    Question,
+    Server,
+    cpu_ratio,
+    load_tool,
+    measure,
+    ratio,
+    table,
+)
 from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
-from sankofa.access.tiers import grant
-from sankofa.operations.contract import Call, operations
-from sankofa.operations.service import Service
-from sankofa.settings import Settings
 
 _SIZES = {"3 million": 750_000, "30 thousand": 7_500}
 _SYLLABLES = "ba be bo da de du fa ga ke ko la ma mo na ngo nya pe ra sa se ta tho wa ya ze zi".split()
@@ -132,12 +139,12 @@ def main() -> None:
         ceiling = running.enter_context(commands.static(homes["3 million"], fields))
         contenders.append(Contender("static body", ceiling, [Question(f"/{body}")]))
         measure(contenders, options.rounds, options.seconds)
+        _search(contenders[0].server, contenders[0].headers)
     large, small, static = contenders
     print(table(contenders, large))
     by_rate, by_cpu = ratio(large, static), cpu_ratio(large, static)
     print(f"{by_rate:8.2f} of the static body by rate, {by_cpu:.2f} by processor time; target 0.35")
     print(f"{ratio(large, small):8.2f} of the rate with a hundredth of the identifiers; target 0.80")
-    asyncio.run(_search(homes["3 million"]))
 
 
 def _lookups(count: int) -> Iterator[Question]:
@@ -153,35 +160,48 @@ def _lookups(count: int) -> Iterator[Question]:
         yield Question(f"/v1/crosswalk?id_type={asked}")
 
 
-async def _search(home: Path) -> None:
-    """Both operations in one process, in turn: what the service itself costs, without either protocol."""
-    service = Service(Settings(home=home))
-    await service.start()
-    call = Call(
-        service.edition.get(), grant(service.settings, "bench", "starter", None, None), service.today()
-    )
-    by_name = {operation.name: operation.perform for operation in operations()}
-    chance = random.Random(2)
+def _search(server: Server, key: Mapping[str, str]) -> None:
+    """A lookup over REST and a search over MCP in turn, one at a time: what a caller waits for."""
     took: dict[str, list[float]] = {"lookup": [], "search": [], "search with a slip": []}
+    chance = random.Random(2)
+    connection = http.client.HTTPConnection(HOST, server.port, timeout=60)
+
+    def timed(what: str, method: str, path: str, body: str | None, headers: Mapping[str, str]) -> None:
+        began = time.perf_counter()
+        connection.request(method, path, body, {**key, **headers})
+        answer = connection.getresponse()
+        answer.read()
+        took[what].append(time.perf_counter() - began)
+        if answer.status != 200:
+            raise SystemExit(f"{what}: status {answer.status}")
+
     for _ in range(300):
-        n = chance.randrange(_SIZES["3 million"])
-        name, _ = organisation(n)
-        slip = name[:3] + name[4:]
+        number = chance.randrange(_SIZES["3 million"])
+        name, _ = organisation(number)
+        timed("lookup", "GET", f"/v1/crosswalk?id_type=lei&id_value={lei(number)}", None, {})
+        for what, query in (("search", name), ("search with a slip", name[:3] + name[4:])):
+            arguments = {"query": query, "limit": 10}
+            call = {"name": "search_entities", "arguments": arguments, "_meta": _MCP_META}
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+            timed(what, "POST", "/mcp", json.dumps(message), _MCP_HEADERS)
+    middle = {what: statistics.median(times) * 1e3 for what, times in took.items()}
+    for what, milliseconds in middle.items():
+        print(
+            f"{what:24}{milliseconds:8.2f} ms p50  {milliseconds / middle['lookup']:6.1f} lookups; target 10"
+        )
 
-        def lookup(n: int = n) -> Awaitable[object]:
-            return by_name["find_by_identifier"](call, id_type="lei", id_value=lei(n))
 
-        def search(query: str) -> Callable[[], Awaitable[object]]:
-            return lambda: by_name["search_entities"](call, query=query, country=None, limit=10)
-
-        for what, ask in (("lookup", lookup), ("search", search(name)), ("search with a slip", search(slip))):
-            began = time.perf_counter()
-            await ask()
-            took[what].append(time.perf_counter() - began)
-    await service.stop()
-    middle = {what: statistics.median(times) * 1e6 for what, times in took.items()}
-    for what, microseconds in middle.items():
-        print(f"{what:24}{microseconds:10,.0f} us p50  {microseconds / middle['lookup']:6.1f} lookups")
+_MCP_META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+_MCP_HEADERS = {
+    "content-type": "application/json",
+    "accept": "application/json, text/event-stream",
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": "tools/call",
+    "mcp-name": "search_entities",
+}
 
 
 if __name__ == "__main__":
