@@ -78,6 +78,13 @@ def wait_for_edition(server: LiveServer, key: str, edition: str) -> None:
 
 def workers(server: LiveServer) -> list[psutil.Process]:
     """The worker processes of a server."""
-    (supervisor,) = (p for p in psutil.Process().children() if str(server.port) in p.cmdline())
-    alive = (p for p in supervisor.children() if p.status() != psutil.STATUS_ZOMBIE)
-    return [p for p in alive if str(server.port) in p.cmdline()]
+    (supervisor,) = (p for p in psutil.Process().children() if _serves(p, server))
+    return [p for p in supervisor.children() if _serves(p, server)]
+
+
+def _serves(process: psutil.Process, server: LiveServer) -> bool:
+    """Whether it is alive and of this server; it may go while it is looked at."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and str(server.port) in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False

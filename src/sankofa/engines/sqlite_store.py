@@ -4,6 +4,7 @@ An edition is never written again once it is there; a small text file names the 
 replaced atomically, so switching is one rename.
 """
 
+import fcntl
 import os
 import re
 import shutil
@@ -96,7 +97,7 @@ class SqliteLedger:
 
     def __init__(self, path: Path, schema: str) -> None:
         self._path = path
-        with operator_errors(path):
+        with operator_errors(path), _in_turn(path.parent):
             self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
             path.chmod(0o600)
             self._database.execute("PRAGMA journal_mode = WAL")
@@ -177,3 +178,14 @@ class SqliteLedger:
 
     def close(self) -> None:
         self._database.close()
+
+
+@contextmanager
+def _in_turn(folder: Path) -> Iterator[None]:
+    """One process at a time: turning a new file to WAL fails at once where another does the same."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
