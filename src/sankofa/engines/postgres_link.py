@@ -196,11 +196,14 @@ class Links:
         self._next_dial = 0.0
 
     async def ask(self, statement: Statement, values: Sequence[bytes], seconds: float) -> pq.abc.PGresult:
-        """One round trip; a connection found dead costs a second one. Raises StoreUnavailable or Refused."""
+        """One round trip; every connection found dead costs another try, for after a restart all of them are.
+
+        Raises StoreUnavailable or Refused.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         reason = LATE
-        for _ in range(2):
+        for _ in range(_MOST_LINKS + 1):
             try:
                 link = self._least_busy(loop) or await self._dialled(loop, deadline)
                 return await link.ask(statement, values, deadline)
