@@ -36,7 +36,7 @@ class Labelled(NamedTuple):
 
 def labelled(folder: Path) -> Iterator[Labelled]:
     for file, person in (("person_labeled.xml", True), ("company_labeled.xml", False)):
-        for name in ElementTree.parse(folder / "probablepeople-labelled" / file).getroot():  # noqa: S314
+        for name in ElementTree.parse(folder / "probablepeople-labelled" / file).getroot():  # noqa: S314 - our own file
             yield Labelled("probablepeople", " ".join("".join(name.itertext()).split()), person)
     with (folder / "paraguay_suppliers_labelled.csv").open(encoding="utf-8-sig", newline="") as lines:
         for row in csv.DictReader(lines):
