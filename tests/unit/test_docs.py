@@ -30,7 +30,7 @@ from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.provenance import LICENSE_CLASSES
 from sankofa.operations import contract
 from sankofa.operations.contract import Call, operations
-from sankofa.operations.service import open_store
+from sankofa.operations.service import Service, open_store
 from sankofa.rest.openapi import describe
 from sankofa.rest.pages import problems
 from sankofa.settings import PREFIX, Settings
@@ -296,7 +296,9 @@ def test_the_operation_of_the_guide_is_an_endpoint_a_description_and_a_tool(
     assert run(settings.home, "sample").returncode == 0
     store = open_store(settings)
     edition = open_edition(store, store.shelf().current or "")
-    call = Call(edition, grant(settings, "", "sample", None, None), date(2026, 1, 1))
+    service = Service(settings)
+    granted = grant(settings, "", "sample", None, None)
+    call = Call(edition, granted, date(2026, 1, 1), service.cursors, service.edition.named)
     query: dict[str, Any] = {"as_of": "2023-12-31", "limit": "3"}
     arguments = example_operation.read(query, call.today, {"service_id": RIFTLINE})
 

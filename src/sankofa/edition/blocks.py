@@ -9,6 +9,7 @@ is then a few slices; no row is decoded or encoded at request time.
 """
 
 import struct
+import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,14 +45,15 @@ Run = bytes | memoryview
 """Some rows of a block: not copied until the answer is put together."""
 
 
-def pack(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
-    """Cut ordered entries into blocks."""
+def pack(entries: Iterable[Entry], rows_per_block: int = 0) -> Iterator[tuple[bytes, bytes]]:
+    """Cut ordered entries into blocks: by size, or after so many rows where a number is given."""
     pending: list[Entry] = []
     size = 0
+    most_bytes, most_rows = (sys.maxsize, rows_per_block) if rows_per_block else (_TARGET_BYTES, _MOST_ROWS)
     for entry in entries:
         pending.append(entry)
         size += len(entry.row)
-        if size >= _TARGET_BYTES or len(pending) >= _MOST_ROWS:
+        if size >= most_bytes or len(pending) >= most_rows:
             yield _block(pending)
             pending, size = [], 0
     if pending:
@@ -165,6 +167,16 @@ def select_where(
         and where(entry.row)
     ][:room]
     return list[Run](rows), len(rows)
+
+
+def between(block: Block, first: int, end: int) -> Run:
+    """The rows [first, end) of a block by their number in it, with the commas between them."""
+    index, rows = block
+    if not index:
+        return rows
+    count = _HEADER.unpack_from(index)[0]
+    ends = memoryview(index)[_SIZE + 8 * count : _SIZE + 12 * count].cast("I")
+    return memoryview(rows)[ends[first - 1] + 1 if first else 0 : ends[min(end, count) - 1]]
 
 
 def entries_of(block: Block) -> Iterator[Entry]:

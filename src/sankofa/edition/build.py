@@ -86,9 +86,9 @@ class _Shelving:
         check = _Check(dataset)
         blocks: list[tuple[int, bytes, bytes]] = []
         places: list[tuple[str, str, int, int]] = []
-        for key, entries, aliases in dataset.build(world):
+        for key, entries, aliases, rows_per_block in dataset.build(world):
             first = self._next
-            for block in pack(check.passed(entries, key)):
+            for block in pack(check.passed(entries, key), rows_per_block):
                 self._digest(block[0])
                 self._digest(block[1])
                 blocks.append((self._next, *block))

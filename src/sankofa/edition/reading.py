@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from sankofa.edition.blocks import ANY_TAG, Run, select, select_where
+from sankofa.edition.blocks import ANY_TAG, Run, between, select, select_where
 from sankofa.edition.build import FORMAT
 from sankofa.engines.datastore import Block, Datastore, EditionReader
 from sankofa.model.errors import EditionError
@@ -33,6 +33,7 @@ class Edition:
         self.id = edition_id
         self.manifest = reader.manifest
         self._reader = reader
+        self._kept: dict[tuple[str, str], memoryview] = {}
 
     async def holds(self, kind: str, key: str) -> bool:
         return await self._reader.blocks(kind, key, 0, 0) is not None
@@ -86,6 +87,31 @@ class Edition:
             skip += most
             most *= 4
 
+    async def rows(self, kind: str, key: str, rows_per_block: int, first: int, end: int) -> list[Run]:
+        """The rows [first, end) under a key by their number, where every block but the last has as many."""
+        if first >= end:
+            return []
+        skip, last = first // rows_per_block, (end - 1) // rows_per_block
+        blocks = await self._reader.blocks(kind, key, skip, last - skip + 1) or ()
+        return [
+            between(block, max(first - start, 0), min(end - start, rows_per_block))
+            for start, block in zip(range(skip * rows_per_block, end, rows_per_block), blocks, strict=False)
+        ]
+
+    async def numbers(self, kind: str, key: str, *, keep: bool = False) -> memoryview:
+        """The 32-bit numbers under a key of an index of ours; none where there is no such key.
+
+        `keep` those that every request of their kind needs.
+        """
+        if (kept := self._kept.get((kind, key))) is not None:
+            return kept
+        blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK) or ()
+        joined = blocks[0][1] if len(blocks) == 1 else b"".join(rows for _, rows in blocks)
+        numbers = memoryview(joined).cast("i")
+        if keep and blocks:
+            self._kept[kind, key] = numbers
+        return numbers
+
     async def _every(self, kind: str, key: str, day: int, modes: int, tag: int) -> Selection | None:
         """All of them, in one read: the question asked most."""
         blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK)
@@ -100,6 +126,7 @@ class Edition:
         return Selection(runs, count, truncated=False)
 
     def close(self) -> None:
+        self._kept.clear()
         self._reader.close()
 
 

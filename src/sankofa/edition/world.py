@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import sankofa.edition.datasets
 from sankofa.edition.blocks import Entry
+from sankofa.edition.tenders import Tenders
 from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity, Resolution, resolve
 from sankofa.model.rows import Row
@@ -29,6 +30,10 @@ class World:
     def resolution(self) -> Resolution:
         return resolve(self.ledger, self.captures)
 
+    @cached_property
+    def tenders(self) -> Tenders:
+        return Tenders(self.ledger, self.entities)
+
     @property
     def entities(self) -> list[Entity]:
         return self.resolution.entities
@@ -45,6 +50,8 @@ class Shelved(NamedTuple):
     key: str
     entries: Iterable[Entry]
     aliases: tuple[str, ...] = ()
+    rows_per_block: int = 0
+    """So many rows in every block but the last, where rows are asked for by number; else cut by size."""
 
 
 Build = Callable[[World], Iterator[Shelved]]

@@ -64,6 +64,20 @@ class CaptureInfo(NamedTuple):
     file_name: str
 
 
+class ReleaseRow(NamedTuple):
+    """A release as the ledger has it; `summary`, `parties` and `body` are JSON."""
+
+    ocid: str
+    release_id: str
+    release_date: str
+    country: str
+    location: str
+    summary: str
+    parties: str
+    body: str
+    capture_id: int
+
+
 @dataclass
 class Counts:
     """What became of the rows of a file. `skipped` are rows that are not ours to read."""
@@ -84,15 +98,25 @@ class Capture:
     """One file on its way into the ledger, inside one transaction."""
 
     def __init__(
-        self, session: LedgerSession, capture_id: int, source_id: str, observed_at: str, persons: "Persons"
+        self,
+        session: LedgerSession,
+        capture_id: int,
+        source_id: str,
+        file_name: str,
+        observed_at: str,
+        persons: "Persons",
+        seen_before: bool,
     ) -> None:
         self.counts = Counts()
-        self._persons = persons
+        self.persons = persons
         self.appended_in_passing = 0
-        self._session = session
+        self.session = session
         self.id = capture_id
-        self._source_id = source_id
+        self.source_id = source_id
+        self.file_name = file_name
         self.observed_at = observed_at
+        self.seen_before = seen_before
+        """Whether this very file was captured from this source already."""
         self._facts: list[Row] = []
         self._entities: dict[tuple[bool, bool], list[Row]] = defaultdict(list)  # by: in passing, dated
         self._withheld: list[Row] = []
@@ -101,40 +125,40 @@ class Capture:
 
     def is_person(self, subject: str) -> bool:
         """Whether it was proven to be a natural person: then nothing of it may be written anywhere."""
-        return subject in self._persons
+        return subject in self.persons
 
     def fact(self, fact: Fact) -> None:
         subject, concept, unit, start, end, available, document, value, location, declared, confidence = fact
-        if subject in self._persons:
+        if subject in self.persons:
             self.withhold()
             return
         self._facts.append(
             (
                 subject, concept, unit, end, start, available, document, value, confidence,
-                self._source_id, location, declared, self.id,
+                self.source_id, location, declared, self.id,
             )
         )  # fmt: skip
         if len(self._facts) >= _BATCH:
             self.flush()
 
     def entity(self, record: EntityRecord) -> None:
-        if record.subject in self._persons:
+        if record.subject in self.persons:
             self.withhold()
             return
         profile = self._encode(record.profile).decode()
         digest = hashlib.blake2b(profile.encode(), digest_size=12).hexdigest()
         rows = self._entities[record.incidental, bool(record.effective)]
         effective = record.effective or self.observed_at
-        rows.append((record.subject, self._source_id, effective, digest, profile, self.id))
+        rows.append((record.subject, self.source_id, effective, digest, profile, self.id))
         if len(rows) >= _BATCH:
             self.flush()
 
     def link(self, link: Link) -> None:
-        if link.subject in self._persons or link.identifier in self._persons:
+        if link.subject in self.persons or link.identifier in self.persons:
             self.withhold()
             return
         effective = self.observed_at
-        row = (link.identifier, self._source_id, effective, link.subject, link.location, self.id)
+        row = (link.identifier, self.source_id, effective, link.subject, link.location, self.id)
         self._links.append(row)
         if len(self._links) >= _BATCH:
             self.flush()
@@ -144,10 +168,10 @@ class Capture:
         self.counts.read += 1
         self.counts.withheld += 1
         if subject:
-            self._withheld.append((self._persons.add(subject), self._source_id, self.id))
+            self._withheld.append((self.persons.add(subject), self.source_id, self.id))
 
     def flush(self) -> None:
-        self._count(self._facts, self._session.append("fact", self._facts) if self._facts else 0)
+        self._count(self._facts, self.session.append("fact", self._facts) if self._facts else 0)
         self._count(self._links, self._absorb("link", self._links, _ABSORB_LINKS))
         for (in_passing, dated), rows in self._entities.items():
             statement = _ABSORB_ENTITY_RECORDS if dated else _ABSORB_UNDATED_RECORDS
@@ -169,8 +193,8 @@ class Capture:
     def _absorb(self, table: str, rows: list[Row], statement: str) -> int:
         if not rows:
             return 0
-        self._session.stage(table, rows)
-        return self._session.absorb(statement)
+        self.session.stage(table, rows)
+        return self.session.absorb(statement)
 
 
 class Persons:
@@ -184,7 +208,7 @@ class Persons:
     @property
     def mark(self) -> str:
         """What the key makes of a text everyone knows: tells whether a ledger was begun with another key."""
-        return self._hash("sankofa")
+        return self.hashed("sankofa")
 
     def keyed_alike(self, marks: Iterable[str]) -> bool:
         return all(mark == self.mark for mark in marks)
@@ -192,16 +216,17 @@ class Persons:
     def __contains__(self, subject: str) -> bool:
         known = self._asked.get(subject)
         if known is None:
-            known = self._asked[subject] = bool(self._hashes) and self._hash(subject) in self._hashes
+            known = self._asked[subject] = bool(self._hashes) and self.hashed(subject) in self._hashes
         return known
 
     def add(self, subject: str) -> str:
-        hashed = self._hash(subject)
+        hashed = self.hashed(subject)
         self._hashes.add(hashed)
         self._asked.clear()
         return hashed
 
-    def _hash(self, subject: str) -> str:
+    def hashed(self, subject: str) -> str:
+        """What is kept of whoever is withheld."""
         return hmac.digest(self._key, subject.encode(), "sha256").hex()
 
 
@@ -237,14 +262,24 @@ class Ledger:
             if newest is None:
                 self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
                 self._session.absorb(_ABSORB_WITHHELD)
-            capture = Capture(self._session, (newest or 0) + 1, source_id, instant(self._clock()), persons)
+            seen = self._session.query(
+                "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ?", (source_id, sha256)
+            )
+            capture = Capture(
+                self._session,
+                (newest or 0) + 1,
+                source_id,
+                file_name,
+                instant(self._clock()),
+                persons,
+                any(True for _ in seen),
+            )
             yield capture
             capture.flush()
             if capture.counts.appended or capture.appended_in_passing:
                 counts = json.dumps(vars(capture.counts))
-                row = (
-                    capture.id, source_id, file_name, sha256, capture.observed_at, license_class, counts,
-                )  # fmt: skip
+                name, observed_at = capture.file_name, capture.observed_at
+                row = (capture.id, source_id, name, sha256, observed_at, license_class, counts)
                 self._session.stage("capture", [row])
                 self._session.absorb(_ABSORB_CAPTURE)
 
@@ -292,6 +327,46 @@ class Ledger:
             "source_id",
             (subject,),
         )
+
+    def release_countries(self) -> list[str]:
+        """Every country with releases; empty where a source has none."""
+        return [c for (c,) in self._session.query("SELECT DISTINCT country FROM release ORDER BY country")]
+
+    def releases(self, country: str, *, bodies: bool) -> Iterator[ReleaseRow]:
+        """A country's releases in the order they are served, each as corrected last."""
+        last: tuple[str, str, str] | None = None
+        body = "body" if bodies else "''"
+        for row in self._session.query(
+            f"SELECT ocid, release_id, release_date, country, location, summary, parties, {body}, capture_id "  # noqa: S608 - a column's name
+            "FROM release WHERE country = ? "
+            "ORDER BY country, release_date DESC, ocid, release_id, number DESC",
+            (country,),
+        ):
+            if row[:3] != last:
+                last = row[:3]
+                yield ReleaseRow(*row)
+
+    def release_body(self, ocid: str, release_id: str, release_date: str) -> str:
+        """The cleaned release as corrected last."""
+        ((body,),) = self._session.query(
+            "SELECT body FROM release WHERE ocid = ? AND release_id = ? AND release_date = ? "
+            "ORDER BY number DESC LIMIT 1",
+            (ocid, release_id, release_date),
+        )
+        return str(body)
+
+    def parties(self) -> Iterator[tuple[str, str, str, list[tuple[str, str]], str]]:
+        """(party_id, name, country, identifiers, org_evidence) of every party there is evidence for."""
+        decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
+        for party_id, name, country, identifiers, evidence in self._session.query(
+            "SELECT party_id, name, country, identifiers, org_evidence FROM party"
+        ):
+            yield party_id, name, country, decode(identifiers), evidence
+
+    def holds_record(self, subject: str) -> bool:
+        """Whether a source told anything of an organisation under this identifier."""
+        rows = self._session.query("SELECT 1 FROM entity_record WHERE subject = ?", (subject,))
+        return any(True for _ in rows)
 
     def close(self) -> None:
         self._session.close()

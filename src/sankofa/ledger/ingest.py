@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import IO
 
 from sankofa.ledger.book import Capture, Counts, Ledger
+from sankofa.ledger.tenders import TenderDoor
 from sankofa.model.errors import FormatError, OperatorError
-from sankofa.model.records import EntityRecord, Fact, Link, Record, Rejected, Skipped, Withheld
+from sankofa.model.records import EntityRecord, Fact, Link, Record, Rejected, Release, Skipped, Withheld
 from sankofa.sources.base import InputFile, adapters
 from sankofa.sources.registry import Source
 
@@ -55,9 +56,8 @@ def ingest(
                 ledger.capture(source.id, source.license_class, path.name, digest) as capture,
                 rejects.of(path) as reject,
             ):
-                _take(
-                    adapters()[source.adapter].read(InputFile(path)), capture, reject, f"{clock():%Y-%m-%d}"
-                )
+                door = TenderDoor(capture, source.country or "", clock())
+                _take(adapters()[source.adapter].read(InputFile(path)), capture, door, reject, clock())
                 counts = capture.counts
         except FormatError as failure:
             summary.failures.append(str(failure))
@@ -85,9 +85,14 @@ def files_under(paths: Iterable[Path]) -> list[Path]:
 
 
 def _take(
-    records: Iterator[Record], capture: Capture, reject: Callable[[Rejected], None], today: str
+    records: Iterator[Record],
+    capture: Capture,
+    door: TenderDoor,
+    reject: Callable[[Rejected], None],
+    now: datetime,
 ) -> None:
     counts = capture.counts
+    today = f"{now:%Y-%m-%d}"
     for record in records:
         if type(record) is Fact:
             fault = _fault(record, today)
@@ -97,6 +102,10 @@ def _take(
                 counts.read += 1
                 counts.rejected += 1
                 reject(Rejected(f"{record.document}#{record.location}"[:_LONGEST_KEY], fault))
+        elif type(record) is Release:
+            for rejected in door.take(record):
+                counts.rejected += 1
+                reject(rejected)
         elif type(record) is EntityRecord:
             capture.entity(record)
         elif type(record) is Link:
@@ -110,6 +119,7 @@ def _take(
         elif type(record) is Skipped:
             counts.read += record.rows
             counts.skipped += record.rows
+    door.flush()
     capture.flush()
 
 

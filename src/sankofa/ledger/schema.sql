@@ -61,3 +61,42 @@ CREATE TABLE IF NOT EXISTS link (
     capture_id BIGINT NOT NULL,
     PRIMARY KEY (identifier, source_id, effective, subject)
 ) /* clustered */;
+
+-- An OCDS release as cleaned at the door. The same (ocid, release_id, release_date) with other content is a
+-- correction: both stay, and the one of the highest number is served. Not clustered: the rows are long.
+CREATE TABLE IF NOT EXISTS release (
+    ocid         TEXT NOT NULL,
+    release_id   TEXT NOT NULL,
+    release_date TEXT NOT NULL,
+    number       BIGINT NOT NULL,
+    digest       TEXT NOT NULL,
+    country      TEXT NOT NULL,
+    location     TEXT NOT NULL,
+    summary      TEXT NOT NULL,
+    parties      TEXT NOT NULL,
+    body         TEXT NOT NULL,
+    capture_id   BIGINT NOT NULL,
+    PRIMARY KEY (ocid, release_id, release_date, number)
+);
+
+-- The order in which a country's releases are served.
+CREATE INDEX IF NOT EXISTS release_order ON release (country, release_date DESC, ocid, release_id, number DESC);
+
+-- A party of releases. No row without a name and the evidence that it names an organisation.
+CREATE TABLE IF NOT EXISTS party (
+    party_id     TEXT NOT NULL,
+    name         TEXT NOT NULL CHECK (name <> ''),
+    country      TEXT NOT NULL,
+    identifiers  TEXT NOT NULL,
+    org_evidence TEXT NOT NULL CHECK (org_evidence <> ''),
+    capture_id   BIGINT NOT NULL,
+    PRIMARY KEY (party_id)
+) /* clustered */;
+
+-- Parties that were not established to be organisations: a keyed hash, never a name.
+CREATE TABLE IF NOT EXISTS withheld_party (
+    party_hmac TEXT NOT NULL,
+    source_id  TEXT NOT NULL,
+    capture_id BIGINT NOT NULL,
+    PRIMARY KEY (party_hmac, source_id)
+) /* clustered */;

@@ -135,7 +135,8 @@ class McpSurface:
         operation, today = tool.operation, self._service.today()
         read = tool.read(arguments, today)
         edition = self._service.edition.get()
-        answer = await operation.perform(Call(edition, exchange.grant, today), **read)
+        call = Call(edition, exchange.grant, today, self._service.cursors, self._service.edition.named)
+        answer = await operation.perform(call, **read)
         return envelope(answer, edition.id, operation.rows_under)
 
     def _note(self, problem: Problem, exchange: Exchange) -> None:

@@ -63,7 +63,7 @@ class Tool:
                 raise InvalidParameter(_shown(name), f"no such argument; this tool takes: {known}")
             if value is None and not parameter.required:
                 continue
-            given[parameter.name] = value if parameter.tool_only else self._text(name, value)
+            given[parameter.name] = value if self._types[name] is list else self._text(name, value)
         try:
             return self.operation.read_tool(given, today)
         except InvalidParameter as problem:
@@ -113,7 +113,7 @@ def tools() -> dict[str, Tool]:
 
 
 def _json_type(parameter: Parameter) -> type:
-    return int if parameter.kind.schema()["type"] == "integer" else str
+    return {"integer": int, "array": list}.get(parameter.kind.schema()["type"], str)
 
 
 def _shown(name: str) -> str:

@@ -43,3 +43,19 @@ def currency(code: str) -> str | None:
     """The ISO 4217 code in any case; None where there is no such currency."""
     code = code.strip().upper()
     return code if code in currencies() else None
+
+
+@cache
+def _names() -> dict[str, str]:
+    """Alpha-2 code by every name of a country, in lower case."""
+    return {
+        name.lower(): country.alpha_2
+        for country in pycountry.countries
+        for field in ("name", "official_name", "common_name")
+        if (name := getattr(country, field, None))
+    }
+
+
+def country_named(name: str) -> str | None:
+    """The alpha-2 code of a country by its English name; None where there is no such country."""
+    return _names().get(" ".join(name.lower().split()))

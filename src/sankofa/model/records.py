@@ -5,7 +5,7 @@ Everything in a record is text in canonical form (dates as YYYY-MM-DD, figures b
 so that a record can be part of a key on any engine.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -69,6 +69,13 @@ class Link(NamedTuple):
     location: str
 
 
+class Release(NamedTuple):
+    """An OCDS release as published, not cleaned yet: people in it must go no further than the door."""
+
+    position: str
+    content: dict[str, Any]
+
+
 class Rejected(NamedTuple):
     """A row that could not be read. Neither part ever repeats a name."""
 
@@ -93,4 +100,4 @@ class Skipped(NamedTuple):
     rows: int
 
 
-Record = Fact | EntityRecord | Link | Rejected | Withheld | Skipped
+Record = Fact | EntityRecord | Link | Release | Rejected | Withheld | Skipped

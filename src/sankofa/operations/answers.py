@@ -28,8 +28,9 @@ def envelope(answer: Answer, edition_id: str, rows_under: str) -> bytes:
         parts.pop()
     as_of = "" if answer.as_of is None else f'"as_of":"{answer.as_of.isoformat()}",'
     truncated = "true" if selection.truncated else "false"
+    edition = answer.edition_id or edition_id
     parts.append(
-        f'],"count":{selection.count},{_LICENSE},{as_of}"edition":"{edition_id}","truncated":{truncated}'.encode()
+        f'],"count":{selection.count},{_LICENSE},{as_of}"edition":"{edition}","truncated":{truncated}'.encode()
     )
     parts += [b",%b:%b" % (_encode(name), _encode(value)) for name, value in answer.members.items()]
     parts.append(b"}")

@@ -16,6 +16,7 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 import sankofa.operations
+from sankofa.access.cursors import Cursors
 from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition, Selection
 from sankofa.model.errors import InvalidParameter, NotFound
@@ -29,6 +30,9 @@ class Call(msgspec.Struct, frozen=True):
     edition: Edition
     grant: Grant
     today: date
+    cursors: Cursors
+    kept: Callable[[str], Awaitable[Edition]]
+    """Another edition by its id, for a walk that began on it."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -37,6 +41,8 @@ class Answer(msgspec.Struct, frozen=True):
     selection: Selection
     as_of: date | None = None
     members: dict[str, object] = {}
+    edition_id: str | None = None
+    """Where it is not the edition that was asked."""
 
 
 Perform = Callable[..., Awaitable[Answer]]

@@ -122,7 +122,7 @@ class Country:
             raise ValueError("expected an ISO 3166-1 alpha-2 code")
         return text.upper()
 
-    def schema(self) -> JsonSchema:
+    def schema(self, today: date | None = None) -> JsonSchema:
         return {
             "type": "string",
             "pattern": "^[A-Za-z]{2}$",
@@ -187,4 +187,23 @@ QueryParameter = Annotated[
     str,
     Text(r"^[^\x00-\x1f\x7f]{1,200}$", "Kgalagadi Retail", longest=200),
     "A name, a ticker (JSE:NPN or NPN) or another identifier.",
+]
+TenderCountryParameter = Annotated[str, Country(), "ISO 3166-1 alpha-2 code, in any case."]
+FromParameter = Annotated[date | None, Day(example="2026-01-01"), "Earliest release date (UTC day)."]
+CursorParameter = Annotated[
+    str | None,
+    Text(r"^[A-Za-z0-9_-]{1,600}$", "", longest=600),
+    "`next_cursor` of the previous page, verbatim.",
+]
+TenderQueryParameter = Annotated[
+    str | None,
+    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "road maintenance", longest=200),
+    "Words that title and description must have, all of them.",
+    TOOL_ONLY,
+]
+RoleParameter = Annotated[str | None, Text(r"^[A-Za-z]{1,64}$", "buyer"), "Role, e.g. buyer or supplier."]
+OptionalServiceIdParameter = Annotated[
+    str | None,
+    Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),
+    "Only parties resolved to this organisation.",
 ]

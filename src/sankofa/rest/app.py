@@ -28,7 +28,15 @@ from sankofa.operations.contract import Call, Operation, endpoints
 from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.request import Head, check_target, read_head, read_query, the_key
-from sankofa.rest.response import VARY, Response, choose_encoding, compress, entity_tag, held_tag
+from sankofa.rest.response import (
+    VARY,
+    Response,
+    choose_encoding,
+    compress,
+    entity_tag,
+    held_tag,
+    next_link,
+)
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -140,15 +148,19 @@ class RestApp:
         if refusal is not None:
             raise refusal
         today = service.today()
-        arguments = operation.read(read_query(query), today, route.path)
+        asked = read_query(query)
+        arguments = operation.read(asked, today, route.path)
         edition = service.edition.get()
         tag = entity_tag(edition.id, route.asked, query, grant, today)
         headers = [*rate_headers(counted), PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
         if head.if_none_match and (held := held_tag(head.if_none_match, tag)):
             return Response(304, [(b"etag", f'"{held}"'.encode()), *headers], b"")
-        answer = await operation.perform(Call(edition, grant, today), **arguments)
+        call = Call(edition, grant, today, service.cursors, service.edition.named)
+        answer = await operation.perform(call, **arguments)
         if head.if_none_match.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
+        if following := answer.members.get("next_cursor"):
+            headers.append(next_link(service.settings.base_url, route.asked, asked, str(following)))
         body = envelope(answer, edition.id, operation.rows_under)
         encoding = choose_encoding(head.accept_encoding, len(body))
         if encoding is None:

@@ -3,9 +3,11 @@
 import gzip
 import hashlib
 import sys
+from collections.abc import Mapping
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 import brotli
 
@@ -77,3 +79,9 @@ def compress(body: bytes, encoding: str) -> bytes:
     if encoding == "br":
         return bytes(brotli.compress(body, quality=4))
     return gzip.compress(body, compresslevel=5, mtime=0)
+
+
+def next_link(base_url: str, path: str, query: Mapping[str, str], cursor: str) -> tuple[bytes, bytes]:
+    """The header that names the next page: this request with another cursor."""
+    asked = urlencode({**query, "cursor": cursor})
+    return b"link", f'<{base_url}{path}?{asked}>; rel="next"'.encode()

@@ -1,0 +1,106 @@
+"""Tenders as an edition serves them: every release with the gate passed once more, every party resolved."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+
+from sankofa.ledger.book import Ledger, Persons, ReleaseRow
+from sankofa.ledger.entities import Entity
+from sankofa.ledger.party_matching import Match, PartyMatcher
+from sankofa.model.errors import CheckFailed
+from sankofa.model.ocds.parties import Identifiers, Party
+from sankofa.model.ocds.release import Summary, clean_again
+from sankofa.model.organisations import org_evidence
+
+_summary = msgspec.json.Decoder(Summary).decode
+_roles = msgspec.json.Decoder(list[list[str]]).decode
+
+
+class Tender(NamedTuple):
+    """One release: its row in the ledger (the body only where asked for), and who is in it."""
+
+    row: ReleaseRow
+    summary: Summary
+    parties: list[tuple["Resolved", list[str]]]
+    """Each with its roles."""
+
+
+class Resolved(NamedTuple):
+    """A party that may be named, and the organisation it is."""
+
+    name: str
+    country: str
+    identifiers: Identifiers
+    org_evidence: str
+    match: Match
+
+
+class Tenders:
+    """The tenders of a ledger, put together once per build."""
+
+    def __init__(self, ledger: Ledger, entities: list[Entity]) -> None:
+        self._ledger = ledger
+        self._entities = entities
+
+    @cached_property
+    def countries(self) -> list[str]:
+        """Those that can be asked for."""
+        return [country for country in self._ledger.release_countries() if country]
+
+    def of(self, country: str, *, bodies: bool = False) -> Iterator[Tender]:
+        """Newest first; then by ocid and release id."""
+        parties = self._parties
+        for row in self._ledger.releases(country, bodies=bodies):
+            summary = _summary(row.summary)
+            named = _roles(row.parties)
+            if any(party_id not in parties for party_id, *_ in named):
+                raise CheckFailed(f"release {row.ocid}: a party without evidence")
+            if any(parties[party_id] is None for party_id, *_ in named):
+                row, summary, who = self._cleaned_again(row, summary)
+                yield Tender(row, summary, who)
+                continue
+            yield Tender(row, summary, [(parties[p], roles) for p, *roles in named])  # type: ignore[misc]
+
+    @cached_property
+    def _matcher(self) -> PartyMatcher:
+        return PartyMatcher(self._entities)
+
+    @cached_property
+    def _parties(self) -> dict[str, Resolved | None]:
+        """By party_id; None where the evidence stands no more: a record withdrawn, a table mended."""
+        found: dict[str, Resolved | None] = {}
+        for party_id, name, country, identifiers, stored in self._ledger.parties():
+            told = tuple(identifiers)
+            evidence = self._evidence(name, told, country)
+            found[party_id] = None
+            if evidence is not None and stored:
+                match = self._matcher.match(name, country, told)
+                found[party_id] = Resolved(name, country, told, evidence, match)
+        return found
+
+    def _cleaned_again(
+        self, row: ReleaseRow, summary: Summary
+    ) -> tuple[ReleaseRow, Summary, list[tuple[Resolved, list[str]]]]:
+        """The release as it would be taken in today."""
+        body = row.body or self._ledger.release_body(row.ocid, row.release_id, row.release_date)
+        cleaned = clean_again(body.encode(), summary, row.country, self._evidence)
+        who = [(self._resolved(party), list(party.roles)) for party in cleaned.parties]
+        row = row._replace(body=cleaned.body.decode() if row.body else "")
+        return row, cleaned.summary, who
+
+    def _resolved(self, party: Party) -> Resolved:
+        match = self._matcher.match(party.name, party.country, party.identifiers)
+        return Resolved(party.name, party.country, party.identifiers, party.org_evidence, match)
+
+    def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:
+        found = org_evidence(name, identifiers, self._is_organisation, country)
+        return None if found is None else str(found)
+
+    def _is_organisation(self, lei: str) -> bool:
+        return self._ledger.holds_record(f"lei:{lei}") and f"lei:{lei}" not in self._persons
+
+    @cached_property
+    def _persons(self) -> Persons:
+        return self._ledger.persons()

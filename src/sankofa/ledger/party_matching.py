@@ -1,0 +1,70 @@
+"""Which organisation a tender party is: by identifier, or by a name that only one of its country has."""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from sankofa.ledger.entities import Entity
+from sankofa.model.identifiers import make_identifier
+from sankofa.model.names import fold
+from sankofa.model.organisations import LEI_SCHEMES
+
+_SEVERAL: Final = ""
+_SPELLED: Final = {
+    "limited": "ltd", "proprietary": "pty", "private": "pvt", "incorporated": "inc", "corporation": "corp",
+    "company": "co", "and": "",
+}  # fmt: skip
+"""Words that registers and portals spell either way."""
+
+
+class Match(NamedTuple):
+    """The organisation, and how it was recognised: `lei`, `identifier` or `name`."""
+
+    service_id: str | None
+    method: str | None
+
+
+UNRESOLVED: Final = Match(None, None)
+
+
+class PartyMatcher:
+    """Made once from everything that is resolved; every question after that is a look-up."""
+
+    def __init__(self, entities: Iterable[Entity]) -> None:
+        self._holders: dict[str, str] = {}
+        self._named: dict[tuple[str, str], str] = {}
+        for entity in entities:
+            for claim in entity.claims:
+                if claim.identifier.startswith(("lei:", "registry:")):
+                    self._see(self._holders, claim.identifier, entity.service_id)
+            for statement in entity.statements:
+                profile = statement.profile
+                if profile.country:
+                    for name in filter(None, (profile.legal_name, *profile.other_names)):
+                        self._see(self._named, (profile.country, normalised(name)), entity.service_id)
+
+    def match(self, name: str, country: str, identifiers: Iterable[tuple[str, str]]) -> Match:
+        """By LEI before any other identifier, by an identifier before the name."""
+        found = UNRESOLVED
+        for scheme, value in identifiers:
+            is_lei = scheme.upper() in LEI_SCHEMES
+            try:
+                identifier = make_identifier("lei" if is_lei else "registry", value, scheme)
+            except ValueError:
+                continue
+            if holder := self._holders.get(str(identifier)):
+                if is_lei:
+                    return Match(holder, "lei")
+                found = found if found.service_id else Match(holder, "identifier")
+        if not found.service_id and (holder := self._named.get((country, normalised(name)))):
+            return Match(holder, "name")
+        return found
+
+    @staticmethod
+    def _see(index: dict[str, str] | dict[tuple[str, str], str], key: object, service_id: str) -> None:
+        if index.setdefault(key, service_id) != service_id:  # type: ignore[arg-type]
+            index[key] = _SEVERAL  # type: ignore[index]
+
+
+def normalised(name: str) -> str:
+    """A name as two writers of it agree: case, accents, punctuation and the spelling of its form aside."""
+    return " ".join(filter(None, (_SPELLED.get(word, word) for word in fold(name).split())))

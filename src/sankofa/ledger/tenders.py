@@ -1,0 +1,146 @@
+"""The door for tenders: releases are cleaned, people turned away, corrections told from repetitions."""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+import msgspec
+
+from sankofa.engines.datastore import Row
+from sankofa.ledger.book import Capture
+from sankofa.model.days import instant
+from sankofa.model.ocds.parties import Identifiers, Party
+from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode
+from sankofa.model.organisations import org_evidence
+from sankofa.model.records import Rejected, Release
+
+_BATCH = 500
+_REMEMBERED = 100_000
+_PER_CAPTURE = 1 << 32
+
+Triple = tuple[str, str, str]
+
+
+class TenderDoor:
+    """Takes the releases of one file into the ledger."""
+
+    def __init__(self, capture: Capture, country: str, now: datetime) -> None:
+        self._capture = capture
+        self._country = country
+        self._latest = instant(now + timedelta(days=1))  # somewhere it is tomorrow already
+        self._number = capture.id * _PER_CAPTURE
+        self._waiting: list[tuple[CleanRelease, str, str]] = []
+        self._parties: dict[str, Row] = {}
+        self._withheld: set[str] = set()
+        self._known: set[str] = set()
+        self._gate = lru_cache(_REMEMBERED)(self._evidence)
+
+    def take(self, release: Release) -> Iterator[Rejected]:
+        """Let one release in; and tell what of it could not be."""
+        counts = self._capture.counts
+        counts.read += 1
+        try:
+            cleaned = clean(release.content, self._country, self._gate)
+            if cleaned.release_date > self._latest:
+                raise Unusable("a date in the future")
+        except Unusable as failure:
+            yield Rejected(release.position, str(failure))
+            return
+        position = release.position
+        if cleaned.secrets:
+            if cleaned.secrets.tell(position):
+                position = cleaned.secrets.cut(position)
+            if cleaned.secrets.tell(self._capture.file_name):
+                self._capture.file_name = cleaned.secrets.cut(self._capture.file_name)
+        counts.withheld += len(cleaned.withheld)
+        for place, reason in cleaned.faults:
+            yield Rejected(f"{position}: {place}", reason)
+        self._waiting.append((cleaned, position, self._content_digest(cleaned)))
+        if len(self._waiting) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Append what says something new."""
+        if not self._waiting:
+            return
+        held = self._held({_triple(cleaned) for cleaned, _, _ in self._waiting})
+        rows = []
+        for cleaned, position, digest in self._waiting:
+            said = held.setdefault(_triple(cleaned), [])
+            if (digest in said) if self._capture.seen_before else (said[-1:] == [digest]):
+                self._capture.counts.unchanged += 1
+                continue
+            said.append(digest)
+            rows.append(self._row(cleaned, position, digest))
+        if rows:
+            self._capture.counts.appended += self._capture.session.append("release", rows)
+        self._waiting.clear()
+        self._append("party", list(self._parties.values()))
+        self._parties.clear()
+        hashes = sorted(self._withheld)
+        self._append("withheld_party", [(h, self._capture.source_id, self._capture.id) for h in hashes])
+        self._withheld.clear()
+        if len(self._known) > _REMEMBERED:
+            self._known.clear()
+
+    def _append(self, table: str, rows: list[Row]) -> None:
+        if rows:
+            self._capture.session.append(table, rows)
+
+    def _held(self, triples: set[Triple]) -> dict[Triple, list[str]]:
+        """What the ledger has of each, oldest first."""
+        marks = ",".join(["(?,?,?)"] * len(triples))
+        held: dict[Triple, list[str]] = {}
+        for ocid, release_id, release_date, digest in self._capture.session.query(
+            f"SELECT ocid, release_id, release_date, digest FROM release "  # noqa: S608 - marks alone
+            f"WHERE (ocid, release_id, release_date) IN (VALUES {marks}) ORDER BY number",
+            [part for triple in sorted(triples) for part in triple],
+        ):
+            held.setdefault((ocid, release_id, release_date), []).append(digest)
+        return held
+
+    def _row(self, cleaned: CleanRelease, position: str, digest: str) -> Row:
+        self._number += 1
+        roles = []
+        for party in cleaned.parties:
+            party_id = _party_id(party)
+            roles.append([party_id, *party.roles])
+            if party_id not in self._known:
+                self._known.add(party_id)
+                identifiers = encode(party.identifiers).decode()
+                self._parties[party_id] = (
+                    party_id, party.name, party.country, identifiers, party.org_evidence, self._capture.id,
+                )  # fmt: skip
+        for subject in cleaned.withheld:
+            self._withheld.add(self._capture.persons.hashed(f"party:{self._country}:{subject}"))
+        summary, parties = encode(cleaned.summary).decode(), encode(roles).decode()
+        return (
+            *_triple(cleaned), self._number, digest, self._country, position, summary, parties,
+            cleaned.body.decode(), self._capture.id,
+        )  # fmt: skip
+
+    def _content_digest(self, cleaned: CleanRelease) -> str:
+        """Tells one content from another: what is served of it, and who is in it."""
+        digest = hashlib.blake2b(cleaned.body, digest_size=16)
+        digest.update(msgspec.json.encode((cleaned.summary.category, self._country, cleaned.parties)))
+        return digest.hexdigest()
+
+    def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:
+        found = org_evidence(name, identifiers, self._is_organisation, country)
+        return None if found is None else str(found)
+
+    def _is_organisation(self, lei: str) -> bool:
+        """Whether the record of an LEI is held, and nobody proved it a person's."""
+        subject = f"lei:{lei}"
+        rows = self._capture.session.query("SELECT 1 FROM entity_record WHERE subject = ?", (subject,))
+        return any(True for _ in rows) and not self._capture.is_person(subject)
+
+
+def _triple(cleaned: CleanRelease) -> Triple:
+    return cleaned.ocid, cleaned.release_id, cleaned.release_date
+
+
+def _party_id(party: Party) -> str:
+    told = msgspec.json.encode((party.name, party.country, party.identifiers, party.org_evidence))
+    return hashlib.blake2b(told, digest_size=12).hexdigest()

@@ -1,0 +1,1 @@
+"""OCDS releases: what of a release is kept, which of its parties may be named, and what it says in short."""

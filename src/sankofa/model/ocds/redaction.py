@@ -1,0 +1,154 @@
+"""Free text that repeats what was withheld: the words go, the rest of the text stays.
+
+A name is recognised by its words in any order, at least two of them side by side (one, where the name has
+only one, or where a title stands before it); a number or an address only as it was written.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+CUT: Final = "[withheld]"
+
+_WORD = re.compile(r"[^\W_]+")
+_EMAIL = re.compile(r"[\w.+%'-]+@[\w-]+(?:\.[\w-]+)+")
+_TITLES: Final = frozenset(
+    "mr mrs ms miss mme mlle dr drs prof adv eng ing lic sr sra srta don dona rev hon me maitre arq abg cpa "
+    "chief alhaji hajia engr sir madam".split()
+)
+_PARTICLES: Final = frozenset(
+    "de del la las los da das do dos e y van der den von di el al bin ben ibn le du".split()
+)
+_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_LEAST_SINGLE: Final = 4
+_LEAST_DIGITS: Final = 5
+
+
+class Secrets:
+    """What must not be repeated in the rest of a release."""
+
+    def __init__(self) -> None:
+        self._names: list[frozenset[str]] = []
+        self._literals: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._names or self._literals)
+
+    def add(self, text: str) -> None:
+        """A name, a number or an address."""
+        literal, words = _read(text)
+        if literal:
+            self._literals.append(literal)
+        elif words:
+            self._names.append(words)
+
+    def told_in(self, text: str) -> bool:
+        """Whether a text may repeat any: quick, and never wrongly no."""
+        folded = fold(text)
+        if "@" in folded or any(literal in folded for literal in self._literals):
+            return True
+        return any(word in folded for words in self._names for word in words if len(word) > 1)
+
+    def tell(self, text: str) -> bool:
+        """Whether a text does repeat any."""
+        return self.told_in(text) and any(True for _ in self._places(composed(text)))
+
+    def cut(self, text: str) -> str:
+        """The text without them."""
+        text = composed(text)
+        for start, end in reversed(list(self._places(text))):
+            text = text[:start] + CUT + text[end:]
+        return text
+
+    def cut_all(self, value: Any, spared: frozenset[int]) -> Any:
+        """Every text in a JSON value; `spared` are the objects (by id) whose own name stays."""
+        if type(value) is str:
+            return self.cut(value)
+        if type(value) is list:
+            return [self.cut_all(inner, spared) for inner in value]
+        if type(value) is dict:
+            whole = id(value) in spared
+            return {
+                key: inner if whole and key == "name" else self.cut_all(inner, spared)
+                for key, inner in value.items()
+            }
+        return value
+
+    def _places(self, text: str) -> Iterator[tuple[int, int]]:
+        spans = [match.span() for match in _EMAIL.finditer(text)]
+        folded = fold(text)
+        for literal in self._literals:
+            start = folded.find(literal)
+            while start >= 0:
+                spans.append((start, start + len(literal)))
+                start = folded.find(literal, start + 1)
+        found = [(match.group(), match.span()) for match in _WORD.finditer(folded)]
+        for words in self._names:
+            spans += _runs(found, words)
+        return _joined(spans)
+
+
+def _runs(found: list[tuple[str, tuple[int, int]]], words: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Runs of words that are all of one name, long enough to be that name."""
+    needed = min(2, len(words - _PARTICLES))
+    start, length, before = 0, 0, ""
+    single = ""
+    for number, (word, _) in enumerate([*found, ("", (0, 0))]):
+        if word in words:
+            if not length:
+                start, before = number, found[number - 1][0] if number else ""
+            if word not in _PARTICLES:
+                length += 1
+                single = word
+            elif not length:
+                continue
+        else:
+            enough = length >= needed and (length > 1 or len(single) >= _LEAST_SINGLE)
+            if enough or (length and before in _TITLES and len(single) > 1):
+                last = number - 1
+                while found[last][0] in _PARTICLES:
+                    last -= 1
+                yield found[start][1][0], found[last][1][1]
+            length = 0
+
+
+@lru_cache(maxsize=65536)
+def _read(text: str) -> tuple[str, frozenset[str]]:
+    """What a text is recognised by: itself, or the words of a name. The same people sign many tenders."""
+    text = fold(text.strip())
+    if "@" in text or _UNSPACED.search(text) or sum(c.isdigit() for c in text) >= _LEAST_DIGITS:
+        return text if len(text) > 1 else "", frozenset()
+    words = frozenset(_WORD.findall(text)) - _TITLES
+    return "", words if words - _PARTICLES else frozenset()
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Overlapping places as one."""
+    begun: tuple[int, int] | None = None
+    for start, end in sorted(spans):
+        if begun is not None and start <= begun[1]:
+            begun = begun[0], max(begun[1], end)
+            continue
+        if begun is not None:
+            yield begun
+        begun = start, end
+    if begun is not None:
+        yield begun
+
+
+def composed(text: str) -> str:
+    """Every letter one character, accents and all."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def fold(text: str) -> str:
+    """Lower case without accents, letter by letter: every place in it is the same place in the text."""
+    return text.lower() if text.isascii() else "".join(map(_folded, composed(text)))
+
+
+@lru_cache(maxsize=4096)
+def _folded(character: str) -> str:
+    lowered = unicodedata.normalize("NFD", character.lower())[:1]
+    return lowered if len(lowered) == 1 else character

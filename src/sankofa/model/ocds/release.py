@@ -1,0 +1,147 @@
+"""One release on its way in: cleaned, its people withheld, and summed up."""
+
+from decimal import Decimal
+from typing import NamedTuple
+
+import msgspec
+
+from sankofa.model.ocds.fields import Json, Walk, moment, release_cleaner
+from sankofa.model.ocds.parties import Gate, Party, sift
+from sankofa.model.ocds.redaction import Secrets
+from sankofa.model.text import fit, one_line
+
+_LONGEST_ID = 400  # what every engine can hold in an index
+_decode = msgspec.json.Decoder(float_hook=Decimal).decode
+encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+class Unusable(ValueError):
+    """A release without a usable ocid, id or date; the reason never repeats what it holds."""
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a release says in short: the fields of its row that hang on nothing else."""
+
+    tag: list[str] = []
+    title: str | None = None
+    description: str | None = None
+    """Searched, not served: the release itself has it."""
+    category: str | None = None
+    procurement_method: str | None = None
+    status: str | None = None
+    value_amount: Decimal | None = None
+    value_currency: str | None = None
+    buyer_name: str | None = None
+    award_count: int = 0
+    withheld_parties: int = 0
+
+
+class CleanRelease(NamedTuple):
+    """What is kept of a release."""
+
+    ocid: str
+    release_id: str
+    release_date: str
+    """An instant in UTC."""
+    body: bytes
+    """The cleaned OCDS release."""
+    summary: Summary
+    parties: list[Party]
+    withheld: list[str]
+    """See `parties.Parties`."""
+    faults: list[tuple[str, str]]
+    """Which field was not what the schema has there, and why."""
+    secrets: Secrets
+    """What was withheld, to be kept out of whatever else is written of this release."""
+
+
+def clean(raw: Json, country: str, gate: Gate) -> CleanRelease:
+    """Clean one release. Raises Unusable."""
+    if type(raw) is not dict:
+        raise Unusable("not an object")
+    ocid, release_id = _key(raw.get("ocid"), "ocid"), _key(raw.get("id"), "id")
+    date = raw.get("date")
+    released = moment(date) if type(date) is str else None
+    if released is None:
+        raise Unusable("no usable date")
+    walk = Walk()
+    # The portal's own category is no field of OCDS, and what its signals are told by.
+    portal_category = _inner(raw, "tender", "category")
+    kept = release_cleaner()(raw, walk, "")
+    kept["id"] = release_id
+    secrets = Secrets()
+    parties = sift(walk, kept.get("parties"), country, gate, secrets)
+    for text in walk.personal:
+        secrets.add(text)
+    body = encode(kept)
+    category = portal_category if type(portal_category) is str else None
+    if secrets and secrets.told_in(f"{body.decode()} {category or ''}"):
+        if secrets.tell(ocid) or secrets.tell(release_id):
+            raise Unusable("its ocid or id repeats what is withheld")
+        kept = secrets.cut_all(kept, parties.named)
+        category = None if category is None else secrets.cut(category)
+        body = encode(kept)
+    summary = _summary(kept, category, len(parties.withheld))
+    return CleanRelease(
+        ocid, release_id, released, body, summary, parties.served, parties.withheld, walk.faults, secrets
+    )
+
+
+def clean_again(body: bytes, told: Summary, country: str, gate: Gate) -> CleanRelease:
+    """A release that was cleaned before, by a gate that knows more now; `told` is what it said in short."""
+    cleaned = clean(_decode(body), country, gate)
+    category = cleaned.secrets.cut(told.category) if told.category else None
+    withheld = told.withheld_parties + len(cleaned.withheld)
+    summary = msgspec.structs.replace(cleaned.summary, category=category, withheld_parties=withheld)
+    return cleaned._replace(summary=summary)
+
+
+def _key(value: Json, field: str) -> str:
+    text = str(value).strip() if type(value) in (str, int) else ""
+    if not text or len(text) > _LONGEST_ID or not fit(text):
+        raise Unusable(f"no usable {field}")
+    return text
+
+
+def _inner(value: Json, *path: str) -> Json:
+    for key in path:
+        if type(value) is not dict:
+            return None
+        value = value.get(key)
+    return value
+
+
+def _line(text: Json) -> str | None:
+    return one_line(text) or None if type(text) is str else None
+
+
+def _summary(release: dict[str, Json], category: str | None, withheld: int) -> Summary:
+    tender = release.get("tender") or {}
+    value = tender.get("value") or {}
+    awards = release.get("awards") or []
+    buyer = release.get("buyer") or {}
+    return Summary(
+        tag=[tag for tag in release.get("tag") or () if tag],
+        title=_line(tender.get("title")),
+        description=_line(tender.get("description")),
+        category=_line(category) or _line(tender.get("mainProcurementCategory")),
+        procurement_method=_line(tender.get("procurementMethod")),
+        status=_line(tender.get("status")),
+        value_amount=_decimal(value.get("amount")),
+        value_currency=value.get("currency"),
+        buyer_name=_line(buyer.get("name")) or _listed_buyer(release),
+        award_count=len(awards),
+        withheld_parties=withheld,
+    )
+
+
+def _listed_buyer(release: dict[str, Json]) -> str | None:
+    """A buyer that only the list of parties names."""
+    for party in release.get("parties") or ():
+        if "buyer" in (party.get("roles") or ()):
+            return _line(party.get("name"))
+    return None
+
+
+def _decimal(amount: Json) -> Decimal | None:
+    return None if amount is None else Decimal(amount)

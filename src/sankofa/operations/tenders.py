@@ -1,0 +1,148 @@
+"""GET /v1/tenders and GET /v1/tender-parties."""
+
+import json
+from bisect import bisect_left
+from typing import Final
+
+from sankofa.access.cursors import Position
+from sankofa.edition.blocks import Run
+from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK, party_key, searched_words
+from sankofa.edition.reading import Edition, Selection
+from sankofa.model.ocds.parties import role as role_named
+from sankofa.model.rows import TenderPartyRow, TenderRow
+from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.parameters import (
+    CountryParameter,
+    CursorParameter,
+    FromParameter,
+    LimitParameter,
+    OptionalServiceIdParameter,
+    RoleParameter,
+    TenderCountryParameter,
+    TenderQueryParameter,
+)
+
+_LOOKED_AT: Final = 20_000
+"""Rows that one page of a search looks at: what is not found among them is left to the next page."""
+_NO_ROWS: Final = Selection((), 0, truncated=False)
+
+
+@operation(
+    "/v1/tenders",
+    row=TenderRow,
+    errors=(400, 401, 402, 429, 503),
+    tool="search_tenders",
+    tool_names={"from": "from_date"},
+)
+async def search_tenders(
+    call: Call,
+    *,
+    country: TenderCountryParameter = "ZA",
+    from_: FromParameter = None,
+    limit: LimitParameter = None,
+    cursor: CursorParameter = None,
+    query: TenderQueryParameter = None,
+) -> Answer:
+    """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
+
+    Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
+    verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so that
+    it gives every release exactly once. People are withheld: `withheld_parties` counts them.
+    """
+    words = sorted(searched_words(query)) if query else []
+    filters = json.dumps([country, from_ and from_.isoformat(), words])
+    edition, first = call.edition, 0
+    if cursor is not None:
+        position = call.cursors.read(cursor, filters)
+        edition = await call.kept(position.edition)
+        first = int(position.after[0])
+    most, _ = call.grant.rows(limit)
+    end = await _end(edition, country, from_.toordinal() if from_ else 0)
+    if words:
+        runs, count, after = await _found(edition, country, words, first, end, most)
+    else:
+        after = min(first + most, end)
+        runs = await edition.rows("tender", country, ROWS_PER_BLOCK, first, after)
+        count = max(after - first, 0)
+    more = after < end
+    following = call.cursors.issue(Position(edition.id, filters, (after,))) if more else None
+    return Answer(
+        Selection(runs, count, truncated=more), members={"next_cursor": following}, edition_id=edition.id
+    )
+
+
+async def _end(edition: Edition, country: str, earliest: int) -> int:
+    """The number of the first row that is too old, or of none: every row before it counts."""
+    starts = await edition.numbers("tender_day", country, keep=True)
+    if not len(starts):
+        return 0
+    place = bisect_left(range(len(starts) // 2 - 1), True, key=lambda n: starts[2 * n] < earliest)
+    return int(starts[2 * place + 1])
+
+
+async def _found(
+    edition: Edition, country: str, words: list[str], first: int, end: int, most: int
+) -> tuple[list[Run], int, int]:
+    """The next rows that have every word, and the number of the row to go on with."""
+    holders = sorted([await edition.numbers("tender_word", f"{country}|{word}") for word in words], key=len)
+    rarest, others = holders[0], holders[1:]
+    start = bisect_left(rarest, first)
+    hits: list[int] = []
+    after = end
+    for number in rarest[start : start + _LOOKED_AT]:
+        if number >= end:
+            break
+        if all(_has(held, number) for held in others):
+            if len(hits) == most:
+                after = number
+                break
+            hits.append(number)
+    else:
+        if start + _LOOKED_AT < len(rarest):
+            after = min(rarest[start + _LOOKED_AT], end)
+    runs = [run for n in hits for run in await edition.rows("tender", country, ROWS_PER_BLOCK, n, n + 1)]
+    return runs, len(hits), after
+
+
+def _has(held: memoryview, number: int) -> bool:
+    place = bisect_left(held, number)
+    return place < len(held) and held[place] == number
+
+
+@operation(
+    "/v1/tender-parties",
+    row=TenderPartyRow,
+    errors=(401, 429, 503),
+    tool="get_resolved_parties",
+)
+async def get_resolved_parties(
+    call: Call,
+    *,
+    country: CountryParameter = None,
+    role: RoleParameter = None,
+    service_id: OptionalServiceIdParameter = None,
+    limit: LimitParameter = None,
+) -> Answer:
+    """Buyers and suppliers named in releases, resolved to a `service_id` where an identifier or a name that
+    only one organisation of the country has leads to it; `match_method` says which.
+
+    Most releases first, then by name, role, country and identifier. Parties not established to be
+    organisations are withheld; `org_evidence` says why a party is not.
+    """
+    most, cut = call.grant.rows(limit)
+    day = call.today.toordinal()
+    named = role_named(role) if role else None
+    if service_id is None:
+        found = await call.edition.select("tender_party", party_key(country, named), day=day, limit=most)
+    else:
+        marks = [f'"role":"{named}"'.encode()] if named else []
+        marks += [f'"country":"{country}"'.encode()] if country else []
+        found = await call.edition.select(
+            "tender_party",
+            party_key(service_id=service_id.upper()),
+            day=day,
+            limit=most,
+            where=(lambda row: all(mark in row for mark in marks)) if marks else None,
+        )
+    found = found or _NO_ROWS
+    return Answer(Selection(found.runs, found.count, truncated=found.truncated or cut))

@@ -1,0 +1,156 @@
+"""JSON of any size, a piece at a time: the values of a document, or of its one long list.
+
+Only brackets and strings are looked at; whether a piece is JSON is for its reader to find out, so that one
+bad piece costs no other. Memory holds one piece and one chunk.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import IO, NamedTuple
+
+_CHUNK = 1 << 18
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
+_LOOSE = re.compile(rb'[^\s,{}\[\]"]*')
+_BLANK = b" \t\r\n"
+
+
+class Truncated(ValueError):
+    """The document ends in the middle."""
+
+
+class Piece(NamedTuple):
+    """The bytes of a value, and its place in the document.
+
+    Once the elements of a list were handed out, the value that had it follows as a whole, with that list
+    empty; its place is "".
+    """
+
+    place: str
+    raw: bytes
+    whole: bool = False
+
+
+def pieces(stream: IO[bytes], lists: frozenset[str]) -> Iterator[Piece]:
+    """Every value of a document; of a top list, or of the named lists of a top object, element by element.
+
+    Raises Truncated.
+    """
+    yield from _Scan(stream, lists).pieces()
+
+
+class _Scan:
+    def __init__(self, stream: IO[bytes], lists: frozenset[str]) -> None:
+        self._stream = stream
+        self._lists = lists
+        self._buffer = b""
+        self._at = 0
+        self._begun = 0
+        """Where the piece begins that is being read: what is before it may go."""
+
+    def pieces(self) -> Iterator[Piece]:
+        while (first := self._next_byte()) is not None:
+            if first == b"[":
+                self._at += 1
+                yield from self._elements("")
+                yield Piece("", b"[]", whole=True)
+            elif first == b"{":
+                yield from self._object()
+            else:
+                yield Piece("", self._value() if first == b'"' else self._loose(), whole=True)
+
+    def _object(self) -> Iterator[Piece]:
+        """The members of a top object: those in `lists` are handed out, the others kept together."""
+        shell = bytearray()
+        depth, last = 0, b""
+        self._begun = self._at
+        while True:
+            token = self._token("an object")
+            if token == b"[" and depth == 1 and (name := _plain(last)) in self._lists:
+                shell += self._buffer[self._begun : self._at]
+                yield from self._elements(name)
+                self._begun = self._at - 1  # the closing bracket
+            elif token in (b"{", b"["):
+                depth += 1
+            elif token in (b"}", b"]"):
+                depth -= 1
+                if depth == 0:
+                    shell += self._buffer[self._begun : self._at]
+                    yield Piece("", bytes(shell), whole=True)
+                    return
+            elif depth == 1:
+                last = token
+
+    def _elements(self, under: str) -> Iterator[Piece]:
+        """The elements of a list that was just opened, up to and with its closing bracket."""
+        number = 0
+        while True:
+            first = self._next_byte(b",")
+            if first is None:
+                raise Truncated("ends in the middle of a list")
+            if first == b"]":
+                self._at += 1
+                return
+            raw = self._value() if first in (b"{", b"[", b'"') else self._loose()
+            yield Piece(f"{under}[{number}]", raw)
+            number += 1
+
+    def _value(self) -> bytes:
+        """The value that begins here: an object, a list or a text."""
+        self._begun, depth = self._at, 0
+        while True:
+            token = self._token("a value")
+            if token in (b"{", b"["):
+                depth += 1
+            elif token in (b"}", b"]"):
+                depth -= 1
+            if depth <= 0:
+                return self._buffer[self._begun : self._at]
+
+    def _loose(self) -> bytes:
+        """A number or a word, up to what ends it; or a bracket too many."""
+        self._begun = self._at
+        while match := _LOOSE.match(self._buffer, self._at):
+            self._at = match.end()
+            if self._at < len(self._buffer) or not self._fill():
+                break
+        if self._at == self._begun:
+            self._at += 1
+        return self._buffer[self._begun : self._at]
+
+    def _token(self, inside: str) -> bytes:
+        """The next bracket or string. Raises Truncated."""
+        while True:
+            match = _TOKEN.search(self._buffer, self._at)
+            if match is not None and match.group() != b'"':
+                self._at = match.end()
+                return match.group()
+            # a string that goes on in the next chunk, or nothing more in this one
+            self._at = len(self._buffer) if match is None else match.start()
+            if not self._fill():
+                raise Truncated(f"ends in the middle of {inside}")
+
+    def _next_byte(self, skipped: bytes = b"") -> bytes | None:
+        """The first byte of what follows, past blanks; None at the end of the document."""
+        while True:
+            if self._at == len(self._buffer):
+                self._begun = self._at
+                if not self._fill():
+                    return None
+            byte = self._buffer[self._at : self._at + 1]
+            if byte not in _BLANK and byte not in skipped:
+                self._begun = self._at
+                return byte
+            self._at += 1
+
+    def _fill(self) -> bool:
+        """Read on, dropping what is behind. False at the end of the document."""
+        kept = self._buffer[self._begun :]
+        chunk = self._stream.read(max(_CHUNK, len(kept)))
+        self._at -= self._begun
+        self._begun = 0
+        self._buffer = kept + chunk
+        return bool(chunk)
+
+
+def _plain(token: bytes) -> str:
+    return token[1:-1].decode("utf-8", "replace")

@@ -1,0 +1,207 @@
+"""Open Contracting (OCDS) releases, as portals publish them.
+
+What a file holds is told from its shape: a release package, a record package, a bare release or record, a
+list or JSON Lines of any of these. A record gives the releases it embeds; its compiledRelease only where it
+embeds none.
+"""
+
+import codecs
+import io
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import IO, Any, Final
+
+import msgspec
+
+from sankofa.model.errors import FormatError
+from sankofa.model.records import Record, Rejected, Release, Skipped
+from sankofa.sources.base import InputFile, adapter
+from sankofa.sources.json_stream import Truncated, pieces
+
+_LINES: Final = (".jsonl", ".ndjson")
+_ENDINGS: Final = (".json", *_LINES)
+_LISTS: Final = frozenset({"releases", "records"})
+_OCDS: Final = frozenset({"ocid", "releases", "records", "compiledRelease"})
+_LONGEST_LINE: Final = 1 << 22  # the first of JSON Lines is not longer: else the file is one document
+_BUFFER: Final = 1 << 18
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_UNMARKED: Final = ((b"{\0\0\0", "utf-32-le"), (b"{\0", "utf-16-le"), (b"\0{", "utf-16-be"))
+_decode = msgspec.json.Decoder(float_hook=Decimal).decode
+
+
+@adapter("ocds")
+def read(file: InputFile) -> Iterator[Record]:
+    """OCDS 1.0 and 1.1: release packages, record packages, bare releases and records, lists, JSON Lines."""
+    found = False
+    for name, stream in file.documents(*_ENDINGS):
+        found = True
+        place = f"{name}: " if file.is_zip else ""
+        try:
+            yield from _document(io.BufferedReader(_Utf8(stream), _BUFFER), name, place)
+        except Truncated as failure:
+            raise FormatError(f"{name}: not JSON: {failure}") from None
+    if not found:
+        raise FormatError(f"{file.name}: no JSON document in the archive")
+
+
+def _document(document: IO[bytes], name: str, place: str) -> Iterator[Record]:
+    stream, lines = _is_lines(document, name)
+    if lines:
+        for number, line in enumerate(stream, 1):
+            if not line.isspace():
+                yield from _unpacked(line, f"{place}line {number}")
+        return
+    anything = embedded = False
+    for piece in pieces(stream, _LISTS):
+        anything = True
+        if not piece.whole:
+            for record in _unpacked(piece.raw, f"{place}{piece.place}"):
+                embedded = embedded or type(record) is not Skipped
+                yield record
+            continue
+        value, fault = _value(piece.raw)
+        if fault or not _is_ocds(value):
+            raise FormatError(f"{name}: {fault or 'neither an OCDS package, record nor release'}")
+        if type(value) is dict and not (embedded and value.keys() & _LISTS):
+            yield from _releases(value, f"{place}release")
+        embedded = False
+    if not anything:
+        raise FormatError(f"{name}: empty")
+
+
+def _unpacked(raw: bytes, place: str) -> Iterator[Record]:
+    value, fault = _value(raw)
+    if fault:
+        yield Rejected(place, fault)
+    else:
+        yield from _releases(value, place)
+
+
+def _releases(value: Any, place: str) -> Iterator[Record]:
+    """The releases in a package, a record or a release."""
+    if type(value) is not dict:
+        yield Rejected(place, "not an object")
+        return
+    for name in value.keys() & _LISTS:
+        if type(value[name]) is not list:
+            yield Rejected(place, f"{name}: expected a list")
+    for number, record in enumerate(_list(value, "records")):
+        yield from _releases(record, f"{place}.records[{number}]")
+    releases = _list(value, "releases")
+    links = sum(map(_is_link, releases))
+    for number, release in enumerate(releases):
+        if type(release) is not dict:
+            yield Rejected(f"{place}.releases[{number}]", "not an object")
+        elif not _is_link(release):
+            yield Release(f"{place}.releases[{number}]", release)
+    compiled = value.get("compiledRelease")
+    if links == len(releases) and type(compiled) is dict:
+        yield Release(f"{place}.compiledRelease", compiled)
+    elif links:
+        yield Skipped(links)
+    elif not value.keys() & _LISTS and "compiledRelease" not in value:
+        yield Skipped(1) if _is_link(value) else Release(place, value)
+
+
+def _list(value: dict[str, Any], name: str) -> list[Any]:
+    found = value.get(name)
+    return found if type(found) is list else []
+
+
+def _is_link(release: Any) -> bool:
+    """A record may name its releases by address only."""
+    return type(release) is dict and "url" in release and "ocid" not in release and "id" not in release
+
+
+def _is_ocds(value: Any) -> bool:
+    """Whether a document is of this format at all: a list may be empty, an object must look like one."""
+    if type(value) is not dict:
+        return type(value) is list
+    return bool(value.keys() & _OCDS) and all(type(value[name]) is list for name in value.keys() & _LISTS)
+
+
+def _value(raw: bytes) -> tuple[Any, str]:
+    """The value, or what is wrong with it. Bytes that are not UTF-8 are read as Windows-1252, as old portals
+    write; NaN and its kin are let in for the cleaning to tell."""
+    try:
+        return _decode(raw), ""
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        text = raw.decode("cp1252", "replace")
+    try:
+        return json.loads(text, parse_float=Decimal), ""
+    except json.JSONDecodeError as failure:
+        return None, f"not JSON: {failure.msg} at character {failure.pos}"
+    except (ValueError, RecursionError):
+        return None, "not JSON that can be read"
+
+
+def _is_lines(stream: IO[bytes], name: str) -> tuple[IO[bytes], bool]:
+    """Whether it is JSON Lines, told by its name or its first two lines; and the stream once more."""
+    head = stream.readline(_LONGEST_LINE)
+    first = head.strip()
+    if first.startswith(b"{") and first.endswith(b"}") and head.endswith(b"\n"):
+        head += stream.readline(_LONGEST_LINE)
+    _, _, second = head.strip().partition(b"\n")
+    rest = io.BufferedReader(_Replayed(head, stream), _BUFFER)
+    return rest, name.lower().endswith(_LINES) or second.startswith(b"{")
+
+
+class _Replayed(io.RawIOBase):
+    """Bytes already read, and then the stream they came from."""
+
+    def __init__(self, head: bytes, stream: "IO[bytes] | _Transcoded") -> None:
+        self._head = head
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        chunk = self._head or self._stream.read(len(buffer))
+        self._head = chunk[len(buffer) :]
+        chunk = chunk[: len(buffer)]
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+class _Utf8(_Replayed):
+    """A stream in any of the encodings of Unicode, as UTF-8 without a mark."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        head = stream.read(4)
+        encoding = next((code for mark, code in _UNMARKED if head.startswith(mark)), "utf-8")
+        for mark, code in _BOMS:
+            if head.startswith(mark):
+                head, encoding = head[len(mark) :], code
+                break
+        super().__init__(head, stream if encoding == "utf-8" else _Transcoded(head, stream, encoding))
+        if encoding != "utf-8":
+            self._head = b""
+
+
+class _Transcoded(io.RawIOBase):
+    """The rest of a stream, from another encoding to UTF-8."""
+
+    def __init__(self, head: bytes, stream: IO[bytes], encoding: str) -> None:
+        self._head = head
+        self._stream = stream
+        self._decode = codecs.getincrementaldecoder(encoding)("replace").decode
+
+    def read(self, size: int = -1) -> bytes:
+        while True:
+            chunk = self._head + self._stream.read(size)
+            self._head = b""
+            text = self._decode(chunk, final=not chunk)
+            if text or not chunk:
+                return text.encode("utf-8", "replace")
