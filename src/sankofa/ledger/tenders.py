@@ -48,11 +48,9 @@ class TenderDoor:
             yield Rejected(release.position, str(failure))
             return
         position = release.position
-        if cleaned.secrets:
-            if cleaned.secrets.tell(position):
-                position = cleaned.secrets.cut(position)
-            if cleaned.secrets.tell(self._capture.file_name):
-                self._capture.file_name = cleaned.secrets.cut(self._capture.file_name)
+        if cleaned.secrets and cleaned.secrets.told_in(f"{position} {self._capture.file_name}"):
+            position = cleaned.secrets.cut(position)
+            self._capture.file_name = cleaned.secrets.cut(self._capture.file_name)
         counts.withheld += len(cleaned.withheld)
         for place, reason in cleaned.faults:
             yield Rejected(f"{position}: {place}", reason)
@@ -93,8 +91,9 @@ class TenderDoor:
         marks = ",".join(["(?,?,?)"] * len(triples))
         held: dict[Triple, list[str]] = {}
         for ocid, release_id, release_date, digest in self._capture.session.query(
-            f"SELECT ocid, release_id, release_date, digest FROM release "  # noqa: S608 - marks alone
-            f"WHERE (ocid, release_id, release_date) IN (VALUES {marks}) ORDER BY number",
+            f"SELECT r.ocid, r.release_id, r.release_date, r.digest FROM (VALUES {marks}) AS asked "  # noqa: S608
+            "JOIN release AS r ON r.ocid = asked.column1 AND r.release_id = asked.column2 "
+            "AND r.release_date = asked.column3 ORDER BY r.number",
             [part for triple in sorted(triples) for part in triple],
         ):
             held.setdefault((ocid, release_id, release_date), []).append(digest)

@@ -21,6 +21,7 @@ _TITLES: Final = frozenset(
 _PARTICLES: Final = frozenset(
     "de del la las los da das do dos e y van der den von di el al bin ben ibn le du".split()
 )
+_ACCENTED = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LEAST_SINGLE: Final = 4
 _LEAST_DIGITS: Final = 5
@@ -145,7 +146,13 @@ def composed(text: str) -> str:
 
 def fold(text: str) -> str:
     """Lower case without accents, letter by letter: every place in it is the same place in the text."""
-    return text.lower() if text.isascii() else "".join(map(_folded, composed(text)))
+    if text.isascii():
+        return text.lower()
+    text = composed(text)
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a letter that is two in lower case
+        return "".join(map(_folded, text))
+    return _ACCENTED.sub(lambda letter: _folded(letter.group()), lowered)
 
 
 @lru_cache(maxsize=4096)
