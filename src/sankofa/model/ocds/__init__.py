@@ -1,0 +1,1 @@
+"""What a release in the Open Contracting Data Standard may hold."""
