@@ -43,9 +43,9 @@ def validation_errors(data: dict[str, Any], version: str | None = None) -> Count
     What cleaning broke is `validation_errors(cleaned) - validation_errors(original)`. The version is that of
     the package, else 1.1; a release has none of its own, so name it where the package says 1.0.
     """
-    validator = Draft4Validator(
-        release_schema(version or data.get("version") or "1.1"), format_checker=Draft4Validator.FORMAT_CHECKER
-    )
+    version = str(version or data.get("version"))
+    schema = release_schema(version if version in VERSIONS else "1.1")
+    validator = Draft4Validator(schema, format_checker=Draft4Validator.FORMAT_CHECKER)
     return Counter(_error(found) for release in _releases(data) for found in validator.iter_errors(release))
 
 
@@ -82,17 +82,24 @@ def _archive() -> Path | None:
     return archive
 
 
-def _releases(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The releases of a package; a release that is only linked to is not there to be read."""
+def _releases(data: dict[str, Any]) -> Iterator[Any]:
+    """The releases of a package, whatever they are; one that is only linked to is not there to be read."""
     if "records" in data:
-        for record in data["records"]:
-            yield from _releases({"releases": record.get("releases", [])})
-            if "compiledRelease" in record:
-                yield record["compiledRelease"]
+        for record in _entries(data["records"]):
+            if isinstance(record, dict):
+                yield from _releases({"releases": record.get("releases")})
+                if "compiledRelease" in record:
+                    yield record["compiledRelease"]
     elif "releases" in data:
-        yield from (release for release in data["releases"] if {"url", "ocid"} & release.keys() != {"url"})
+        for release in _entries(data["releases"]):
+            if not (isinstance(release, dict) and "url" in release and "ocid" not in release):
+                yield release
     else:
         yield data
+
+
+def _entries(found: object) -> list[Any]:
+    return found if isinstance(found, list) else []
 
 
 def _error(found: ValidationError) -> Error:

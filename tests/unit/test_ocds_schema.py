@@ -115,6 +115,15 @@ def test_the_releases_of_a_package_are_read_and_linked_ones_passed_over() -> Non
     }
 
 
+@pytest.mark.parametrize("odd", [{"releases": None}, {"records": "none"}, {"records": [1, {"releases": {}}]}])
+def test_a_package_without_releases_has_nothing_to_say_against(odd: dict[str, Any]) -> None:
+    assert not validation_errors(odd)
+
+
+def test_a_release_that_is_no_object_is_an_error() -> None:
+    assert told(validation_errors({"releases": [True]})) == {("", "type"): 1}
+
+
 def test_the_version_of_the_package_decides() -> None:
     # 1.0 does not know `amendments`, so anything goes there.
     odd = GOOD | {"tender": {"id": 1, "amendments": "none"}}
