@@ -224,6 +224,12 @@ def _date(value: Json, walk: Walk, name: str) -> Json:
     return None
 
 
+def _scalar(value: Json, walk: Walk, name: str) -> Json:
+    if type(value) is str or type(value) is bool:
+        return value
+    return _number(value, walk, name)
+
+
 def _numbers(value: Json, walk: Walk, name: str) -> Json:
     if type(value) is list:
         return [_numbers(inner, walk, name) for inner in value]
@@ -238,6 +244,7 @@ _SCALARS: Final[dict[str, Cleaner]] = {
     "date": _date,
     "number": _number,
     "numbers": _numbers,
+    "any": _scalar,
     "integer": _integer,
     "boolean": _boolean,
     "amount": _amount,

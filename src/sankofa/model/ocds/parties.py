@@ -227,12 +227,12 @@ def _name(body: dict[str, Json]) -> str:
     name = body.get("name")
     if not name:
         identifier = body.get("identifier")
-        name = identifier.get("legalName") if type(identifier) is dict else body.get("legalName")
+        name = (identifier.get("legalName") if type(identifier) is dict else None) or body.get("legalName")
     return one_line(name) if type(name) is str else ""
 
 
 def _identifiers(body: dict[str, Json]) -> Identifiers:
-    own = body.get("identifier")
+    own = body.get("identifier") or (body if "scheme" in body else None)  # OCDS 1.0 has bare identifiers
     rest = body.get("additionalIdentifiers") or ()
     pairs = []
     for identifier in (own, *rest):
