@@ -85,9 +85,11 @@ class Tenders:
     ) -> tuple[ReleaseRow, Summary, list[tuple[Resolved, list[str]]]]:
         """The release as it would be taken in today."""
         body = row.body or self._ledger.release_body(row.ocid, row.release_id, row.release_date)
-        cleaned = clean_again(body.encode(), summary, row.country, self._evidence)
+        cleaned = clean_again(body.encode(), summary, row.country, self._evidence, self._persons.token)
         who = [(self._resolved(party), list(party.roles)) for party in cleaned.parties]
-        row = row._replace(body=cleaned.body.decode() if row.body else "")
+        row = row._replace(
+            ocid=cleaned.ocid, release_id=cleaned.release_id, body=cleaned.body.decode() if row.body else ""
+        )
         return row, cleaned.summary, who
 
     def _resolved(self, party: Party) -> Resolved:

@@ -41,7 +41,7 @@ class TenderDoor:
         counts = self._capture.counts
         counts.read += 1
         try:
-            cleaned = clean(release.content, self._country, self._gate)
+            cleaned = clean(release.content, self._country, self._gate, self._capture.persons.token)
             if cleaned.release_date > self._latest:
                 raise Unusable("a date in the future")
         except Unusable as failure:

@@ -124,10 +124,10 @@ def _array(of: Cleaner, organisations: bool) -> Cleaner:
 
     def clean(value: Json, walk: Walk, name: str) -> Json:
         if type(value) is not list:
-            if texts and type(value) is str:
-                return [value]
-            walk.faults.append((name, "expected a list"))
-            return None
+            if not (type(value) is str if texts else type(value) is dict):
+                walk.faults.append((name, "expected a list"))
+                return None
+            value = [value] if value else []  # some portals write a list of one without its brackets
         kept = []
         for number, inner in enumerate(value):
             known = len(walk.faults)

@@ -13,6 +13,7 @@ from typing import Any, Final
 CUT: Final = "[withheld]"
 
 _WORD = re.compile(r"[^\W_]+")
+_ADDRESS = re.compile(r"(?:https?:|ftp:|//|www\.)", re.IGNORECASE)
 _EMAIL = re.compile(r"[\w.+%'-]+@[\w-]+(?:\.[\w-]+)+")
 _TITLES: Final = frozenset(
     "mr mrs ms miss mme mlle dr drs prof adv eng ing lic sr sra srta don dona rev hon me maitre arq abg cpa "
@@ -66,7 +67,8 @@ class Secrets:
     def cut_all(self, value: Any, spared: frozenset[int]) -> Any:
         """Every text in a JSON value; `spared` are the objects (by id) whose own name stays."""
         if type(value) is str:
-            return self.cut(value)
+            kept = self.cut(value)
+            return None if kept != value and _ADDRESS.match(value) else kept
         if type(value) is list:
             return [self.cut_all(inner, spared) for inner in value]
         if type(value) is dict:
@@ -119,6 +121,8 @@ def _runs(found: list[tuple[str, tuple[int, int]]], words: frozenset[str]) -> It
 def _read(text: str) -> tuple[str, frozenset[str]]:
     """What a text is recognised by: itself, or the words of a name. The same people sign many tenders."""
     text = fold(text.strip())
+    if _ADDRESS.match(text) and "@" not in text:  # a web address names a site, not its owner
+        return "", frozenset()
     if "@" in text or _UNSPACED.search(text) or sum(c.isdigit() for c in text) >= _LEAST_DIGITS:
         return text if len(text) > 1 else "", frozenset()
     words = frozenset(_WORD.findall(text)) - _TITLES

@@ -1,5 +1,6 @@
 """One release on its way in: cleaned, its people withheld, and summed up."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -55,8 +56,11 @@ class CleanRelease(NamedTuple):
     """What was withheld, to be kept out of whatever else is written of this release."""
 
 
-def clean(raw: Json, country: str, gate: Gate) -> CleanRelease:
-    """Clean one release. Raises Unusable."""
+def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> CleanRelease:
+    """Clean one release. Raises Unusable.
+
+    An ocid or id that repeats what is withheld is told from others by a `token` of it, which nobody can guess.
+    """
     if type(raw) is not dict:
         raise Unusable("not an object")
     ocid, release_id = _key(raw.get("ocid"), "ocid"), _key(raw.get("id"), "id")
@@ -76,9 +80,11 @@ def clean(raw: Json, country: str, gate: Gate) -> CleanRelease:
     body = encode(kept)
     category = portal_category if type(portal_category) is str else None
     if secrets and secrets.told_in(f"{body.decode()} {category or ''}"):
-        if secrets.tell(ocid) or secrets.tell(release_id):
-            raise Unusable("its ocid or id repeats what is withheld")
-        kept = secrets.cut_all(kept, parties.named)
+        ocid, release_id = (
+            f"{secrets.cut(name)}-{token(name)}" if secrets.tell(name) else name
+            for name in (ocid, release_id)
+        )
+        kept = secrets.cut_all(kept, parties.named) | {"ocid": ocid, "id": release_id}
         category = None if category is None else secrets.cut(category)
         body = encode(kept)
     summary = _summary(kept, category, len(parties.withheld))
@@ -87,9 +93,11 @@ def clean(raw: Json, country: str, gate: Gate) -> CleanRelease:
     )
 
 
-def clean_again(body: bytes, told: Summary, country: str, gate: Gate) -> CleanRelease:
+def clean_again(
+    body: bytes, told: Summary, country: str, gate: Gate, token: Callable[[str], str]
+) -> CleanRelease:
     """A release that was cleaned before, by a gate that knows more now; `told` is what it said in short."""
-    cleaned = clean(_decode(body), country, gate)
+    cleaned = clean(_decode(body), country, gate, token)
     category = cleaned.secrets.cut(told.category) if told.category else None
     withheld = told.withheld_parties + len(cleaned.withheld)
     summary = msgspec.structs.replace(cleaned.summary, category=category, withheld_parties=withheld)
