@@ -10,7 +10,7 @@ from sankofa.ledger.book import Ledger, Persons, ReleaseRow
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.party_matching import Match, PartyMatcher
 from sankofa.model.errors import CheckFailed
-from sankofa.model.ocds.parties import Identifiers, Party
+from sankofa.model.ocds.parties import Gate, Identifiers, Party
 from sankofa.model.ocds.release import Summary, clean_again
 from sankofa.model.organisations import org_evidence
 
@@ -43,6 +43,7 @@ class Tenders:
     def __init__(self, ledger: Ledger, entities: list[Entity]) -> None:
         self._ledger = ledger
         self._entities = entities
+        self._gate = Gate(self._evidence)
 
     @cached_property
     def countries(self) -> list[str]:
@@ -73,7 +74,7 @@ class Tenders:
         found: dict[str, Resolved | None] = {}
         for party_id, name, country, identifiers, stored in self._ledger.parties():
             told = tuple(identifiers)
-            evidence = self._evidence(name, told, country)
+            evidence = self._gate(name, told, country)
             found[party_id] = None
             if evidence is not None and stored:
                 match = self._matcher.match(name, country, told)
@@ -85,7 +86,7 @@ class Tenders:
     ) -> tuple[ReleaseRow, Summary, list[tuple[Resolved, list[str]]]]:
         """The release as it would be taken in today."""
         body = row.body or self._ledger.release_body(row.ocid, row.release_id, row.release_date)
-        cleaned = clean_again(body.encode(), summary, row.country, self._evidence, self._persons.token)
+        cleaned = clean_again(body.encode(), summary, row.country, self._gate, self._persons.token)
         who = [(self._resolved(party), list(party.roles)) for party in cleaned.parties]
         row = row._replace(
             ocid=cleaned.ocid, release_id=cleaned.release_id, body=cleaned.body.decode() if row.body else ""

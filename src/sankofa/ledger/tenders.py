@@ -3,14 +3,13 @@
 import hashlib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from functools import lru_cache
 
 import msgspec
 
 from sankofa.engines.datastore import Row
 from sankofa.ledger.book import Capture
 from sankofa.model.days import instant
-from sankofa.model.ocds.parties import Identifiers, Party
+from sankofa.model.ocds.parties import Gate, Identifiers, Party
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode
 from sankofa.model.organisations import org_evidence
 from sankofa.model.records import Rejected, Release
@@ -34,7 +33,7 @@ class TenderDoor:
         self._parties: dict[str, Row] = {}
         self._withheld: set[str] = set()
         self._known: set[str] = set()
-        self._gate = lru_cache(_REMEMBERED)(self._evidence)
+        self._gate = Gate(self._evidence)
 
     def take(self, release: Release) -> Iterator[Rejected]:
         """Let one release in; and tell what of it could not be."""

@@ -23,6 +23,7 @@ _LINES: Final = (".jsonl", ".ndjson")
 _ENDINGS: Final = (".json", *_LINES)
 _LISTS: Final = frozenset({"releases", "records"})
 _OCDS: Final = frozenset({"ocid", "releases", "records", "compiledRelease"})
+_HOLDERS: Final = _LISTS | {"compiledRelease"}
 _LONGEST_LINE: Final = 1 << 22  # the first of JSON Lines is not longer: else the file is one document
 _BUFFER: Final = 1 << 18
 _BOMS: Final = (
@@ -88,6 +89,9 @@ def _releases(value: Any, place: str) -> Iterator[Record]:
     """The releases in a package, a record or a release."""
     if type(value) is not dict:
         yield Rejected(place, "not an object")
+        return
+    if "ocid" in value and "tag" in value and value.keys().isdisjoint(_HOLDERS):  # most of them
+        yield Release(place, value)
         return
     for name in value.keys() & _LISTS:
         if type(value[name]) is not list:

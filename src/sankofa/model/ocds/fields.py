@@ -82,7 +82,7 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
         known = len(walk.faults)
         for key, inner in value.items():
             cleaner = listed(key)
-            if cleaner is _text and type(inner) is str:  # most of what there is
+            if type(inner) is str and (cleaner is _text or cleaner is _identifier):  # most of what there is
                 kept[key] = inner
             elif cleaner is not None:
                 kept[key] = None if inner is None else cleaner(inner, walk, key)
@@ -185,7 +185,7 @@ def _number(value: Json, walk: Walk, name: str) -> Json:
 
 
 def _amount(value: Json, walk: Walk, name: str) -> Json:
-    return _number(value, walk, name) or None
+    return (value if type(value) is int else _number(value, walk, name)) or None
 
 
 def _integer(value: Json, walk: Walk, name: str) -> Json:
@@ -206,6 +206,8 @@ def _boolean(value: Json, walk: Walk, name: str) -> Json:
 
 
 def _currency(value: Json, walk: Walk, name: str) -> Json:
+    if value in currencies():
+        return value
     code = value.strip().upper() if type(value) is str else None
     if code in currencies():
         return code

@@ -5,6 +5,7 @@ where it leads to such a party, or by evidence of its own. Of whoever is withhel
 """
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from sankofa.model.ocds.fields import Json, Walk
@@ -41,12 +42,55 @@ ROLES: Final = {
 
 _TELLING_DIGITS: Final = 5
 _TELLING_WORD: Final = 4
+_REMEMBERED: Final = 100_000
 
 Identifiers = tuple[tuple[str, str], ...]
 Who = tuple[str, str, Identifiers]
 """A party by its name, country and identifiers."""
-Gate = Callable[[str, Identifiers, str], str | None]
-"""The evidence that a name with identifiers in a country (alpha-2, or empty) is an organisation, or None."""
+Known = tuple[str, str, Identifiers, str]
+"""A party by its name, country and identifiers, and the evidence that it is an organisation."""
+
+
+class Gate:
+    """Who may be named; what was once looked at is remembered."""
+
+    def __init__(self, evidence: Callable[[str, Identifiers, str], str | None]) -> None:
+        self._evidence = lru_cache(_REMEMBERED)(evidence)
+        self._known: dict[tuple[Json, ...], Known | None] = {}
+
+    def __call__(self, name: str, identifiers: Identifiers, country: str) -> str | None:
+        """The evidence that a name with identifiers in a country (alpha-2, or empty) is an organisation."""
+        return self._evidence(name, identifiers, country)
+
+    def established(self, body: dict[str, Json], country: str) -> Known | None:
+        """The party that an object of a release names, where there is evidence."""
+        told = (body.get("name"), *_told(body, "identifier"), *_told(body, "address"), country)
+        if "additionalIdentifiers" in body or "scheme" in body or not told[0]:
+            return self._look(body, country)
+        try:
+            return self._known[told]
+        except KeyError:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            found = self._known[told] = self._look(body, country)
+            return found
+
+    def _look(self, body: dict[str, Json], country: str) -> Known | None:
+        name = _name(body)
+        if not name:
+            return None
+        identifiers = _identifiers(body)
+        place = _country(body, identifiers) or country
+        evidence = self(name, identifiers, place)
+        return None if evidence is None else (name, place, identifiers, evidence)
+
+
+def _told(body: dict[str, Json], field: str) -> tuple[Json, ...]:
+    """The parts of an identifier or an address that decide who a party is."""
+    part = body.get(field)
+    if type(part) is not dict:
+        return ()
+    return part.get("scheme"), part.get("id"), part.get("countryName"), part.get("country")
 
 
 class Party(NamedTuple):
@@ -74,7 +118,7 @@ class _Sifted:
     """The parties a release lists, sorted into those with evidence and those without."""
 
     def __init__(self) -> None:
-        self.served: dict[Who, tuple[str, str, Identifiers, str]] = {}
+        self.served: dict[Who, Known] = {}
         self.roles: dict[Who, dict[str, None]] = {}
         self.by_id: dict[str, Who] = {}
         self.withheld: dict[str, None] = {}
@@ -91,9 +135,9 @@ def sift(walk: Walk, listed: Json, country: str, gate: Gate, secrets: Secrets) -
         if id(body) in own:
             _listed_party(body, country, gate, found, secrets)
         else:
-            references.append((body, ROLES.get(field.lower(), field)))
-    for body, role in references:
-        _reference(body, role, country, gate, found, secrets)
+            references.append((body, role(field)))
+    for body, named in references:
+        _reference(body, named, country, gate, found, secrets)
     if found.withheld:
         _without_twins(walk.lists)
     served = [Party(*party, tuple(found.roles[key])) for key, party in found.served.items()]
@@ -101,9 +145,9 @@ def sift(walk: Walk, listed: Json, country: str, gate: Gate, secrets: Secrets) -
 
 
 def _listed_party(body: dict[str, Json], country: str, gate: Gate, found: _Sifted, secrets: Secrets) -> None:
-    roles = [r for r in map(role, body.get("roles") or ()) if r]
+    roles = [found_role for told in body.get("roles") or () if (found_role := role(told))]
     key = _own_id(body)
-    party = _established(body, country, gate)
+    party = gate.established(body, country)
     if party is None:
         if _withhold(body, roles, found, secrets) and key:
             found.withheld_ids.add(key)
@@ -136,7 +180,7 @@ def _reference(
             body["name"] = body_name
             found.named.add(id(body))
         return
-    party = _established(body, country, gate)
+    party = gate.established(body, country)
     if party is None:
         _withhold(body, [role], found, secrets)
         return
@@ -145,17 +189,7 @@ def _reference(
     found.named.add(id(body))
 
 
-def _established(body: dict[str, Json], country: str, gate: Gate) -> tuple[str, str, Identifiers, str] | None:
-    name = _name(body)
-    if not name:
-        return None
-    identifiers = _identifiers(body)
-    place = _country(body, identifiers) or country
-    evidence = gate(name, identifiers, place)
-    return None if evidence is None else (name, place, identifiers, evidence)
-
-
-def _serve(party: tuple[str, str, Identifiers, str], roles: Iterable[str], found: _Sifted) -> Who:
+def _serve(party: Known, roles: Iterable[str], found: _Sifted) -> Who:
     key = party[:3]
     held = found.roles.get(key)
     if held is None:
@@ -193,6 +227,8 @@ def _telling(text: str) -> bool:
 
 def _keep_own_names(body: dict[str, Json], name: str, gate: Gate, country: str, secrets: Secrets) -> None:
     """Another legal name beside the one that was looked at is kept only on evidence of its own."""
+    if "identifier" not in body and "additionalIdentifiers" not in body:
+        return
     for identifier in (body.get("identifier"), *(body.get("additionalIdentifiers") or ())):
         legal = identifier.get("legalName") if type(identifier) is dict else None
         if not legal or legal == name:
@@ -213,6 +249,7 @@ def _without_twins(lists: list[list[Any]]) -> None:
                 stubs.append(member)
 
 
+@lru_cache(maxsize=4096)
 def role(text: Json) -> str:
     """A role in the words of OCDS; as published where it is none of them."""
     return ROLES.get(text.strip().lower(), text.strip()) if type(text) is str else ""
@@ -220,7 +257,7 @@ def role(text: Json) -> str:
 
 def _own_id(body: dict[str, Json]) -> str:
     own = body.get("id")
-    return "" if own is None else str(own).strip()
+    return own.strip() if type(own) is str else "" if own is None else str(own)
 
 
 def _name(body: dict[str, Json]) -> str:

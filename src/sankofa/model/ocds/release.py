@@ -59,7 +59,7 @@ class CleanRelease(NamedTuple):
 def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> CleanRelease:
     """Clean one release. Raises Unusable.
 
-    An ocid or id that repeats what is withheld is told from others by a `token` of it, which nobody can guess.
+    An ocid or id that repeats what is withheld is told from others by a `token` of it that none can guess.
     """
     if type(raw) is not dict:
         raise Unusable("not an object")
@@ -119,8 +119,8 @@ def _inner(value: Json, *path: str) -> Json:
     return value
 
 
-def _line(text: Json) -> str | None:
-    return one_line(text) or None if type(text) is str else None
+def _line(text: str | None) -> str | None:
+    return one_line(text) or None if text else None
 
 
 def _summary(release: dict[str, Json], category: str | None, withheld: int) -> Summary:
@@ -131,7 +131,7 @@ def _summary(release: dict[str, Json], category: str | None, withheld: int) -> S
     return Summary(
         tag=[tag for tag in release.get("tag") or () if tag],
         title=_line(tender.get("title")),
-        description=_line(tender.get("description")),
+        description=tender.get("description") or None,
         category=_line(category) or _line(tender.get("mainProcurementCategory")),
         procurement_method=_line(tender.get("procurementMethod")),
         status=_line(tender.get("status")),

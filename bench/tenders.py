@@ -1,0 +1,267 @@
+"""Tenders: taking releases in, and pages of them at any depth with a hundred thousand and with ten million.
+
+    python -m bench.tenders [--rounds 5] [--seconds 3] [--releases 50000] [--large 10000000] [--only ingest|pages]
+
+Ingest is the real command, gate and cleaning included, in turn with a script that merely parses the same JSON
+Lines and stores the bytes in SQLite. The editions for paging are written straight by the edition's own
+writer, row by row the same layout: ten million releases would take an hour to ingest first.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import statistics
+import sys
+from array import array
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import date, timedelta
+from pathlib import Path
+
+from bench.fundamentals import issue_key
+from bench.ingest import Cost, cost
+from bench.load import CONNECTIONS, Contender, Question, cpu_ratio, load_tool, measure, ratio, table
+from bench.peers import commands
+from bench.world import CACHE, SANKOFA, environment_of
+from sankofa.access.cursors import Cursors, Position
+from sankofa.edition.blocks import Entry, pack
+from sankofa.edition.build import FORMAT
+from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK
+from sankofa.engines.datastore import EditionWriter, open_datastore
+from sankofa.ledger.book import SCHEMA
+from sankofa.settings import Settings
+
+_SOURCE = """
+[sources.bench-tenders]
+adapter = "ocds"
+sku = "AF-TENDER"
+country = "ZA"
+license_class = "synthetic"
+commercial_redistribution = true
+"""
+_MERELY = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[3], isolation_level=None)
+database.execute("PRAGMA journal_mode = WAL")
+database.execute("PRAGMA synchronous = NORMAL")
+database.execute("CREATE TABLE release (body)")
+if sys.argv[1] == "json":
+    from json import loads as parse
+else:
+    from msgspec.json import decode as parse
+database.execute("BEGIN")
+batch = []
+for line in open(sys.argv[2], "rb"):
+    parse(line)
+    batch.append((line,))
+    if len(batch) == 500:
+        database.executemany("INSERT INTO release VALUES (?)", batch)
+        batch.clear()
+database.executemany("INSERT INTO release VALUES (?)", batch)
+database.execute("COMMIT")
+"""
+_BUYERS = "City of Cape Town|Department of Health|National Treasury|Msunduzi Local Municipality".split("|")
+_GOODS = (
+    "bitumen emulsion|stationery|laboratory reagents|school furniture|diesel generators|water meters".split(
+        "|"
+    )
+)
+
+
+def release(number: int) -> dict[str, object]:
+    """A release of about two kilobytes: a buyer with a contact person, a supplier, an item, an award."""
+    chance = random.Random(number)
+    buyer, goods = _BUYERS[number % 4], _GOODS[number % 6]
+    supplier = {"id": f"S{number % 5000}", "name": f"Example Supplies {number % 5000} (Pty) Ltd"}
+    amount = chance.randrange(10_000, 90_000_000) / 100
+    day = (date(2020, 1, 1) + timedelta(days=number % 2000)).isoformat()
+    return {
+        "ocid": f"ocds-bench1-{number:09d}", "id": f"{number:09d}-1", "date": f"{day}T08:00:00Z",
+        "tag": ["tender", "award"], "initiationType": "tender", "language": "en",
+        "parties": [
+            {
+                "id": f"B{number % 4}", "name": buyer, "roles": ["buyer", "procuringEntity"],
+                "identifier": {"scheme": "ZA-GOV", "id": f"{number % 4}"},
+                "address": {
+                    "streetAddress": "12 Hertzog Boulevard", "locality": "Cape Town", "postalCode": "8001",
+                    "countryName": "South Africa",
+                },
+                "contactPoint": {
+                    "name": f"Invented Person{number % 300}", "email": "someone@example.org",
+                    "telephone": "+27 21 000 0000",
+                },
+            },
+            {**supplier, "roles": ["supplier", "tenderer"],
+             "identifier": {"scheme": "ZA-CIPC", "id": f"2001/{number % 5000:06d}/07"}},
+        ],
+        "buyer": {"id": f"B{number % 4}", "name": buyer},
+        "tender": {
+            "id": f"T{number}", "title": f"Supply and delivery of {goods} for district {number % 50}",
+            "description": f"Bids are invited for the supply, delivery and off-loading of {goods} for a period of "
+            "three years in accordance with the attached specification and the general conditions of contract.",
+            "status": "complete", "procurementMethod": "open", "mainProcurementCategory": "goods",
+            "value": {"amount": amount, "currency": "ZAR"},
+            "items": [{
+                "id": "1", "description": goods, "quantity": chance.randrange(1, 500),
+                "classification": {"scheme": "CPV", "id": "44113610", "description": goods},
+                "unit": {"name": "each", "value": {"amount": amount / 100, "currency": "ZAR"}},
+            }],
+            "tenderPeriod": {"startDate": f"{day}T00:00:00Z", "endDate": f"{day}T11:00:00Z"},
+            "documents": [{
+                "id": "d1", "documentType": "tenderNotice", "title": "Notice", "format": "application/pdf",
+                "url": f"https://example.org/{number}.pdf", "datePublished": f"{day}T00:00:00Z",
+            }],
+        },
+        "awards": [{
+            "id": f"A{number}", "title": "Award", "status": "active", "date": f"{day}T07:00:00Z",
+            "value": {"amount": amount, "currency": "ZAR"}, "suppliers": [supplier],
+        }],
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.tenders")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--releases", type=int, default=50_000)
+    parser.add_argument("--large", type=int, default=10_000_000)
+    parser.add_argument("--only", choices=("ingest", "pages"))
+    options = parser.parse_args()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    if options.only != "pages":
+        _ingest(options.releases, options.rounds)
+    if options.only != "ingest":
+        _pages(100_000, options.large, options.rounds, options.seconds)
+
+
+def _ingest(count: int, rounds: int) -> None:
+    file = CACHE / f"tenders-{count}.jsonl"
+    if not file.exists():
+        file.write_text("".join(json.dumps(release(n)) + "\n" for n in range(count)))
+    size = file.stat().st_size
+    print(f"{count:,} releases of {size / count:,.0f} bytes, {rounds} rounds in turn")
+    print(f"{'':36}{'rows':>12}{'rows/s':>12}{'per cpu s':>12}{'peak MB':>10}")
+    folder = CACHE / "tenders-ingest"
+    spent: dict[str, list[Cost]] = {}
+    for _ in range(rounds):
+        for what, command in _contenders(file, folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            (folder / "sources.toml").write_text(_SOURCE)
+            spent.setdefault(what, []).append(cost(command, environment_of(folder)))
+    for what, costs in spent.items():
+        print(min(costs, key=lambda c: c.cpu).line(what, count))
+    ours = spent.pop("sankofa ingest")
+    rate = count / statistics.median(c.cpu for c in ours)
+    print(f"{rate:10,.0f} releases/s per core; target 5,000: {'met' if rate >= 5000 else 'MISSED'}")
+    for what, costs in spent.items():
+        share = statistics.median(theirs.cpu / own.cpu for own, theirs in zip(ours, costs, strict=True))
+        print(f"{share:10.2f} of the rate of: {what}; target 0.25")
+    small = CACHE / "tenders-tenth.jsonl"
+    small.write_text("".join(json.dumps(release(n)) + "\n" for n in range(count // 10)))
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "sources.toml").write_text(_SOURCE)
+    tenth = cost([SANKOFA, "ingest", "bench-tenders", str(small)], environment_of(folder))
+    print(f"{ours[0].peak / tenth.peak:10.2f} of the memory for a tenth of the releases")
+    shutil.rmtree(folder)
+
+
+def _contenders(file: Path, folder: Path) -> Iterator[tuple[str, list[str]]]:
+    yield "sankofa ingest", [SANKOFA, "ingest", "--strict", "bench-tenders", str(file)]
+    for parser in ("json", "msgspec"):
+        what = f"parse with {parser}, store the bytes"
+        yield what, [sys.executable, "-c", _MERELY, parser, str(file), str(folder / "merely.sqlite")]
+
+
+def _pages(few: int, many: int, rounds: int, seconds: float) -> None:
+    print(f"load: {load_tool()}, {CONNECTIONS} connections; {rounds} rounds of {seconds:g} s")
+    with ExitStack() as running:
+        contenders = []
+        for count in (many, few):
+            home = _edition(count)
+            server = running.enter_context(commands.sankofa(home))
+            key = {"X-API-Key": issue_key(home, "professional")}
+            contenders += [
+                Contender(f"first page, {count:,}", server, [Question("/v1/tenders?limit=25")], key),
+                Contender(f"any page, {count:,}", server, list(_deep(home, count)), key),
+            ]
+        first = contenders[1]
+        body = len(first.server.body(first.questions[0], first.headers))
+        with first.server.fetch(first.questions[0], first.headers) as answer:
+            fields = {n: v for n, v in answer.getheaders() if n not in ("content-length", "date", "server")}
+        ceiling = Contender(
+            "static body",
+            running.enter_context(commands.static(_edition(few), fields)),
+            [Question(f"/{body}")],
+        )
+        measure([*contenders, ceiling], rounds, seconds)
+    print(f"\n25 rows, {body:,} bytes\n{table([*contenders, ceiling], contenders[0])}")
+    for one in contenders:
+        print(
+            f"{ratio(one, ceiling):8.2f} of the static body by rate, {cpu_ratio(one, ceiling):.2f} by processor "
+            f"time: {one.name}; target 0.30"
+        )
+    print(f"{ratio(contenders[1], contenders[3]):8.2f} of the rate at any depth with few; target 0.80")
+
+
+def _deep(home: Path, count: int) -> Iterator[Question]:
+    settings = Settings(home=home)
+    edition = open_datastore(settings.datastore, home, SCHEMA).shelf().current or ""
+    cursors = Cursors(settings.cursor_secrets())
+    chance = random.Random(count)
+    for _ in range(5_000):
+        after = chance.randrange(count - 25)
+        cursor = cursors.issue(Position(edition, json.dumps(["ZA", None, []]), (after,)))
+        yield Question(f"/v1/tenders?limit=25&cursor={cursor}")
+
+
+def _edition(count: int) -> Path:
+    """A home whose edition has so many releases of about a kilobyte; kept between runs."""
+    home = CACHE / f"home-tenders-{count}"
+    if (home / "made").exists():
+        return home
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    store = open_datastore("sqlite:", home, SCHEMA)
+    writer = store.build()
+    last = _write(writer, "tender", (Entry(_row(n, count)) for n in range(count)), ROWS_PER_BLOCK, 1)
+    days = array("i")
+    per_day = max(1, count // 3000)
+    for number in range(0, count, per_day):
+        days.extend((date(2026, 6, 30).toordinal() - number // per_day, number))
+    days.extend((0, count))
+    _write(writer, "tender_day", [Entry(days.tobytes())], 0, last)
+    name = f"20260701T000000Z-00001-{count:010d}"
+    rows = {"tender": count}
+    writer.finish(
+        name, {"format": FORMAT, "edition": name, "content_sha256": "", "rows": rows, "indexes": {}}
+    )
+    store.keep([name], name)
+    (home / "made").touch()
+    return home
+
+
+def _write(writer: EditionWriter, kind: str, entries: object, rows_per_block: int, first: int) -> int:
+    number = first
+    for index, rows in pack(entries, rows_per_block):  # type: ignore[arg-type]
+        writer.write([(number, index, rows)])
+        number += 1
+    writer.register([(kind, "ZA", first, number - first)])
+    return number
+
+
+_TEXT = json.dumps(release(7)["tender"]).encode()[:700].replace(b'"', b"'")
+
+
+def _row(number: int, count: int) -> bytes:
+    return (
+        b'{"source_ref":"bench.jsonl#line %d","license_class":"synthetic","observed_at":"2026-07-01T00:00:00Z",'
+        b'"buyer_service_id":null,"country":"ZA","ocid":"ocds-bench1-%09d","release_id":"%d","release_date":'
+        b'"2026-06-30T00:00:00Z","title":"Supply","release":{"ocid":"ocds-bench1-%09d","tender":{"title":"%b"}}}'
+    ) % (number, number, number, count - number, _TEXT)
+
+
+if __name__ == "__main__":
+    main()
