@@ -2,9 +2,9 @@
 
 import base64
 import binascii
-import hashlib
 import hmac
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import msgspec
 
@@ -25,7 +25,7 @@ class Cursors:
     """Signs with the first secret and verifies with any, so that secrets can be rotated."""
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
-        self._secrets = tuple(secrets)
+        self._secrets = tuple(blake2b(secret).digest() for secret in secrets)  # as long as a key may be
 
     def issue(self, position: Position) -> str:
         body = msgspec.msgpack.encode(position)
@@ -48,5 +48,6 @@ class Cursors:
         return position
 
 
-def _sign(secret: bytes, body: bytes) -> bytes:
-    return hmac.digest(secret, body, hashlib.sha256)[:_SIGNATURE]
+def _sign(key: bytes, body: bytes) -> bytes:
+    """A keyed hash, a tenth of the cost of an HMAC."""
+    return blake2b(body, digest_size=_SIGNATURE, key=key).digest()

@@ -1,6 +1,5 @@
 """GET /v1/tenders and GET /v1/tender-parties."""
 
-import json
 from bisect import bisect_left
 from typing import Final
 
@@ -50,7 +49,7 @@ async def search_tenders(
     it gives every release exactly once. People are withheld: `withheld_parties` counts them.
     """
     words = sorted(searched_words(query)) if query else []
-    filters = json.dumps([country, from_ and from_.isoformat(), words])
+    filters = f"{country}|{from_ or ''}|{' '.join(words)}"
     edition, first = call.edition, 0
     if cursor is not None:
         position = call.cursors.read(cursor, filters)
@@ -76,6 +75,8 @@ async def _end(edition: Edition, country: str, earliest: int) -> int:
     starts = await edition.numbers("tender_day", country, keep=True)
     if not len(starts):
         return 0
+    if not earliest:
+        return int(starts[-1])
     place = bisect_left(range(len(starts) // 2 - 1), True, key=lambda n: starts[2 * n] < earliest)
     return int(starts[2 * place + 1])
 

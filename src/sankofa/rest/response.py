@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote
 
 import brotli
 
@@ -83,5 +83,9 @@ def compress(body: bytes, encoding: str) -> bytes:
 
 def next_link(base_url: str, path: str, query: Mapping[str, str], cursor: str) -> tuple[bytes, bytes]:
     """The header that names the next page: this request with another cursor."""
-    asked = urlencode({**query, "cursor": cursor})
-    return b"link", f'<{base_url}{path}?{asked}>; rel="next"'.encode()
+    asked = "&".join(f"{name}={_quoted(value)}" for name, value in query.items() if name != "cursor")
+    return b"link", f'<{base_url}{path}?{asked}{"&" if asked else ""}cursor={cursor}>; rel="next"'.encode()
+
+
+def _quoted(text: str) -> str:
+    return text if text.isalnum() and text.isascii() else quote(text)

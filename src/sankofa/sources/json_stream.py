@@ -10,6 +10,12 @@ from typing import IO, NamedTuple
 
 _CHUNK = 1 << 18
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
+_STRINGS = rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"%b]*+)*+'
+_PAIRS = {
+    b"{": re.compile(rb'[^"{}]*+' + _STRINGS % b"{}" + rb"[{}]", re.DOTALL),
+    b"[": re.compile(rb'[^"\[\]]*+' + _STRINGS % rb"\[\]" + rb"[\[\]]", re.DOTALL),
+}
+"""To the next bracket of a kind, past the strings on the way."""
 _LOOSE = re.compile(rb'[^\s,{}\[\]"]*')
 _BLANK = b" \t\r\n"
 
@@ -61,24 +67,21 @@ class _Scan:
     def _object(self) -> Iterator[Piece]:
         """The members of a top object: those in `lists` are handed out, the others kept together."""
         shell = bytearray()
-        depth, last = 0, b""
+        last = b""
         self._begun = self._at
-        while True:
-            token = self._token("an object")
-            if token == b"[" and depth == 1 and (name := _plain(last)) in self._lists:
+        self._at += 1
+        while (token := self._token()) != b"}":
+            if token == b"[" and (name := _plain(last)) in self._lists:
                 shell += self._buffer[self._begun : self._at]
                 yield from self._elements(name)
                 self._begun = self._at - 1  # the closing bracket
-            elif token in (b"{", b"["):
-                depth += 1
-            elif token in (b"}", b"]"):
-                depth -= 1
-                if depth == 0:
-                    shell += self._buffer[self._begun : self._at]
-                    yield Piece("", bytes(shell), whole=True)
-                    return
-            elif depth == 1:
+            elif token in _PAIRS:
+                self._at -= 1
+                self._pass_over(token)
+            else:
                 last = token
+        shell += self._buffer[self._begun : self._at]
+        yield Piece("", bytes(shell), whole=True)
 
     def _elements(self, under: str) -> Iterator[Piece]:
         """The elements of a list that was just opened, up to and with its closing bracket."""
@@ -96,15 +99,34 @@ class _Scan:
 
     def _value(self) -> bytes:
         """The value that begins here: an object, a list or a text."""
-        self._begun, depth = self._at, 0
+        self._begun = self._at
+        first = self._buffer[self._at : self._at + 1]
+        if first in _PAIRS:
+            self._pass_over(first)
+        else:
+            self._token()
+        return self._buffer[self._begun : self._at]
+
+    def _pass_over(self, bracket: bytes) -> None:
+        """To the end of the object or list that begins here: only its own kind of bracket counts."""
+        following, opening = _PAIRS[bracket].match, bracket[0]
+        depth, buffer, at = 0, self._buffer, self._at
         while True:
-            token = self._token("a value")
-            if token in (b"{", b"["):
+            match = following(buffer, at)
+            if match is None:
+                self._at = at
+                if not self._fill():
+                    raise Truncated("ends in the middle of a value")
+                buffer, at = self._buffer, self._at
+                continue
+            at = match.end()
+            if buffer[at - 1] == opening:
                 depth += 1
-            elif token in (b"}", b"]"):
+            else:
                 depth -= 1
-            if depth <= 0:
-                return self._buffer[self._begun : self._at]
+                if not depth:
+                    self._at = at
+                    return
 
     def _loose(self) -> bytes:
         """A number or a word, up to what ends it; or a bracket too many."""
@@ -117,7 +139,7 @@ class _Scan:
             self._at += 1
         return self._buffer[self._begun : self._at]
 
-    def _token(self, inside: str) -> bytes:
+    def _token(self) -> bytes:
         """The next bracket or string. Raises Truncated."""
         while True:
             match = _TOKEN.search(self._buffer, self._at)
@@ -127,7 +149,7 @@ class _Scan:
             # a string that goes on in the next chunk, or nothing more in this one
             self._at = len(self._buffer) if match is None else match.start()
             if not self._fill():
-                raise Truncated(f"ends in the middle of {inside}")
+                raise Truncated("ends in the middle of a value")
 
     def _next_byte(self, skipped: bytes = b"") -> bytes | None:
         """The first byte of what follows, past blanks; None at the end of the document."""
