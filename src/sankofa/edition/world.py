@@ -7,8 +7,8 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 import sankofa.edition.datasets
+from sankofa.derive.tenders import Tenders
 from sankofa.edition.blocks import Entry
-from sankofa.edition.tenders import Tenders
 from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity, Resolution, resolve
 from sankofa.model.rows import Row

@@ -15,8 +15,8 @@ from typing import Final
 
 import msgspec
 
+from sankofa.derive.tenders import Resolved, Tender
 from sankofa.edition.blocks import Entry
-from sankofa.edition.tenders import Resolved, Tender
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.model.days import ordinal
 from sankofa.model.names import fold
