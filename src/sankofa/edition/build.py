@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from sankofa.edition.blocks import Entry, pack
-from sankofa.edition.world import Dataset, World, datasets
+from sankofa.edition.world import Dataset, Places, World, datasets
 from sankofa.engines.datastore import Datastore, EditionWriter
 from sankofa.ledger.book import Ledger
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import LICENSE_CLASSES
 
-FORMAT = 1
+FORMAT = 2
 """The layout of an edition; a reader refuses another."""
 
 _BATCH = 256
@@ -86,9 +86,14 @@ class _Shelving:
         check = _Check(dataset)
         blocks: list[tuple[int, bytes, bytes]] = []
         places: list[tuple[str, str, int, int]] = []
+        rows = world.places.setdefault(dataset.kind, Places()) if dataset.placed else None
         for key, entries, aliases, rows_per_block in dataset.build(world):
             first = self._next
+            entries = list(entries) if dataset.placed else entries
+            unplaced = iter(entries)
             for block in pack(check.passed(entries, key), rows_per_block):
+                if rows is not None:
+                    _place(rows, self._next, block[1], unplaced)
                 self._digest(block[0])
                 self._digest(block[1])
                 blocks.append((self._next, *block))
@@ -102,6 +107,15 @@ class _Shelving:
         self._writer.write(blocks)
         self._writer.register(places)
         return check.rows
+
+
+def _place(places: Places, block: int, rows: bytes, entries: Iterator[Entry]) -> None:
+    """Note where each entry of a block stands: one after another, with a comma between."""
+    start = 0
+    while start < len(rows):
+        end = start + len(next(entries).row)
+        places.append(block, start, end)
+        start = end + 1
 
 
 class _Check:

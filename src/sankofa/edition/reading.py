@@ -6,7 +6,7 @@ import msgspec
 
 from sankofa.edition.blocks import ANY_TAG, Run, between, select, select_where
 from sankofa.edition.build import FORMAT
-from sankofa.engines.datastore import Block, Datastore, EditionReader
+from sankofa.engines.datastore import Block, Datastore, EditionReader, Place
 from sankofa.model.errors import EditionError
 from sankofa.model.knowable import Mode
 
@@ -42,6 +42,10 @@ class Edition:
         """The bytes under a key of an index of ours; None where there is no such key."""
         blocks = await self._reader.blocks(kind, key, 0, 1)
         return None if blocks is None else blocks[0][1]
+
+    async def rows_at(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
+        """Rows, or parts of them, by where they stand."""
+        return await self._reader.pieces(places)
 
     async def select(
         self,

@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -9,6 +10,8 @@ from typing import NamedTuple
 import sankofa.edition.datasets
 from sankofa.derive.tenders import Tenders
 from sankofa.edition.blocks import Entry
+from sankofa.edition.sheets import Screening
+from sankofa.engines.datastore import Place
 from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity, Resolution, resolve
 from sankofa.model.rows import Row
@@ -21,6 +24,8 @@ class World:
         self.ledger = ledger
         self.remarks: dict[str, object] = {}
         """What a dataset has to tell its readers; kept in the edition's manifest."""
+        self.places: dict[str, Places] = {}
+        """Of the datasets built before that are placed: where each row stands, in the order they came."""
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
@@ -34,6 +39,11 @@ class World:
     def tenders(self) -> Tenders:
         return Tenders(self.ledger, self.entities)
 
+    @cached_property
+    def screening(self) -> Screening:
+        """Filled as the metrics are built, for the sheets built after them."""
+        return Screening()
+
     @property
     def entities(self) -> list[Entity]:
         return self.resolution.entities
@@ -42,6 +52,21 @@ class World:
     def clock(self) -> str:
         """The instant of the last capture: an edition is as old as its ledger, whoever builds it when."""
         return max((capture.observed_at for capture in self.captures.values()), default="")
+
+
+class Places:
+    """The place of each row of a dataset, by number."""
+
+    def __init__(self) -> None:
+        self._blocks, self._starts, self._ends = array("I"), array("I"), array("I")
+
+    def append(self, block: int, start: int, end: int) -> None:
+        self._blocks.append(block)
+        self._starts.append(start)
+        self._ends.append(end)
+
+    def __getitem__(self, number: int) -> Place:
+        return self._blocks[number], self._starts[number], self._ends[number]
 
 
 class Shelved(NamedTuple):
@@ -64,16 +89,18 @@ class Dataset(NamedTuple):
     row: type[Row] | None
     """None where the entries are not rows but an index of ours."""
     build: Build
+    placed: bool
+    """Whether a dataset built later leads to its rows."""
 
 
 _DATASETS: dict[str, Dataset] = {}
 
 
-def dataset(kind: str, row: type[Row] | None) -> Callable[[Build], Build]:
+def dataset(kind: str, row: type[Row] | None, *, placed: bool = False) -> Callable[[Build], Build]:
     """Declare the function below as the builder of this kind of rows."""
 
     def declare(build: Build) -> Build:
-        _DATASETS[kind] = Dataset(kind, row, build)
+        _DATASETS[kind] = Dataset(kind, row, build, placed)
         return build
 
     return declare

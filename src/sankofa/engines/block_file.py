@@ -10,7 +10,8 @@ Layout, little-endian, every part padded to 8 bytes:
     blocks       the index of a block, then its rows
     keys         how many blocks, how long the key; the key; of each block its place and how long its parts
     table        per slot the hash of a key and where it stands; an empty slot is zero
-    trailer      where the table begins, how many slots it has, magic
+    rows         of each block, in order, where its rows begin
+    trailer      where the table begins, how many slots it has; the same of the rows; magic
 """
 
 import mmap
@@ -20,10 +21,10 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 
-_MAGIC = b"SANKOFA1"
+_MAGIC = b"SANKOFA2"
 _KEY = struct.Struct("<II")
 _PLACE = struct.Struct("<QII")
-_TRAILER = struct.Struct("<QQ8s")
+_TRAILER = struct.Struct("<QQQQ8s")
 _BUFFER = 1 << 20
 
 
@@ -65,8 +66,10 @@ class BlockFileWriter:
             while table[2 * slot]:
                 slot = (slot + 1) & (slots - 1)
             table[2 * slot], table[2 * slot + 1] = hashed, key
-        trailer = _TRAILER.pack(self._at, slots, _MAGIC)
+        rows = array("Q", (at + index for at, index, _ in self._places))
+        trailer = _TRAILER.pack(self._at, slots, self._at + 16 * slots, len(rows), _MAGIC)
         self._append(table.tobytes())
+        self._append(rows.tobytes())
         self._append(trailer)
         self._file.close()
 
@@ -88,11 +91,14 @@ class BlockFileReader:
         self._bytes = memoryview(self._map)
         if len(self._bytes) < len(_MAGIC) + _TRAILER.size:
             raise ValueError("too short")
-        table, slots, magic = _TRAILER.unpack_from(self._bytes, len(self._bytes) - _TRAILER.size)
+        table, slots, rows, blocks, magic = _TRAILER.unpack_from(
+            self._bytes, len(self._bytes) - _TRAILER.size
+        )
         if magic != _MAGIC or self._bytes[: len(_MAGIC)] != _MAGIC:
             raise ValueError("not a file of blocks")
         self._table = self._bytes[table : table + 16 * slots].cast("Q")
         self._mask = slots - 1
+        self._rows = self._bytes[rows : rows + 8 * blocks].cast("Q")
 
     def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[memoryview, memoryview]] | None:
         """See `engines.datastore.EditionReader`; the parts are views of the file."""
@@ -116,6 +122,11 @@ class BlockFileReader:
             slot = (slot + 1) & mask
         return None
 
+    def pieces(self, places: Iterable[tuple[int, int, int]]) -> list[memoryview]:
+        """See `engines.datastore.EditionReader`; views of the file."""
+        whole, rows = self._bytes, self._rows
+        return [whole[rows[block - 1] + start : rows[block - 1] + end] for block, start, end in places]
+
     def keys(self) -> Iterator[tuple[str, str]]:
         """Every (kind, key), in no order."""
         for slot in range(self._mask + 1):
@@ -130,6 +141,7 @@ class BlockFileReader:
     def close(self) -> None:
         """The map itself goes with the last view of it: an answer may still be on its way out."""
         self._table.release()
+        self._rows.release()
         self._bytes.release()
 
 

@@ -14,6 +14,8 @@ from sankofa.model.errors import SettingsError
 Row = tuple[Any, ...]
 Block = tuple[bytes | memoryview, bytes | memoryview]
 """The index of a block and its rows, as the edition has them (`edition.blocks`)."""
+Place = tuple[int, int, int]
+"""Some of the bytes of a block's rows: the id of the block, where they begin and where they end."""
 Manifest = Mapping[str, Any]
 
 
@@ -64,6 +66,9 @@ class EditionReader(Protocol):
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
         """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where no such key is."""
+
+    async def pieces(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
+        """Bytes out of the rows of blocks, whatever their keys: one piece for each place."""
 
     def close(self) -> None: ...
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sankofa.engines.block_file import BlockFileReader, BlockFileWriter
-from sankofa.engines.datastore import Block, Manifest
+from sankofa.engines.datastore import Block, Manifest, Place
 from sankofa.model.errors import EditionError, OperatorError
 
 BUILDING = ".building-"
@@ -96,6 +96,9 @@ class EditionFolderReader:
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
         return self._blocks.blocks(kind, key, skip, most)
+
+    async def pieces(self, places: Sequence[Place]) -> Sequence[memoryview]:
+        return self._blocks.pieces(places)
 
     def close(self) -> None:
         self._blocks.close()

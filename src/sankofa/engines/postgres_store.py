@@ -7,11 +7,11 @@ server through the driver and may wait; the serving side has a clock of its own 
 import time
 from collections.abc import Sequence
 
-from sankofa.engines.datastore import Manifest, Shelf
+from sankofa.engines.datastore import Manifest, Place, Shelf
 from sankofa.engines.postgres_edition import PostgresEditionWriter, schema_of, verified_manifest
 from sankofa.engines.postgres_ledger import PostgresLedger
 from sankofa.engines.postgres_link import Enquiry, Links, Statement
-from sankofa.engines.postgres_server import Refused, Server, operator_errors, psycopg
+from sankofa.engines.postgres_server import Refused, Server, operator_errors, pq, psycopg
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 _READ_SECONDS = 1.8
@@ -40,6 +40,11 @@ READ_BLOCKS = """
     LEFT JOIN {schema}.block AS b
       ON b.id >= d.first + $3::bigint AND b.id < d.first + least($4::bigint, d.blocks)
     WHERE d.kind = $1 AND d.key = $2 ORDER BY b.id
+"""
+READ_PIECES = """
+    SELECT substr(b.rows, p.start + 1, p.size)
+    FROM unnest($1::bigint[], $2::int[], $3::int[]) WITH ORDINALITY AS p (id, start, size, n)
+    JOIN {schema}.block AS b ON b.id = p.id ORDER BY p.n
 """
 _NO_SUCH_TABLE = ("42P01", "3F000")
 
@@ -127,15 +132,14 @@ class PostgresEditionReader:
         self._links = links
         text = READ_BLOCKS.format(schema=schema_of(edition))
         self._statement = Statement(b"blocks:" + edition.encode(), text.encode())
+        text = READ_PIECES.format(schema=schema_of(edition))
+        self._pieces = Statement(b"pieces:" + edition.encode(), text.encode())
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
         if "\0" in key:  # no text, and it would end there on its way to the server
             return None
         values = (kind.encode(), key.encode(), b"%d" % skip, b"%d" % (skip + most))
-        try:
-            found = await self._links.ask(self._statement, values, _READ_SECONDS)
-        except Refused as refused:
-            raise StoreUnavailable("datastore", str(refused)) from None
+        found = await self._ask(self._statement, values)
         if not found.ntuples:
             return None
         blocks = []
@@ -144,6 +148,20 @@ class PostgresEditionReader:
             if index is not None and rows is not None:
                 blocks.append((index, rows))
         return blocks
+
+    async def pieces(self, places: Sequence[Place]) -> list[bytes]:
+        if not places:
+            return []
+        columns = zip(*((block, start, end - start) for block, start, end in places), strict=True)
+        values = [b"{%b}" % ",".join(map(str, column)).encode() for column in columns]
+        found = await self._ask(self._pieces, values)
+        return [found.get_value(row, 0) or b"" for row in range(found.ntuples)]
+
+    async def _ask(self, statement: Statement, values: Sequence[bytes]) -> pq.abc.PGresult:
+        try:
+            return await self._links.ask(statement, values, _READ_SECONDS)
+        except Refused as refused:
+            raise StoreUnavailable("datastore", str(refused)) from None
 
     def close(self) -> None:
         """The connections belong to the store."""

@@ -50,6 +50,11 @@ class Entity:
         """As the strongest of its records has it."""
         return next((s.profile.legal_name for s in self.statements if s.profile.legal_name), None)
 
+    @property
+    def country(self) -> str | None:
+        """As the strongest of its records has it; ISO 3166-1 alpha-2."""
+        return next((s.profile.country for s in self.statements if s.profile.country), None)
+
 
 class Conflict(NamedTuple):
     """An identifier that two different LEIs claim."""

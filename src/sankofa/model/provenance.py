@@ -11,6 +11,7 @@ LICENSE_CLASSES: Final = (
     "licensed-redistribution",
     "synthetic",
 )
+"""From the freest on; what is derived from several is held under the last of theirs."""
 
 SKUS: Final = ("AF-FUND", "AF-TENDER", "AF-MACRO")
 

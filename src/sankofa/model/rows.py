@@ -188,5 +188,39 @@ class TenderPartyRow(Row, frozen=True, kw_only=True):
     last_seen: Annotated[date, Meta(description="Day of the latest of them.")]
 
 
+class MetricInput(msgspec.Struct, frozen=True):
+    """One figure that a value is computed from."""
+
+    line_item: Annotated[str, Meta(description="The line item it stands for in the formula.")]
+    period_end: Annotated[date, Meta(description="Of the full year, or of the one before.")]
+    value: Annotated[Decimal, Meta(description="As reported, every digit.")]
+    vintage: Annotated[int, Meta(description="Which vintage of the fact it is: the latest.", ge=1)]
+    source_ref: Annotated[str, Meta(description="Source reference: document plus location.")]
+
+
+class MetricsRow(Row, frozen=True, kw_only=True):
+    """One derived value. Its provenance is that of the input that became public last."""
+
+    service_id: Annotated[str, Meta(description="Organisation identifier.")]
+    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
+    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
+    metric: Annotated[str, Meta(description="Slug of the metrics-v1 set.")]
+    value: Annotated[Decimal, Meta(description="Exact, rounded half-even to 10 significant digits.")]
+    unit: Annotated[str, Meta(description="Of the value.", extra_json_schema={"enum": ["days", "ratio"]})]
+    period_end: Annotated[date, Meta(description="The last day of the full year.")]
+    as_of: Annotated[date, Meta(description="The day applied.")]
+    available_at: Annotated[date, Meta(description="The day the last of its inputs became public.")]
+    methodology_ref: Annotated[
+        str, Meta(description="Names the documented formula; the service explains it under /methodology/.")
+    ]
+    inputs: Annotated[list[MetricInput], Meta(description="The figures it is computed from.")]
+
+
+class ScreenRow(MetricsRow, frozen=True, kw_only=True):
+    """One derived value in a ranking."""
+
+    rank: Annotated[int, Meta(description="Position by size in the whole result; not a rating.", ge=1)]
+
+
 wire = msgspec.json.Encoder(decimal_format="number")
 """How every row is written: decimals as JSON numbers, every digit kept."""

@@ -10,6 +10,7 @@ from datetime import date
 from functools import cache
 from typing import Annotated, Any, Literal, Protocol
 
+from sankofa.derive.metrics.contract import slugs
 from sankofa.model.day_patterns import pattern_until
 from sankofa.model.days import parse_day
 from sankofa.model.identifiers import SERVICE_ID_PATTERN
@@ -183,6 +184,12 @@ IdValueParameter = Annotated[
     "The outside identifier; a ticker is written EXCHANGE:TICKER.",
 ]
 CountryParameter = Annotated[str | None, Country(), "ISO 3166-1 alpha-2 code, in any case."]
+_METRIC = "Slug of the metrics-v1 set; each is explained at `/methodology/metrics-v1/` and its slug."
+RequiredMetricParameter = Annotated[str, Choice(slugs(), "net_margin"), _METRIC]
+MetricParameter = Annotated[str | None, Choice(slugs(), "net_margin"), _METRIC + " Omit for every metric."]
+OrderParameter = Annotated[
+    Literal["asc", "desc"], Choice(("asc", "desc"), "desc"), "From the smallest, or from the largest."
+]
 QueryParameter = Annotated[
     str,
     Text(r"^[^\x00-\x1f\x7f]{1,200}$", "Kgalagadi Retail", longest=200),

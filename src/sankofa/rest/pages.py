@@ -1,4 +1,4 @@
-"""The paths that need no key: liveness, status, the API description, and what each problem means."""
+"""The paths that need no key: liveness, status, the API description, what problems and metrics mean."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -7,6 +7,8 @@ from importlib.metadata import version
 import msgspec
 
 from sankofa import __version__
+from sankofa.derive.metrics.contract import metrics
+from sankofa.derive.metrics.methodology import methodology
 from sankofa.model import errors
 from sankofa.model.days import instant
 from sankofa.operations.service import Service, probe
@@ -28,7 +30,11 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
         "/openapi.json": _Description(service),
     }
     for problem in problems():
-        pages[f"/problems/{problem.slug}"] = _explanation(problem)
+        pages[f"/problems/{problem.slug}"] = _explanation(
+            f"# {problem.status} {problem.title}\n\n{problem.__doc__}\n"
+        )
+    for metric in metrics():
+        pages[f"/methodology/{metric.methodology_ref}"] = _explanation(methodology(metric))
     return {path: OpenPage(answer) for path, answer in pages.items()}
 
 
@@ -114,8 +120,8 @@ class _Description:
         return Response(200, [_JSON, *headers], self._body)
 
 
-def _explanation(problem: type[errors.Problem]) -> Callable[[Head], Awaitable[Response]]:
-    text = f"# {problem.status} {problem.title}\n\n{problem.__doc__}\n".encode()
+def _explanation(page: str) -> Callable[[Head], Awaitable[Response]]:
+    text = page.encode()
 
     async def explain(_: Head) -> Response:
         return Response(200, [(b"content-type", b"text/markdown; charset=utf-8")], text)

@@ -42,7 +42,7 @@ def _row(world: World, entity: Entity) -> EntityRow:
         legal_name=legal_name,
         other_names=sorted(others),
         jurisdiction=_first(p.jurisdiction for p in profiles),
-        country=_first(p.country for p in profiles),
+        country=entity.country,
         status=_first(p.status for p in profiles),
         category=_first(p.category for p in profiles),
         legal_form=_first(p.legal_form for p in profiles),

@@ -77,11 +77,10 @@ def bucket(form: str, buckets: int) -> int:
 def _named(entity: Entity) -> Named:
     profiles = [statement.profile for statement in entity.statements]
     names = dict.fromkeys(n for p in profiles for n in (p.legal_name, *p.other_names) if n)
-    country = next((p.country for p in profiles if p.country), None)
     tickers = (stored_identifier(c.identifier) for c in entity.claims if c.identifier.startswith("ticker:"))
     return Named(
         entity.service_id,
-        country,
+        entity.country,
         tuple(names),
         tuple(tuple(words(name)) for name in names),
         tuple(f"{t.scheme}:{t.value}" for t in tickers),

@@ -1,0 +1,83 @@
+"""Liquidity and debt: whether what is owed can be paid."""
+
+from decimal import Decimal
+
+from sankofa.derive.metrics.contract import Ratio, metric
+
+
+@metric("ratio")
+def current_ratio(current_assets: Decimal, current_liabilities: Decimal) -> Ratio:
+    """Current assets against current liabilities.
+
+    current_assets / current_liabilities
+    """
+    return Ratio(current_assets, current_liabilities)
+
+
+@metric("ratio")
+def quick_ratio(current_assets: Decimal, inventories: Decimal, current_liabilities: Decimal) -> Ratio:
+    """Current assets without inventories against current liabilities.
+
+    (current_assets - inventories) / current_liabilities
+    """
+    return Ratio(current_assets - inventories, current_liabilities)
+
+
+@metric("ratio")
+def cash_ratio(cash: Decimal, current_liabilities: Decimal) -> Ratio:
+    """Cash and cash equivalents against current liabilities.
+
+    cash / current_liabilities
+    """
+    return Ratio(cash, current_liabilities)
+
+
+@metric("ratio")
+def debt_to_equity(short_term_debt: Decimal, long_term_debt: Decimal, equity: Decimal) -> Ratio:
+    """Short-term and long-term debt against equity.
+
+    (short_term_debt + long_term_debt) / equity
+    """
+    return Ratio(short_term_debt + long_term_debt, equity)
+
+
+@metric("ratio")
+def net_debt_to_ebitda(
+    short_term_debt: Decimal,
+    long_term_debt: Decimal,
+    cash: Decimal,
+    operating_profit: Decimal,
+    depreciation_amortisation: Decimal,
+) -> Ratio:
+    """Debt less cash against operating profit before depreciation and amortisation. Net cash is negative.
+
+    (short_term_debt + long_term_debt - cash) / (operating_profit + depreciation_amortisation)
+    """
+    return Ratio(short_term_debt + long_term_debt - cash, operating_profit + depreciation_amortisation)
+
+
+@metric("ratio")
+def interest_cover(operating_profit: Decimal, finance_costs: Decimal) -> Ratio:
+    """How many times operating profit pays the finance costs of the year.
+
+    operating_profit / finance_costs
+    """
+    return Ratio(operating_profit, finance_costs)
+
+
+@metric("ratio")
+def liabilities_to_assets(liabilities: Decimal, assets: Decimal) -> Ratio:
+    """Liabilities as a share of assets.
+
+    liabilities / assets
+    """
+    return Ratio(liabilities, assets)
+
+
+@metric("ratio")
+def loan_to_deposit(loans: Decimal, deposits: Decimal) -> Ratio:
+    """Loans to customers against their deposits: of banks.
+
+    loans / deposits
+    """
+    return Ratio(loans, deposits)

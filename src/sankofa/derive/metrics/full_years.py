@@ -1,0 +1,192 @@
+"""An issuer's full years, with the figures that each holds today.
+
+A full year is named by its last day. It is published on the first day on which any full-year fact of it
+was known. Its figures are those of `/v1/fundamentals` with `period_type=FY`, the latest vintage of each, by
+currency and line item: of the concepts that can stand for an item the first in the documented order that
+has a figure (`model.line_items.candidates`). Durations are taken of one stretch of days only: where two
+end on the same day, of the one that more facts are reported for, so that no two inputs differ in length.
+
+An instant within the tolerance of a year-end is called FY, yet only one on it belongs to that year: opening
+balances restated on the first day of the next year (a new accounting standard) are no full year of their own.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from sankofa.derive.metrics.contract import PRIOR, metrics
+from sankofa.ledger.reports import Report, Reports
+from sankofa.model.days import ordinal
+from sankofa.model.knowable import vintages
+from sankofa.model.line_items import candidates
+from sankofa.model.periods import IssuerYears, YearEvidence, months_of
+from sankofa.model.places import currency
+
+ANNIVERSARY_TOLERANCE = 10
+"""Days by which the year before may end earlier or later than one year ago: 52/53-week years."""
+
+
+class Figure(NamedTuple):
+    """One figure as it stands today."""
+
+    value: Decimal
+    end: int
+    vintage: int
+    first_known: int
+    """The day on which any figure of this fact was known."""
+    stands_from: int
+    """The day from which this one stood, and stood for its line item, as it does today."""
+    report: Report
+
+
+class FullYear(NamedTuple):
+    """A full year: when it was published, and its figures by currency, the best covered first."""
+
+    end: int
+    published: int
+    figures: dict[str, dict[str, Figure]]
+    withdrawn: dict[str, dict[str, int]]
+    """By currency and line item, the day on which the last figure there was of it was withdrawn."""
+    has_durations: bool
+
+
+class _Fact(NamedTuple):
+    value: str | None
+    vintage: int
+    first_known: int
+    known_from: int
+    report: Report
+
+
+_Held = dict[str, dict[str, dict[str, _Fact]]]
+"""Of one year: by currency, start of the period (empty for an instant) and concept."""
+
+
+def may_be_of_a_full_year(start: str, end: str) -> bool:
+    """Whether a period, by its dates, can be a full year or the day on which one ends."""
+    return not start or months_of(ordinal(start), ordinal(end)) == 12
+
+
+def full_years(reports: Reports, evidence: Iterable[YearEvidence]) -> list[FullYear]:
+    """The full years of an issuer, oldest first."""
+    evidence = list(evidence)
+    names = IssuerYears(evidence)
+    ends = _year_ends(evidence)
+    used = _concepts()
+    published: dict[int, int] = {}
+    lasting: set[int] = set()
+    held: defaultdict[int, _Held] = defaultdict(dict)
+    for (concept, unit, period_end, period_start), told in reports.items():
+        end = ordinal(period_end)
+        start = ordinal(period_start) if period_start else None
+        story = vintages(told, end)
+        full = [
+            v
+            for v in story
+            if names.name(start, end, v.report.available).period_type == "FY"
+            and (start is not None or end in ends or not _astray(end, v.report.available, ends))
+        ]
+        if not full:
+            continue
+        known = full[0].known_from
+        if known < published.get(end, known + 1):
+            published[end] = known
+        if start is not None:
+            lasting.add(end)
+        latest = story[-1]
+        if concept not in used or full[-1] is not latest:
+            continue
+        money = _money(unit)
+        if money is not None:
+            fact = _Fact(
+                latest.report.value, latest.number, story[0].known_from, latest.known_from, latest.report
+            )
+            by_start = held[end].setdefault(money, {})
+            by_start.setdefault(period_start, {}).setdefault(concept, fact)
+    return [_year(end, published[end], held[end], end in lasting) for end in sorted(published)]
+
+
+def year_before(years: Iterable[FullYear], year: FullYear) -> FullYear | None:
+    """The full year that ended one year earlier, within the tolerance; the one closest to it."""
+    ended = _year_earlier(year.end)
+    near = [y for y in years if abs(y.end - ended) <= ANNIVERSARY_TOLERANCE]
+    return min(near, key=lambda y: (not y.has_durations, abs(y.end - ended), y.end), default=None)
+
+
+def _year_ends(evidence: Iterable[YearEvidence]) -> dict[int, int]:
+    """The last days of the full-year durations reported, and when each was first known."""
+    ends: dict[int, int] = {}
+    for known, start, end, _ in evidence:
+        if start is not None and months_of(start, end) == 12:
+            ends[end] = min(ends.get(end, known), known)
+    return ends
+
+
+def _astray(end: int, available: int, ends: dict[int, int]) -> bool:
+    """Whether an instant is near, and not on, a year-end that was known by the day it became available."""
+    return any(
+        ends.get(end + step, available + 1) <= available
+        for step in range(-ANNIVERSARY_TOLERANCE, ANNIVERSARY_TOLERANCE + 1)
+    )
+
+
+def _year(end: int, published: int, held: _Held, has_durations: bool) -> FullYear:
+    starts = Counter({s: 0 for by_start in held.values() for s in by_start if s})
+    for by_start in held.values():
+        starts.update({s: len(facts) for s, facts in by_start.items() if s})
+    chosen = min(starts, key=lambda s: (-starts[s], s), default="")
+    tables: dict[str, dict[str, Figure]] = {}
+    withdrawn: dict[str, dict[str, int]] = {}
+    for money, by_start in held.items():
+        facts = by_start.get("", {}) | by_start.get(chosen, {})
+        tables[money], withdrawn[money] = _line_items(facts, end)
+    ordered = sorted(tables, key=lambda money: (-len(tables[money]), money))
+    return FullYear(end, published, {money: tables[money] for money in ordered}, withdrawn, has_durations)
+
+
+def _line_items(facts: dict[str, _Fact], end: int) -> tuple[dict[str, Figure], dict[str, int]]:
+    """The figure of each line item; where a better concept was withdrawn, it counts only from that day."""
+    table: dict[str, Figure] = {}
+    withdrawn: dict[str, int] = {}
+    for item, concepts in _order():
+        settled = 0
+        for concept in concepts:
+            fact = facts.get(concept)
+            if fact is None:
+                continue
+            value, vintage, first_known, known_from, report = fact
+            settled = max(settled, known_from)
+            if value is not None:
+                table[item] = Figure(Decimal(value), end, vintage, first_known, settled, report)
+                break
+        else:
+            if settled:
+                withdrawn[item] = settled
+    return table, withdrawn
+
+
+@cache
+def _order() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Every line item that enters a metric, and the concepts that can stand for it, in order."""
+    items = {name.removeprefix(PRIOR) for m in metrics() for form in m.forms for name in form.inputs}
+    return tuple((item, candidates(item)) for item in sorted(items))
+
+
+@cache
+def _concepts() -> frozenset[str]:
+    return frozenset(concept for _, concepts in _order() for concept in concepts)
+
+
+@lru_cache(maxsize=4096)
+def _money(unit: str) -> str | None:
+    return currency(unit)
+
+
+@lru_cache(maxsize=65536)
+def _year_earlier(end: int) -> int:
+    day = date.fromordinal(end)
+    last = 28 if (day.month, day.day) == (2, 29) else day.day
+    return date(day.year - 1, day.month, last).toordinal()

@@ -1,0 +1,187 @@
+"""The sheets that screens are read from: the values of a metric in order of size, by country and year.
+
+A screen is asked for by metric, country (or none) and day. For each metric, country and calendar year there
+is one sheet that lists the values standing on any day of that year, largest first, ties by service_id, each
+with the days [first, until) on which it stands and the place of its row, which is that of `/v1/metrics`.
+Beside it is their order from the smallest, and how many issuers show what (a value, or which reason for none)
+from each day on. The top of a screen is the first so many that stand on the day: nothing is sorted, grouped
+or counted.
+
+Layout of a sheet, in 32-bit words, little-endian: how many days; the days; per day a count for each state;
+how many values; of the values first, until, block, start and end of the row, and the order from the smallest.
+"""
+
+import struct
+from array import array
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import NamedTuple, Protocol
+
+from sankofa.derive.metrics.contract import slugs
+from sankofa.derive.metrics.derive import Derived
+from sankofa.derive.metrics.standing import State, Stretch
+from sankofa.engines.datastore import Place
+from sankofa.model.days import FOREVER
+
+STATES = len(State)
+EVERYWHERE = ""
+_NOWHERE = "?"  # an issuer without a country: in no country's sheets
+
+
+class Placed(Protocol):
+    """The places of rows, by number."""
+
+    def __getitem__(self, number: int, /) -> Place: ...
+
+
+class Column(NamedTuple):
+    """The values of one metric, in the order of their issuers."""
+
+    sizes: "array[float]"  # ten digits are exact in a float, so it orders them as they are
+    firsts: "array[int]"
+    untils: "array[int]"
+    numbers: "array[int]"  # of the rows, in the order they are shelved
+    countries: "array[int]"
+
+
+class Omitted(NamedTuple):
+    """The days of one issuer that show no value, by number of the metric."""
+
+    service_id: str
+    aliases: tuple[str, ...]
+    stretches: list[tuple[int, Stretch]]
+
+
+class Screening:
+    """Collects what the sheets are made of, issuer by issuer in the order of their service_id."""
+
+    def __init__(self) -> None:
+        self._columns = [Column(array("d"), array("i"), array("i"), array("I"), array("H")) for _ in slugs()]
+        self._changes: list[defaultdict[str, Counter[tuple[int, int]]]] = [
+            defaultdict(Counter) for _ in slugs()
+        ]
+        self._countries: dict[str, int] = {}
+        self._numbers = {slug: n for n, slug in enumerate(slugs())}
+        self._rows = 0
+        self._issuers: list[tuple[str, tuple[str, ...], int]] = []
+        self._missing = array("i")
+
+    def add(self, service_id: str, aliases: tuple[str, ...], country: str | None, derived: Derived) -> None:
+        place = country or _NOWHERE
+        number = self._countries.setdefault(place, len(self._countries))
+        for value in derived.values:
+            column = self._columns[self._numbers[value.metric.slug]]
+            column.sizes.append(float(value.value))
+            column.firsts.append(value.first)
+            column.untils.append(value.until)
+            column.numbers.append(self._rows)
+            column.countries.append(number)
+            self._rows += 1
+        missing = [
+            (metric, *stretch)
+            for metric, history in enumerate(derived.histories)
+            for stretch in history
+            if stretch.state is not State.STANDS
+        ]
+        self._missing.extend(number for row in missing for number in row)
+        self._issuers.append((service_id, aliases, len(missing)))
+        for changes, history in zip(self._changes, derived.histories, strict=True):
+            if history:
+                own = changes[place]
+                before = None
+                for first, _, state in history:
+                    own[first, state] += 1
+                    if before is not None:
+                        own[first, before] -= 1
+                    before = state
+
+    def omitted(self) -> Iterator[Omitted]:
+        """Of each issuer, the days on which a metric has no value, and why."""
+        at = 0
+        for service_id, aliases, count in self._issuers:
+            words = self._missing[at : at + 4 * count]
+            at += 4 * count
+            stretches = [
+                (words[n], Stretch(words[n + 1], words[n + 2], State(words[n + 3])))
+                for n in range(0, 4 * count, 4)
+            ]
+            yield Omitted(service_id, aliases, stretches)
+
+    def years(self) -> tuple[int, int] | None:
+        """The first and the last calendar year in which anything changes."""
+        days = [day for by in self._changes for own in by.values() for day, _ in own if 0 < day < FOREVER]
+        return (_year(min(days)), _year(max(days))) if days else None
+
+    def sheets(self, places: Placed) -> Iterator[tuple[str, bytes]]:
+        """Every sheet by its key, given the places of the rows."""
+        span = self.years()
+        if span is None:
+            return
+        starts = [date(year, 1, 1).toordinal() for year in range(span[0], span[1] + 2)]
+        names = list(self._countries)
+        for slug, column, changes in zip(slugs(), self._columns, self._changes, strict=True):
+            by_country = {EVERYWHERE: _Yearly(len(starts) - 1)} | {
+                name: _Yearly(len(starts) - 1) for name in names if name != _NOWHERE
+            }
+            for at in sorted(range(len(column.sizes)), key=lambda n: -column.sizes[n]):
+                first, until = column.firsts[at], column.untils[at]
+                named = by_country.get(names[column.countries[at]])
+                for year in range(bisect_right(starts, first) - 1, len(starts) - 1):
+                    if starts[year] >= until:
+                        break
+                    by_country[EVERYWHERE].values[year].append(at)
+                    if named is not None:
+                        named.values[year].append(at)
+            everywhere: Counter[tuple[int, int]] = Counter()
+            for own in changes.values():
+                everywhere.update(own)
+            for name, yearly in by_country.items():
+                tallies = _tallies(everywhere if name == EVERYWHERE else changes[name], starts)
+                for offset, (values, tally) in enumerate(zip(yearly.values, tallies, strict=True)):
+                    yield f"{slug}|{name}|{span[0] + offset}", tally + _listed(column, values, places)
+
+
+class _Yearly:
+    """Of each year, the values that stand in it, largest first."""
+
+    def __init__(self, years: int) -> None:
+        self.values = [array("I") for _ in range(years)]
+
+
+def _listed(column: Column, values: "array[int]", places: Placed) -> bytes:
+    found = [places[column.numbers[at]] for at in values]
+    sizes = [column.sizes[at] for at in values]
+    columns = (
+        array("i", [column.firsts[at] for at in values]),
+        array("i", [column.untils[at] for at in values]),
+        array("I", [block for block, _, _ in found]),
+        array("I", [start for _, start, _ in found]),
+        array("I", [end for _, _, end in found]),
+        array("I", sorted(range(len(sizes)), key=sizes.__getitem__)),
+    )
+    return b"".join((struct.pack("<I", len(values)), *(c.tobytes() for c in columns)))
+
+
+def _tallies(changes: "Counter[tuple[int, int]]", starts: Sequence[int]) -> list[bytes]:
+    """Of each year: the days on which a count changes, its first day included, and the counts from then."""
+    by_day: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (day, state), step in changes.items():
+        if step:
+            by_day[day].append((state, step))
+    running = [0] * STATES
+    years: list[tuple[array[int], array[int]]] = [(array("i"), array("I")) for _ in starts[1:]]
+    for year, start in enumerate(starts[:-1]):
+        by_day.setdefault(0 if year == 0 else start, [])
+    for day in sorted(by_day):
+        for state, step in by_day[day]:
+            running[state] += step
+        days, counts = years[max(bisect_right(starts, day) - 1, 0)]
+        days.append(day)
+        counts.extend(running)
+    return [struct.pack("<I", len(d)) + d.tobytes() + c.tobytes() for d, c in years]
+
+
+def _year(day: int) -> int:
+    return date.fromordinal(day).year
