@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from sankofa.edition.blocks import Entry, pack
+from sankofa.edition.blocks import Entry
 from sankofa.edition.world import Dataset, World, datasets
 from sankofa.engines.datastore import Datastore, EditionWriter
 from sankofa.ledger.book import Ledger
@@ -88,7 +88,7 @@ class _Shelving:
         places: list[tuple[str, str, int, int]] = []
         for key, entries, aliases in dataset.build(world):
             first = self._next
-            for block in pack(check.passed(entries, key)):
+            for block in dataset.pack(check.passed(entries, key)):
                 self._digest(block[0])
                 self._digest(block[1])
                 blocks.append((self._next, *block))

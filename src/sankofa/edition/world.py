@@ -3,11 +3,12 @@
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sankofa.edition.datasets
-from sankofa.edition.blocks import Entry
+from sankofa.edition.blocks import Entry, pack
 from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity, Resolution, resolve
 from sankofa.model.rows import Row
@@ -20,6 +21,8 @@ class World:
         self.ledger = ledger
         self.remarks: dict[str, object] = {}
         """What a dataset has to tell its readers; kept in the edition's manifest."""
+        self.columns: defaultdict[str, list[Any]] = defaultdict(list)
+        """The columns of each kind, in their order, for the lists that lead to them (`edition.columns`)."""
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
@@ -48,6 +51,7 @@ class Shelved(NamedTuple):
 
 
 Build = Callable[[World], Iterator[Shelved]]
+Pack = Callable[[Iterable[Entry]], Iterator[tuple[bytes, bytes]]]
 
 
 class Dataset(NamedTuple):
@@ -57,16 +61,18 @@ class Dataset(NamedTuple):
     row: type[Row] | None
     """None where the entries are not rows but an index of ours."""
     build: Build
+    pack: Pack = pack
+    """How the rows of a key are cut into blocks, which whoever reads them must know."""
 
 
 _DATASETS: dict[str, Dataset] = {}
 
 
-def dataset(kind: str, row: type[Row] | None) -> Callable[[Build], Build]:
+def dataset(kind: str, row: type[Row] | None, pack: Pack = pack) -> Callable[[Build], Build]:
     """Declare the function below as the builder of this kind of rows."""
 
     def declare(build: Build) -> Build:
-        _DATASETS[kind] = Dataset(kind, row, build)
+        _DATASETS[kind] = Dataset(kind, row, build, pack)
         return build
 
     return declare

@@ -14,8 +14,10 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import Datastore, LedgerSession, Row
+from sankofa.ledger.macro import MacroCapture, annual_rows, indicator_names, series_rows
 from sankofa.model.days import instant
 from sankofa.model.errors import SettingsError
+from sankofa.model.observations import Told
 from sankofa.model.records import EntityRecord, Fact, Link, Profile
 
 SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
@@ -84,9 +86,17 @@ class Capture:
     """One file on its way into the ledger, inside one transaction."""
 
     def __init__(
-        self, session: LedgerSession, capture_id: int, source_id: str, observed_at: str, persons: "Persons"
+        self,
+        session: LedgerSession,
+        capture_id: int,
+        source_id: str,
+        observed_at: str,
+        persons: "Persons",
+        *,
+        repeated: bool = False,
     ) -> None:
         self.counts = Counts()
+        self.macro = MacroCapture(session, capture_id, source_id, observed_at, repeated)
         self._persons = persons
         self.appended_in_passing = 0
         self._session = session
@@ -159,6 +169,13 @@ class Capture:
                 self._count(rows, appended)
         self.appended_in_passing += self._absorb("withheld", self._withheld, _ABSORB_WITHHELD)
         self._withheld.clear()
+        self.macro.flush()
+        tally = self.macro.tally()
+        self.counts.read += tally.appended + tally.unchanged + tally.forecasts
+        self.counts.appended += tally.appended
+        self.counts.unchanged += tally.unchanged
+        self.counts.skipped += tally.forecasts
+        self.appended_in_passing += tally.in_passing
 
     def _count(self, rows: list[Row], appended: int) -> None:
         self.counts.read += len(rows)
@@ -237,7 +254,10 @@ class Ledger:
             if newest is None:
                 self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
                 self._session.absorb(_ABSORB_WITHHELD)
-            capture = Capture(self._session, (newest or 0) + 1, source_id, instant(self._clock()), persons)
+            same_file = "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ?"
+            repeated = any(self._session.query(same_file, (source_id, sha256)))
+            now = instant(self._clock())
+            capture = Capture(self._session, (newest or 0) + 1, source_id, now, persons, repeated=repeated)
             yield capture
             capture.flush()
             if capture.counts.appended or capture.appended_in_passing:
@@ -292,6 +312,17 @@ class Ledger:
             "source_id",
             (subject,),
         )
+
+    def annual(self) -> Iterator[tuple[str, str, int, str, dict[str, str]]]:
+        """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
+        return annual_rows(self._session)
+
+    def indicator_names(self) -> dict[str, str]:
+        return indicator_names(self._session)
+
+    def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[Told]]]:
+        """(series, series_type, frequency, country, capture_id, document, told), the columns together."""
+        return series_rows(self._session)
 
     def close(self) -> None:
         self._session.close()

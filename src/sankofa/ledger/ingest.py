@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import IO
 
 from sankofa.ledger.book import Capture, Counts, Ledger
+from sankofa.ledger.macro import placed
 from sankofa.model.errors import FormatError, OperatorError
+from sankofa.model.observations import AnnualColumn, SeriesColumn
 from sankofa.model.records import EntityRecord, Fact, Link, Record, Rejected, Skipped, Withheld
+from sankofa.model.places import country
 from sankofa.sources.base import InputFile, adapters
 from sankofa.sources.registry import Source
 
@@ -55,9 +58,10 @@ def ingest(
                 ledger.capture(source.id, source.license_class, path.name, digest) as capture,
                 rejects.of(path) as reject,
             ):
-                _take(
-                    adapters()[source.adapter].read(InputFile(path)), capture, reject, f"{clock():%Y-%m-%d}"
-                )
+                records = adapters()[source.adapter].read(InputFile(path))
+                if source.country:
+                    records = placed(records, country(source.country) or "")
+                _take(records, capture, reject, f"{clock():%Y-%m-%d}")
                 counts = capture.counts
         except FormatError as failure:
             summary.failures.append(str(failure))
@@ -101,6 +105,13 @@ def _take(
             capture.entity(record)
         elif type(record) is Link:
             capture.link(record)
+        elif type(record) is AnnualColumn:
+            capture.macro.annual(record)
+        elif type(record) is SeriesColumn:
+            for fault in capture.macro.series(record):
+                counts.read += 1
+                counts.rejected += 1
+                reject(fault)
         elif type(record) is Rejected:
             counts.read += 1
             counts.rejected += 1

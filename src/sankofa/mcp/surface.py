@@ -135,7 +135,8 @@ class McpSurface:
         operation, today = tool.operation, self._service.today()
         read = tool.read(arguments, today)
         edition = self._service.edition.get()
-        answer = await operation.perform(Call(edition, exchange.grant, today), **read)
+        with tool.own_names():
+            answer = await operation.perform(Call(edition, exchange.grant, today), **read)
         return envelope(answer, edition.id, operation.rows_under)
 
     def _note(self, problem: Problem, exchange: Exchange) -> None:

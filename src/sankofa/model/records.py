@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from sankofa.model.observations import AnnualColumn, SeriesColumn
 
 class Fact(NamedTuple):
     """One figure as one document reports it."""
@@ -93,4 +94,4 @@ class Skipped(NamedTuple):
     rows: int
 
 
-Record = Fact | EntityRecord | Link | Rejected | Withheld | Skipped
+Record = Fact | EntityRecord | Link | AnnualColumn | SeriesColumn | Rejected | Withheld | Skipped
