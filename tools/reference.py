@@ -218,7 +218,9 @@ def _operation(operation: Operation) -> Iterator[str]:
         yield _table(("field", "type", "meaning"), [_member(n, s) for n, s in row["properties"].items()])
         for name, schema in components.items():
             yield f"A `{name}`: {schema.get('description', '')}"
-            yield _table(("field", "type", "meaning"), [_member(n, s) for n, s in schema["properties"].items()])
+            yield _table(
+                ("field", "type", "meaning"), [_member(n, s) for n, s in schema["properties"].items()]
+            )
 
 
 def _parameter(operation: Operation, parameter: Parameter) -> tuple[str, ...]:

@@ -1,11 +1,12 @@
-"""Columns: the rows of one series, or of one indicator in one country, newest first; and the lists that lead to them.
+"""Columns: rows of a series, or of an indicator in a country, newest first; and the lists that lead to them.
 
-A filter of /v1/macro is a filter of columns, but for the days. So rows are kept once, by column, and for every
-combination of filters there is a list, in the served order, of the columns it admits. An answer is then a page of a
-list and a few blocks, however many columns there are.
+A filter of /v1/macro is a filter of columns, but for the days. So rows are kept once, by column, and for
+every combination of filters there is a list, in the served order, of the columns it admits. An answer is then
+a page of a list and a few blocks, however many columns there are.
 
-The index of a block holds for each row the day it is of, and the days [first, until) on which it is seen. Where no
-row of it was ever replaced, and a newer one was never known sooner than an older, an answer is one slice.
+The index of a block holds for each row the day it is of, and the days [first, until) on which it is seen.
+Where no row of it was ever replaced, and a newer one was never known sooner than an older, an answer is one
+slice.
 """
 
 import struct
@@ -69,7 +70,9 @@ def pack_column(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
         for entry in batch:
             position += 1 + len(entry.row)
             ends.append(position)
-        slices = all(e.until == FOREVER for e in batch) and all(a.first >= b.first for a, b in pairwise(batch))
+        slices = all(e.until == FOREVER for e in batch) and all(
+            a.first >= b.first for a, b in pairwise(batch)
+        )
         parts = (
             _HEADER.pack(len(batch), slices),
             array("i", [e.tag for e in batch]).tobytes(),
@@ -94,12 +97,15 @@ def select(block: Block, span: Span, room: int) -> tuple[list[Run], int]:
         high = min(high, low + room)
         if low >= high:
             return [], 0
-        return [memoryview(rows)[words[3 * count + low - 1] + 1 if low else 0 : words[3 * count + high - 1]]], high - low
+        return [
+            memoryview(rows)[words[3 * count + low - 1] + 1 if low else 0 : words[3 * count + high - 1]]
+        ], high - low
     known_on = span.known_on
     seen = [
         row
         for row, (first, until) in enumerate(
-            zip(firsts[low:high].tolist(), words[2 * count + low : 2 * count + high].tolist(), strict=True), low
+            zip(firsts[low:high].tolist(), words[2 * count + low : 2 * count + high].tolist(), strict=True),
+            low,
         )
         if first <= known_on < until
     ]
@@ -122,7 +128,7 @@ def lists(columns: Iterable[Column], filters: Callable[[Column], Iterable[str]])
 
 def pack_pages(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
     """Each page of a list is a block of its own."""
-    return zip(repeat(b""), (entry.row for entry in entries))  # noqa: B905 - the first never ends
+    return zip(repeat(b""), (entry.row for entry in entries))
 
 
 async def read_columns(

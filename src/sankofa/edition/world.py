@@ -2,8 +2,8 @@
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 

@@ -13,8 +13,8 @@ from sankofa.ledger.book import Capture, Counts, Ledger
 from sankofa.ledger.macro import placed
 from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.observations import AnnualColumn, SeriesColumn
-from sankofa.model.records import EntityRecord, Fact, Link, Record, Rejected, Skipped, Withheld
 from sankofa.model.places import country
+from sankofa.model.records import EntityRecord, Fact, Link, Record, Rejected, Skipped, Withheld
 from sankofa.sources.base import InputFile, adapters
 from sankofa.sources.registry import Source
 
@@ -108,10 +108,10 @@ def _take(
         elif type(record) is AnnualColumn:
             capture.macro.annual(record)
         elif type(record) is SeriesColumn:
-            for fault in capture.macro.series(record):
+            for rejected in capture.macro.series(record):
                 counts.read += 1
                 counts.rejected += 1
-                reject(fault)
+                reject(rejected)
         elif type(record) is Rejected:
             counts.read += 1
             counts.rejected += 1

@@ -1,8 +1,9 @@
 """Columns of observations on their way into the ledger: only what a source had not said before is appended.
 
-An annual table replaces what its source said before, so a column is kept as what it changed. A series tells vintages
-by their release dates, so every one is kept that is not held yet, whatever order they arrive in; where no release date
-is evidenced the day of capture stands for it, and only a value other than the one in force is new.
+An annual table replaces what its source said before, so a column is kept as what it changed. A series tells
+vintages by their release dates, so every one is kept that is not held yet, whatever order they arrive in;
+where no release date is evidenced the day of capture stands for it, and only a value other than the one in
+force is new. What is of a day or year still to come was not observed: a forecast is skipped.
 """
 
 from collections import defaultdict
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import LedgerSession, Row
-from sankofa.model.observations import AnnualColumn, SeriesColumn, Told, is_forecast
+from sankofa.model.observations import AnnualColumn, SeriesColumn, Told
 from sankofa.model.records import Record, Rejected
 
 _BATCH = 5_000
@@ -24,14 +25,16 @@ _HELD_ANNUAL = """
     ORDER BY a.country, a.indicator, a.capture_id, a.part
 """
 _HELD_SERIES = """
-    SELECT a.series, a.series_type, a.frequency, a.country, a.told FROM staged_series AS s CROSS JOIN series AS a
+    SELECT a.series, a.series_type, a.frequency, a.country, a.told
+    FROM staged_series AS s CROSS JOIN series AS a
     WHERE a.series = s.series AND a.series_type = s.series_type AND a.frequency = s.frequency
       AND a.country = s.country AND a.source_id = ?
     ORDER BY a.series, a.series_type, a.frequency, a.country, a.capture_id, a.part
 """
 _NAMES = "SELECT indicator, name FROM indicator ORDER BY indicator, capture_id"
-_FORGET_STAGED = {
-    table: f"INSERT INTO {table} SELECT * FROM staged_{table} WHERE 1 = 0" for table in ("annual", "series")
+_FORGET_STAGED = {  # a statement that appends nothing: what was staged goes
+    "annual": "INSERT INTO annual SELECT * FROM staged_annual WHERE 1 = 0",
+    "series": "INSERT INTO series SELECT * FROM staged_series WHERE 1 = 0",
 }
 
 _encode = msgspec.json.Encoder().encode
@@ -85,11 +88,13 @@ class MacroCapture:
     def series(self, column: SeriesColumn) -> Iterator[Rejected]:
         """Raises nothing; yields what no source may say."""
         kept: list[Told] = []
-        day, frequency = self._day, column.frequency
+        day = self._day
         for told in column.told:
             if told.release > day:
-                yield Rejected(f"{column.document} {told.location or told.date}", "release_date is in the future")
-            elif told.date > (told.release or day) and is_forecast(told.date, frequency, told.release or day):
+                yield Rejected(
+                    f"{column.document} {told.location or told.date}", "release_date is in the future"
+                )
+            elif told.date > day:
                 self._forecasts += bool(told.value)
             else:
                 kept.append(told)
@@ -125,14 +130,16 @@ class MacroCapture:
                 ever[country, indicator].update(said.items())
         rows: list[Row] = []
         for column in self._annual:
-            indicator, country, document, values, covers, _ = column
+            indicator, country, document, values, covers, _, unread = column
             before = held.get((country, indicator))
             if before is None:
                 news = dict(values)
             else:
                 news = {y: v for y, v in values.items() if before.get(y) != v}
-                gone = (y for y, v in before.items() if v and y not in values and (covers is None or y in covers))
-                news |= dict.fromkeys(gone, "")
+                gone = [
+                    y for y, v in before.items() if v and y not in values and (covers is None or y in covers)
+                ]
+                news |= dict.fromkeys(set(gone) - unread, "")
                 if self._repeated:
                     past = ever[country, indicator]
                     news = {y: v for y, v in news.items() if v and (y, v) not in past}
@@ -141,22 +148,30 @@ class MacroCapture:
             if news:
                 self._part += 1
                 rows.append(
-                    (country, indicator, self._id, self._part, self._source_id, document, _encode(news).decode())
+                    (
+                        country,
+                        indicator,
+                        self._id,
+                        self._part,
+                        self._source_id,
+                        document,
+                        _encode(news).decode(),
+                    )
                 )
                 held.setdefault((country, indicator), {}).update(news)
         self._annual.clear()
         self._append("annual", rows)
 
     def _flush_series(self) -> None:
-        held: dict[tuple[str, ...], _Held] = {}
+        held: defaultdict[tuple[str, ...], _Held] = defaultdict(lambda: _Held(every=self._repeated))
         keys = {column[:4] for column in self._series}
         for *identity, told in self._held("series", _HELD_SERIES, keys):
-            known = held.setdefault(tuple(identity), _Held())
+            known = held[tuple(identity)]
             for entry in _tolds(told):
                 known.add(entry)
         rows: list[Row] = []
         for column in self._series:
-            known = held.setdefault(column[:4], _Held())
+            known = held[column[:4]]
             news: list[Told] = []
             for told in column.told:
                 dated = self._dated(told, known, column)
@@ -184,7 +199,8 @@ class MacroCapture:
         if now is None:
             if not told.value:
                 return None
-            return told._replace(release=told.date if column.on_its_day else self._day)
+            day = told.date if column.on_its_day else self._day
+            return Told(told.date, day, told.value, told.unit, told.location)
         if now[1] == figure or (self._repeated and (told.date, *figure) in held.figures):
             return None
         return told._replace(release=self._day)
@@ -193,7 +209,9 @@ class MacroCapture:
         if self._known_names is None:
             self._known_names = dict(self._session.query(_NAMES))
         known = self._known_names
-        news = {i: n for i, n in self._names.items() if known.get(i) != n and not (i in known and self._repeated)}
+        news = {
+            i: n for i, n in self._names.items() if known.get(i) != n and not (i in known and self._repeated)
+        }
         self._names.clear()
         known.update(news)
         if news:
@@ -219,7 +237,8 @@ class MacroCapture:
 class _Held:
     """What a source said of one series so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, every: bool) -> None:
+        self._every = every
         self.said: set[tuple[str, ...]] = set()
         self.figures: set[tuple[str, ...]] = set()
         self.now: dict[str, tuple[str, tuple[str, str]]] = {}
@@ -227,7 +246,8 @@ class _Held:
     def add(self, told: Told) -> None:
         figure = (told.value, told.unit if told.value else "")
         self.said.add((told.date, told.release, *figure))
-        self.figures.add((told.date, *figure))
+        if self._every:
+            self.figures.add((told.date, *figure))
         now = self.now.get(told.date)
         if now is None or now[0] <= told.release:
             self.now[told.date] = (told.release, figure)
@@ -248,7 +268,7 @@ def annual_rows(session: LedgerSession) -> Iterator[tuple[str, str, int, str, di
         "SELECT country, indicator, capture_id, document, told FROM annual "
         "ORDER BY country, indicator, capture_id, part"
     ):
-        yield (*row, _years(told))  # type: ignore[misc]
+        yield (*row, _years(told))
 
 
 def series_rows(session: LedgerSession) -> Iterator[tuple[Any, ...]]:

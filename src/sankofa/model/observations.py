@@ -6,7 +6,6 @@ makes, what the ledger keeps and what an edition is cut from.
 
 import re
 from collections.abc import Mapping
-from datetime import date, timedelta
 from typing import Final, NamedTuple
 
 from sankofa.model.places import currency
@@ -36,6 +35,8 @@ class AnnualColumn(NamedTuple):
     """The years the table speaks of: one it covers and has no value for is withdrawn. None: every year."""
     name: str = ""
     """The indicator in words, where the table has them."""
+    unread: frozenset[str] = frozenset()
+    """Years whose value could not be read: of them nothing is said."""
 
 
 class Told(NamedTuple):
@@ -96,24 +97,3 @@ def unit_of(indicator_name: str) -> str:
     """What the name of an indicator says in the parentheses at its end; empty where it has none."""
     found = _LAST_PARENTHESES.search(indicator_name)
     return found[1].strip() if found else ""
-
-
-def is_forecast(day: str, frequency: str, known: str) -> bool:
-    """Whether a value was told before the period it is of had begun: then nothing was observed yet.
-
-    One told while its period runs (a flash estimate dated at the end of the month) is known from its date.
-    """
-    return day > known and _begun(day, frequency) > known
-
-
-def _begun(day: str, frequency: str) -> str:
-    """The first day of the period that a date stands for."""
-    if frequency == "monthly":
-        return f"{day[:7]}-01"
-    if frequency == "quarterly":
-        return f"{day[:5]}{(int(day[5:7]) - 1) // 3 * 3 + 1:02}-01"
-    if frequency == "annual":
-        return f"{day[:4]}-01-01"
-    if frequency == "weekly":
-        return (date.fromisoformat(day) - timedelta(days=min(6, date.fromisoformat(day).toordinal() - 1))).isoformat()
-    return day

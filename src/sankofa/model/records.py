@@ -11,6 +11,7 @@ import msgspec
 
 from sankofa.model.observations import AnnualColumn, SeriesColumn
 
+
 class Fact(NamedTuple):
     """One figure as one document reports it."""
 

@@ -145,12 +145,16 @@ class MacroAnnualRow(Row, frozen=True, kw_only=True):
 class MacroSeriesRow(Row, frozen=True, kw_only=True):
     """One value of a dated series: its latest vintage known on the day."""
 
-    series: Annotated[str, Meta(description="Series key; FX.<base>.<quote> is quote units for one base unit.")]
+    series: Annotated[
+        str, Meta(description="Series key; FX.<base>.<quote> is quote units for one base unit.")
+    ]
     series_type: Annotated[str, Meta(description="Family, e.g. fx or cpi.")]
     frequency: Annotated[
         str, Meta(description="How often it is observed.", extra_json_schema={"enum": list(FREQUENCIES)})
     ]
-    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2; null where it is of no one country.")]
+    country: Annotated[
+        str | None, Meta(description="ISO 3166-1 alpha-2; null where it is of no one country.")
+    ]
     date: Annotated[_Day, Meta(description="The day, or the period by the day its source dates it with.")]
     value: Annotated[Decimal | None, Meta(description="Every digit; null where withdrawn.")]
     unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]

@@ -49,11 +49,11 @@ async def get_macro(
 ) -> Answer:
     """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
 
-    Series mode, where `series` or `as_of` is given: the latest vintage of each value known on the day, ordered by
-    series, series_type, frequency and country, then date descending. Otherwise annual mode: the values of the tables
-    captured last, ordered by country (alpha-2), indicator, then year descending; no release date is evidenced for
-    them, so none is known under an `as_of`. A parameter of the other mode is a 400. An exchange rate is served as
-    it is published, never inverted, and belongs to no country.
+    Series mode, where `series` or `as_of` is given: the latest vintage of each value known on the day,
+    ordered by series, series_type, frequency and country, then date descending. Otherwise annual mode: the
+    values of the tables captured last, ordered by country (alpha-2), indicator, then year descending; no
+    release date is evidenced for them, so none is known under an `as_of`. A parameter of the other mode is a
+    400. An exchange rate is served as it is published, never inverted, and belongs to no country.
     """
     if series is None and as_of is None:
         for name, value in (("series_type", series_type), ("frequency", frequency)):

@@ -242,7 +242,7 @@ IndicatorParameter = Annotated[
 SeriesParameter = Annotated[
     str | None,
     Text(SERIES_PATTERN, "FX.EUR.ZAR", LONGEST_CODE),
-    "Series mode: series key, in any case; an exchange rate is FX.<base>.<quote>, quote units for one base unit.",
+    "Series mode: series key, in any case; FX.<base>.<quote> is quote units for one base unit.",
 ]
 SeriesTypeParameter = Annotated[
     str | None, Text(SERIES_TYPE_PATTERN, "fx", LONGEST_TYPE), "Series mode: family, e.g. fx or cpi."
@@ -251,7 +251,7 @@ FrequencyParameter = Annotated[str | None, Choice(FREQUENCIES), "Series mode: ho
 SeriesAsOfParameter = Annotated[
     date | None,
     Day(past=True),
-    "Asks for series mode: the latest vintages known on that day; today (UTC) where only `series` asks for it.",
+    "Asks for series mode: the latest vintages known on that day; today (UTC) where only `series` does.",
 ]
 FromParameter = Annotated[
     date | int | None,

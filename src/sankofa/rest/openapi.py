@@ -173,7 +173,9 @@ def _schemas(described: Sequence[Operation]) -> JsonSchema:
         schemas[_answer_name(operation)] = {
             "title": _answer_name(operation),
             "description": operation.summary,
-            **envelope_of(operation, *({"$ref": _SCHEMA.format(name=row.__name__)} for row in operation.shapes)),
+            **envelope_of(
+                operation, *({"$ref": _SCHEMA.format(name=row.__name__)} for row in operation.shapes)
+            ),
         }
     return schemas
 

@@ -50,9 +50,10 @@ _decode = msgspec.json.Decoder(_Document).decode
 
 @adapter("alfred")
 def read(file: InputFile) -> Iterator[Record]:
-    """Observations of FRED and ALFRED (JSON) with realtime_start and realtime_end; the file is named after the series.
+    """Observations of FRED and ALFRED (JSON) with their real-time periods; a file is named after its series.
 
-    A value is public from realtime_start; where no other follows the day after realtime_end, it was withdrawn.
+    A value is public from realtime_start; where no other follows the day after realtime_end, it was
+    withdrawn.
     """
     readable = 0
     for name, stream in file.documents(".json"):
@@ -73,7 +74,9 @@ def _series(document: str, data: bytes) -> Iterator[Record]:
     key = series_key(document.removesuffix(".json"))
     found = _decode(data)
     if found.units != "lin":
-        raise ValueError(f"units is {found.units[:20]!r}: expected values as published, not transformed (lin)")
+        raise ValueError(
+            f"units is {found.units[:20]!r}: expected values as published, not transformed (lin)"
+        )
     if found.output_type not in (1, 4):
         raise ValueError("output_type: expected observations by real-time period (1) or first releases (4)")
     told: list[Told] = []
@@ -81,7 +84,9 @@ def _series(document: str, data: bytes) -> Iterator[Record]:
     rejects: list[Rejected] = []
     for number, row in enumerate(found.observations):
         try:
-            day, start, end = (parse_day(text).isoformat() for text in (row.date, row.realtime_start, row.realtime_end))
+            day, start, end = (
+                parse_day(text).isoformat() for text in (row.date, row.realtime_start, row.realtime_end)
+            )
             if start > end:
                 raise ValueError("realtime_start is after realtime_end")
             value = "" if row.value == "." else exact(row.value)

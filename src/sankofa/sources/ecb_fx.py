@@ -44,7 +44,9 @@ def read(file: InputFile) -> Iterator[Record]:
         raise FormatError(f"{file.name}: {_EXPECTED}")
 
 
-def _take(columns: dict[int, list[Told]], header: list[str], position: str, row: list[str]) -> Iterator[Rejected]:
+def _take(
+    columns: dict[int, list[Told]], header: list[str], position: str, row: list[str]
+) -> Iterator[Rejected]:
     """One day's rates, each into its column."""
     if not any(row):
         return

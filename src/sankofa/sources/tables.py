@@ -22,24 +22,30 @@ class Table(NamedTuple):
 
 
 def read_table(title: str, stream: IO[bytes], *columns: str) -> Table | None:
-    """The table whose header has these columns (in lower case), under a preamble or not; None where there is none.
+    """The table whose header has these columns (in lower case), under a preamble or not; None where none has.
 
     Comma, semicolon or tab; UTF-8, or UTF-16 where a mark says so.
     """
-    buffered = io.BufferedReader(stream)  # type: ignore[arg-type]
-    encoding = next((name for mark, name in _MARKS if buffered.peek(4).startswith(mark)), "utf-8")
+    encoding = next((name for mark, name in _MARKS if peek(stream).startswith(mark)), "utf-8")
     # What is not UTF-8 is told from its line alone, by `words`: names are the only text there is in a table.
-    text = io.TextIOWrapper(buffered, encoding, "surrogateescape", newline="")
+    text = io.TextIOWrapper(stream, encoding, "surrogateescape", newline="")
     for number in range(1, _LONGEST_PREAMBLE):
         try:
             line = text.readline(_LONGEST_LINE)
         except UnicodeDecodeError:
-            return None
+            break
         separator = max(",;\t", key=line.count)
         header = [cell.strip() for cell in next(csv.reader([line.lstrip("\ufeff")], delimiter=separator), [])]
         if {cell.lower() for cell in header}.issuperset(columns):
             return Table(header, _rows(title, text, separator, number))
+    text.detach()
     return None
+
+
+def peek(stream: IO[bytes]) -> bytes:
+    """How a document begins; every stream of `InputFile` can tell without moving on."""
+    start: bytes = stream.peek(64)  # type: ignore[attr-defined]
+    return start
 
 
 def _rows(title: str, text: io.TextIOWrapper, separator: str, before: int) -> Iterator[tuple[int, list[str]]]:
@@ -49,10 +55,12 @@ def _rows(title: str, text: io.TextIOWrapper, separator: str, before: int) -> It
             yield before + reader.line_num, row
     except (csv.Error, UnicodeDecodeError) as failure:
         raise FormatError(f"{title}: not a table below line {before + reader.line_num}: {failure}") from None
+    finally:
+        text.detach()
 
 
 def words(text: str) -> str:
-    """Text of a cell; where its bytes are not UTF-8 they are the Windows code page older tables are written in."""
+    """Text of a cell; bytes that are not UTF-8 are the Windows code page that older tables are written in."""
     if text.isascii():
         return text
     try:

@@ -1,11 +1,11 @@
-"""World Bank indicators: pages of the Indicators API (v2, JSON), the bulk CSV and other wide tables, tidy CSV.
+"""World Bank indicators: pages of the Indicators API (JSON), the bulk CSV and other wide tables, tidy CSV.
 
-The tables mix countries with aggregates ("Sub-Saharan Africa", "Low income"). An aggregate is not a country and is left
-out, told by its code; what is neither is rejected.
+The tables mix countries with aggregates ("Sub-Saharan Africa", "Low income"). An aggregate is not a country
+and is left out, told by its code; what is neither is rejected.
 """
 
-import io
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -20,23 +20,22 @@ from sankofa.model.places import country
 from sankofa.model.records import Record, Rejected, Skipped
 from sankofa.model.text import fit, one_line
 from sankofa.sources.base import InputFile, adapter
-from sankofa.sources.tables import Table, read_table, words
+from sankofa.sources.tables import Table, peek, read_table, words
 
 _EXPECTED: Final = (
     "expected World Bank indicators: a page of the Indicators API (JSON), a table with a column per year, "
     "or one with the columns Country Code, Year and Value"
 )
-# Every aggregate of the World Development Indicators, the discontinued ones among them; and the two-character codes that
-# stand for them in the API, which has no three-letter code for some.
+# Every aggregate of the World Development Indicators, the discontinued ones among them; and the two-character
+# codes that stand for them in the API, which has no three-letter code for some.
 _AGGREGATES: Final = frozenset(
     (
-        "AFE AFR AFW ARB BEA BEC BHI BLA BMN BSS CAA CEA CEB CEU CLA CME CSA CSS DEA DEC DFS DLA DMN DNF DNS DSA DSF "
-        "DSS DXS EAP EAR EAS ECA ECS EMU EUU FCS FXS HIC HPC IBB IBD IBT IDA IDB IDX INX LAC LCN LDC LIC LMC LMY LTE "
-        "MDE MEA MIC MNA NAC NAF NLS NOC NRS NXS OEC OED OSS PRE PSS PST RRS SAS SSA SSF SST SXZ TEA TEC TLA TMN TSA "
-        "TSS UMC WLD XZN "
-        "1A 1W 4E 7E 8S A4 A5 A9 B1 B2 B3 B4 B6 B7 B8 C4 C5 C6 C7 C8 C9 D2 D3 D4 D5 D6 D7 D8 D9 EU F1 F6 M1 M2 N6 OE "
-        "R6 S1 S2 S3 S4 T2 T3 T4 T5 T6 T7 V1 V2 V3 V4 XC XD XE XF XG XH XI XJ XL XM XN XO XP XQ XT XU XY Z4 Z7 ZB ZF "
-        "ZG ZH ZI ZJ ZQ ZT"
+        "AFE AFR AFW ARB BEA BEC BHI BLA BMN BSS CAA CEA CEB CEU CLA CME CSA CSS DEA DEC DFS DLA DMN DNF "
+        "DNS DSA DSF DSS DXS EAP EAR EAS ECA ECS EMU EUU FCS FXS HIC HPC IBB IBD IBT IDA IDB IDX INX LAC "
+        "LCN LDC LIC LMC LMY LTE MDE MEA MIC MNA NAC NAF NLS NOC NRS NXS OEC OED OSS PRE PSS PST RRS SAS "
+        "SSA SSF SST SXZ TEA TEC TLA TMN TSA TSS UMC WLD XZN 1A 1W 4E 7E 8S A4 A5 A9 B1 B2 B3 B4 B6 B7 B8 "
+        "C4 C5 C6 C7 C8 C9 D2 D3 D4 D5 D6 D7 D8 D9 EU F1 F6 M1 M2 N6 OE R6 S1 S2 S3 S4 T2 T3 T4 T5 T6 T7 "
+        "V1 V2 V3 V4 XC XD XE XF XG XH XI XJ XL XM XN XO XP XQ XT XU XY Z4 Z7 ZB ZF ZG ZH ZI ZJ ZQ ZT"
     ).split(" ")
 )
 _YEAR = re.compile(r"([12][0-9]{3})(?: \[YR\1\])?\Z")
@@ -70,8 +69,8 @@ _refusals = msgspec.json.Decoder(tuple[_Refusal]).decode
 def read(file: InputFile) -> Iterator[Record]:
     """World Bank indicators: Indicators API v2 JSON, the WDI bulk CSV and DataBank tables, tidy CSV.
 
-    The indicator of a tidy CSV is the name of its file. UTF-8 or UTF-16; a preamble is passed over. Aggregates are
-    skipped, and so are forecasts.
+    The indicator of a tidy CSV is the name of its file. UTF-8 or UTF-16; a preamble is passed over.
+    Aggregates are skipped, and so are forecasts.
     """
     readable = False
     for name, stream in file.documents(".csv", ".json", ".txt"):
@@ -88,10 +87,9 @@ def read(file: InputFile) -> Iterator[Record]:
 
 
 def _document(title: str, document: str, stream: IO[bytes]) -> Iterator[Record] | None:
-    buffered = io.BufferedReader(stream)  # type: ignore[arg-type]
-    if buffered.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{"):
-        return _page(title, document, buffered.read())
-    table = read_table(title, buffered, "country code")
+    if peek(stream).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{"):
+        return _page(title, document, stream.read())
+    table = read_table(title, stream, "country code")
     if table is None:
         return None
     header = [name.lower() for name in table.header]
@@ -111,11 +109,15 @@ def _indicator_of(title: str, document: str) -> str:
     except ValueError:
         code = ""
     if not code or not (code[0].isalpha() or "." in code):
-        raise FormatError(f"{title}: a tidy table is named after its indicator (ny.gdp.mktp.cd.csv), not {stem[:64]!r}")
+        raise FormatError(
+            f"{title}: a tidy table is named after its indicator (ny.gdp.mktp.cd.csv), not {stem[:64]!r}"
+        )
     return code
 
 
-def _wide(document: str, table: Table, header: list[str], code: int, years: dict[int, str]) -> Iterator[Record]:
+def _wide(
+    document: str, table: Table, header: list[str], code: int, years: dict[int, str]
+) -> Iterator[Record]:
     """One line per country and indicator, one column per year."""
     place = header.index("country code")
     named = next((header.index(n) for n in ("indicator name", "series name") if n in header), code)
@@ -145,6 +147,7 @@ def _wide(document: str, table: Table, header: list[str], code: int, years: dict
         except ValueError as failure:
             yield Rejected(f"{document} line {line}", str(failure))
             continue
+        unread = []
         for year, text in tuple(values.items()):
             if text in _NOTHING:
                 del values[year]
@@ -153,9 +156,10 @@ def _wide(document: str, table: Table, header: list[str], code: int, years: dict
                 values[year] = exact(text)
             except ValueError as failure:
                 del values[year]
+                unread.append(year)
                 yield Rejected(f"{document} line {line}, {year}", f"value: {failure}")
         name = _name(row[named]) if named != code else ""
-        yield AnnualColumn(indicator, alpha2, document, values, covers, name)
+        yield AnnualColumn(indicator, alpha2, document, values, covers, name, frozenset(unread))
     if skipped:
         yield Skipped(skipped)
 
@@ -164,6 +168,7 @@ def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Ite
     """One line per country and year; what is not listed has no value."""
     place, year_at, value_at = (header.index(name) for name in ("country code", "year", "value"))
     columns: dict[str, dict[str, str]] = {}
+    unread: defaultdict[str, set[str]] = defaultdict(set)
     skipped = 0
     for line, row in table.rows:
         if not any(row):
@@ -183,15 +188,17 @@ def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Ite
         try:
             if not re.match(r"[12][0-9]{3}\Z", year):
                 raise ValueError("year: expected four digits")
-            value = "" if row[value_at].strip() in _NOTHING else exact(row[value_at].strip())
+            value = _value(row[value_at].strip())
             if values.setdefault(year, value) != value:
                 raise ValueError("year: given twice with another value")
         except ValueError as failure:
+            unread[alpha2].add(year)
             yield Rejected(position, str(failure))
     if skipped:
         yield Skipped(skipped)
     for alpha2, values in columns.items():
-        yield AnnualColumn(indicator, alpha2, document, {y: v for y, v in values.items() if v}, None)
+        given = {year: value for year, value in values.items() if value}
+        yield AnnualColumn(indicator, alpha2, document, given, None, "", frozenset(unread[alpha2]))
 
 
 def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
@@ -204,14 +211,17 @@ def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise FormatError(f"{title}: {_EXPECTED}") from None
         said = "; ".join(f"{m.id} {m.value}" for m in refusal.message)
-        raise FormatError(f"{title}: not a page of indicators but a refusal of the World Bank: {said[:200]}") from None
+        raise FormatError(
+            f"{title}: not a page of indicators but a refusal of the World Bank: {said[:200]}"
+        ) from None
     columns: dict[tuple[str, str], dict[str, str]] = {}
     names: dict[str, str] = {}
     skipped = 0
     for number, point in enumerate(points or ()):
         alpha2 = _place(point.countryiso3code or point.country.id)
+        text = str(point.value, "utf-8").strip('"')
         if alpha2 == "" or point.obs_status == "F":
-            skipped += point.value != b"null"
+            skipped += text != "null"
             continue
         try:
             if alpha2 is None:
@@ -219,9 +229,8 @@ def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
             if not re.match(r"[12][0-9]{3}\Z", point.date):
                 raise ValueError("date: expected a year")
             indicator = _code(point.indicator.id)
-            value = str(point.value, "utf-8").strip('"')
-            values = columns.setdefault((indicator, alpha2), {})
-            values[point.date] = "" if value in ("null", *_NOTHING) else exact(value)
+            value = _value("" if text == "null" else text)
+            columns.setdefault((indicator, alpha2), {})[point.date] = value
             names[indicator] = _name(point.indicator.value or "")
         except ValueError as failure:
             yield Rejected(f"{document} row {number}", str(failure))
@@ -230,6 +239,14 @@ def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
     for (indicator, alpha2), values in columns.items():
         given = {year: value for year, value in values.items() if value}
         yield AnnualColumn(indicator, alpha2, document, given, frozenset(values), names[indicator])
+
+
+def _value(text: str) -> str:
+    """A figure, empty where there is none. Raises ValueError."""
+    try:
+        return "" if text in _NOTHING else exact(text)
+    except ValueError as failure:
+        raise ValueError(f"value: {failure}") from None
 
 
 @lru_cache(maxsize=4096)

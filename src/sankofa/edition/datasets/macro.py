@@ -1,7 +1,7 @@
 """Annual indicators by country, and dated series; each value's vintage in force, newest first.
 
-Order: annual rows by country, indicator and year descending; series rows by series, series_type, frequency and country,
-then date descending.
+Order: annual rows by country, indicator and year descending; series rows by series, series_type, frequency
+and country, then date descending.
 """
 
 from collections import defaultdict
@@ -59,6 +59,7 @@ class Report(NamedTuple):
 @dataset(ANNUAL, MacroAnnualRow, pack=pack_column)
 def annual(world: World) -> Iterator[Shelved]:
     names = world.ledger.indicator_names()
+    provenance = _Provenance(world)
     for (country, indicator), captured in groupby(world.ledger.annual(), key=itemgetter(0, 1)):
         name = names.get(indicator, "")
         told: dict[str, tuple[int, str, int, str]] = {}  # by year: vintage, value, capture and document
@@ -78,7 +79,7 @@ def annual(world: World) -> Iterator[Shelved]:
         for year in sorted(told, reverse=True):
             vintage, value, capture_id, document = told[year]
             row = (
-                f"{_provenance(world, capture_id, document, f'{indicator} {country} {year}')}{shared}{year},"
+                f"{provenance.of(capture_id, document, f'{indicator} {country} {year}')}{shared}{year},"
                 f'"value":{value or "null"},"unit":{unit},"available_at":null,"vintage":{vintage}}}'
             )
             entries.append(Entry(row.encode(), tag=int(year)))
@@ -98,6 +99,7 @@ def annual_lists(world: World) -> Iterator[Shelved]:
 
 @dataset(SERIES, MacroSeriesRow, pack=pack_column)
 def series(world: World) -> Iterator[Shelved]:
+    provenance = _Provenance(world)
     for identity, captured in groupby(world.ledger.series(), key=itemgetter(0, 1, 2, 3)):
         reports: defaultdict[str, list[Report]] = defaultdict(list)
         number = 0
@@ -109,10 +111,15 @@ def series(world: World) -> Iterator[Shelved]:
                 reports[day].append(
                     Report(value, ordinal(public), order, figure, unit, location, document, capture_id)
                 )
+        key, family, frequency, country = identity
+        shared = (
+            f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
+            f'"country":{_text(country)},"date":"'
+        )
         entries = [
             entry
             for day in sorted(reports, reverse=True)
-            for entry in _observations(world, identity, day, reports[day])
+            for entry in _observations(provenance, shared, identity[0], day, reports[day])
         ]
         if entries:
             key = "|".join(identity)
@@ -131,40 +138,44 @@ def series_lists(world: World) -> Iterator[Shelved]:
     return lists(world.columns[SERIES], filters)
 
 
-def _observations(world: World, identity: tuple[str, ...], day: str, reports: list[Report]) -> Iterator[Entry]:
+def _observations(
+    provenance: "_Provenance", shared: str, key: str, day: str, reports: list[Report]
+) -> Iterator[Entry]:
     """The vintages of one value, each while it is the latest."""
     tag = ordinal(day)
     for vintage in vintages(reports, tag):
         report = vintage.report
-        for sight in sights(vintage):
-            if not sight.modes & _LATEST:
-                continue
-            location = report.location or f"{identity[0]} {day}"
-            row = (
-                f"{_provenance(world, report.capture_id, report.document, location)}{_shared(identity)}"
-                f'"date":"{day}","value":{report.figure or "null"},"unit":{_text(report.unit)},'
-                f'"available_at":"{iso_day(report.available)}","vintage":{vintage.number}}}'
+        for first, until, modes, _ in sights(vintage):
+            if modes & _LATEST:
+                location = _text(report.location)[1:-1] if report.location else f"{key} {day}"
+                row = (
+                    f"{provenance.of(report.capture_id, report.document, location)}{shared}{day}"
+                    f'","value":{report.figure or "null"},"unit":{_text(report.unit)},'
+                    f'"available_at":"{iso_day(report.available)}","vintage":{vintage.number}}}'
+                )
+                yield Entry(row.encode(), first, until, tag=tag)
+
+
+class _Provenance:
+    """The beginning of every row: where it was captured from, and when."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._around: dict[tuple[int, str], tuple[str, str]] = {}
+
+    def of(self, capture_id: int, document: str, location: str) -> str:
+        """With a location that can stand in JSON as it is."""
+        around = self._around.get((capture_id, document))
+        if around is None:
+            capture = self._world.captures[capture_id]
+            around = self._around[capture_id, document] = (
+                f'{{"source_ref":{_text(f"{document}#")[:-1]}',
+                f'","license_class":"{capture.license_class}","observed_at":"{capture.observed_at}",',
             )
-            yield Entry(row.encode(), sight.first, sight.until, tag=tag)
+        return f"{around[0]}{location}{around[1]}"
 
 
-@lru_cache(maxsize=64)
-def _shared(identity: tuple[str, ...]) -> str:
-    key, family, frequency, country = identity
-    return (
-        f'"series":"{key}","series_type":"{family}","frequency":"{frequency}","country":{_text(country)},'
-    )
-
-
-def _provenance(world: World, capture_id: int, document: str, location: str) -> str:
-    """The beginning of a row: what every row carries."""
-    capture = world.captures[capture_id]
-    return (
-        f'{{"source_ref":{_text(f"{document}#{location}")},"license_class":"{capture.license_class}",'
-        f'"observed_at":"{capture.observed_at}",'
-    )
-
-
+@lru_cache(maxsize=4096)
 def _text(text: str) -> str:
     """As JSON; what is not given is null."""
     return msgspec.json.encode(text).decode() if text else "null"
