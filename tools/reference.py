@@ -207,15 +207,20 @@ def _operation(operation: Operation) -> Iterator[str]:
     taken = [_parameter(operation, p) for p in operation.parameters.values()]
     yield _table(("name", "in", "takes", "default", "meaning"), taken)
     yield "### Envelope of " + operation.name
-    members = envelope_of(operation, {"type": operation.row.__name__})["properties"]
+    members = envelope_of(operation, *({"type": row.__name__} for row in operation.shapes))["properties"]
     yield _table(("member", "type", "meaning"), [_member(name, schema) for name, schema in members.items()])
     yield "### Rows of " + operation.name
     yield "Every field is always present; null where unknown."
-    row, components = row_schema(operation.row, "#/{name}")
-    yield _table(("field", "type", "meaning"), [_member(n, s) for n, s in row["properties"].items()])
-    for name, schema in components.items():
-        yield f"A `{name}`: {schema.get('description', '')}"
-        yield _table(("field", "type", "meaning"), [_member(n, s) for n, s in schema["properties"].items()])
+    for shape in operation.shapes:
+        row, components = row_schema(shape, "#/{name}")
+        if operation.also:
+            yield f"A `{shape.__name__}`: {row.get('description', '')}"
+        yield _table(("field", "type", "meaning"), [_member(n, s) for n, s in row["properties"].items()])
+        for name, schema in components.items():
+            yield f"A `{name}`: {schema.get('description', '')}"
+            yield _table(
+                ("field", "type", "meaning"), [_member(n, s) for n, s in schema["properties"].items()]
+            )
 
 
 def _parameter(operation: Operation, parameter: Parameter) -> tuple[str, ...]:

@@ -170,13 +170,16 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
     key = server.key("professional")
     async with connect(server, key, NEW) as client:
         for tool in (await client.list_tools()).tools:
-            asked = {"query": "sample bank"} if tool.name == "search_entities" else {"service_id": BANK}
+            asked = {"search_entities": {"query": "sample bank"}, "get_macro": {}}.get(
+                tool.name, {"service_id": BANK}
+            )
             found = (await client.call_tool(tool.name, asked)).structured_content
             assert tool.output_schema is not None
             Draft202012Validator(tool.output_schema).validate(found)
             assert found is not None
             assert set(found) == set(tool.output_schema["properties"])
-            row = tool.output_schema["properties"]["data"]["items"]
+            items = tool.output_schema["properties"]["data"]["items"]
+            row = items.get("oneOf", [items])[0]
             assert set(found["data"][0]) == set(row["properties"]) == set(row["required"])
 
 
@@ -194,6 +197,8 @@ SAME_CALLS = [
     ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"vintages": "as_reported"}),
     ("get_fundamentals", f"/v1/fundamentals/{BANK}", {"service_id": BANK}, {"vintages": "all"}),
     ("get_fundamentals", f"/v1/fundamentals/{FUND}", {"service_id": FUND}, {}),
+    ("get_macro", "/v1/macro", {}, {"country": "ZAF"}),
+    ("get_macro", "/v1/macro", {}, {"series": "FX.EUR.ZAR", "as_of": "2024-01-31"}),
 ]
 
 

@@ -24,8 +24,10 @@ from sankofa.sources.registry import find_source
 SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
 """An organisation of the sample world to try the service with."""
 
-_SAMPLE = ("lei", "identifiers", "isin", "openfigi", "filings", "companyfacts")
+_SAMPLE = ("lei", "identifiers", "isin", "openfigi", "filings", "companyfacts", "worldbank", "series")
 """Folders of the sample world in the order they are ingested, each the source `sample-<name>`."""
+_RATES = ("currency_converter", "eurofxref-hist.zip")
+"""The one part of the sample that is real: the history of ECB rates that comes with this package."""
 
 
 def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> Summary:
@@ -58,6 +60,9 @@ def publish_sample(settings: Settings, *, if_empty: bool) -> tuple[dict[str, Any
     with as_file(files("sankofa").joinpath("sample")) as folder:
         for name in _SAMPLE:
             summaries.append(ingest_files(settings, f"sample-{name}", [folder / name]))
+    package, archive = _RATES
+    with as_file(files(package).joinpath(archive)) as rates:
+        summaries.append(ingest_files(settings, "ecb-fx", [rates]))
     return publish_edition(settings), summaries
 
 

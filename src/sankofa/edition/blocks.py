@@ -101,12 +101,12 @@ def _stretches(
     for day in changes:
         seen = [n for n, first, until in latest if first <= day < until]
         counts.append(len(seen))
-        runs.extend(chain.from_iterable(_runs(ends, seen)))
+        runs.extend(chain.from_iterable(runs_of(ends, seen)))
         bounds.append(len(runs))
     return days, counts, bounds, runs
 
 
-def _runs(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
+def runs_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
     """The bytes of the rows seen, neighbours together with the commas between them."""
     start = previous = -2
     for row in seen:
@@ -151,7 +151,7 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
     ]
     del seen[room:]
     parts = memoryview(rows)
-    return [parts[a:b] for a, b in _runs(ends, seen)], len(seen)
+    return [parts[a:b] for a, b in runs_of(ends, seen)], len(seen)
 
 
 def select_where(

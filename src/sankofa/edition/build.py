@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from sankofa.edition.blocks import Entry, pack
+from sankofa.edition.blocks import Entry
 from sankofa.edition.world import Dataset, Places, World, datasets
 from sankofa.engines.datastore import Datastore, EditionWriter
 from sankofa.ledger.book import Ledger
@@ -87,11 +87,11 @@ class _Shelving:
         blocks: list[tuple[int, bytes, bytes]] = []
         places: list[tuple[str, str, int, int]] = []
         rows = world.places.setdefault(dataset.kind, Places()) if dataset.placed else None
-        for key, entries, aliases, rows_per_block in dataset.build(world):
+        for key, entries, aliases in dataset.build(world):
             first = self._next
             entries = list(entries) if dataset.placed else entries
             unplaced = iter(entries)
-            for block in pack(check.passed(entries, key), rows_per_block):
+            for block in dataset.pack(check.passed(entries, key)):
                 if rows is not None:
                     _place(rows, self._next, block[1], unplaced)
                 self._digest(block[0])

@@ -38,6 +38,10 @@ class Edition:
     async def holds(self, kind: str, key: str) -> bool:
         return await self._reader.blocks(kind, key, 0, 0) is not None
 
+    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block]:
+        """Blocks that only their own dataset can read; none where there is no such key."""
+        return await self._reader.blocks(kind, key, skip, most) or ()
+
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         """The bytes under a key of an index of ours; None where there is no such key."""
         blocks = await self._reader.blocks(kind, key, 0, 1)

@@ -3,13 +3,14 @@
 import importlib
 import pkgutil
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sankofa.edition.datasets
 from sankofa.derive.tenders import Tenders
-from sankofa.edition.blocks import Entry
+from sankofa.edition.blocks import Entry, pack
 from sankofa.edition.sheets import Screening
 from sankofa.engines.datastore import Place
 from sankofa.ledger.book import CaptureInfo, Ledger
@@ -26,6 +27,8 @@ class World:
         """What a dataset has to tell its readers; kept in the edition's manifest."""
         self.places: dict[str, Places] = {}
         """Of the datasets built before that are placed: where each row stands, in the order they came."""
+        self.columns: defaultdict[str, list[Any]] = defaultdict(list)
+        """The columns of each kind, in their order, for the lists that lead to them (`edition.columns`)."""
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
@@ -75,11 +78,10 @@ class Shelved(NamedTuple):
     key: str
     entries: Iterable[Entry]
     aliases: tuple[str, ...] = ()
-    rows_per_block: int = 0
-    """So many rows in every block but the last, where rows are asked for by number; else cut by size."""
 
 
 Build = Callable[[World], Iterator[Shelved]]
+Pack = Callable[[Iterable[Entry]], Iterator[tuple[bytes, bytes]]]
 
 
 class Dataset(NamedTuple):
@@ -89,6 +91,8 @@ class Dataset(NamedTuple):
     row: type[Row] | None
     """None where the entries are not rows but an index of ours."""
     build: Build
+    pack: Pack
+    """How the rows of a key are cut into blocks, which whoever reads them must know."""
     placed: bool
     """Whether a dataset built later leads to its rows."""
 
@@ -96,11 +100,13 @@ class Dataset(NamedTuple):
 _DATASETS: dict[str, Dataset] = {}
 
 
-def dataset(kind: str, row: type[Row] | None, *, placed: bool = False) -> Callable[[Build], Build]:
+def dataset(
+    kind: str, row: type[Row] | None, pack: Pack = pack, *, placed: bool = False
+) -> Callable[[Build], Build]:
     """Declare the function below as the builder of this kind of rows."""
 
     def declare(build: Build) -> Build:
-        _DATASETS[kind] = Dataset(kind, row, build, placed)
+        _DATASETS[kind] = Dataset(kind, row, build, pack, placed)
         return build
 
     return declare

@@ -14,8 +14,10 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import Datastore, LedgerSession, Row
+from sankofa.ledger.macro import MacroCapture, annual_rows, indicator_names, series_rows
 from sankofa.model.days import instant
 from sankofa.model.errors import SettingsError
+from sankofa.model.observations import Told
 from sankofa.model.records import EntityRecord, Fact, Link, Profile
 
 SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
@@ -105,9 +107,11 @@ class Capture:
         file_name: str,
         observed_at: str,
         persons: "Persons",
-        seen_before: bool,
+        *,
+        repeated: bool = False,
     ) -> None:
         self.counts = Counts()
+        self.macro = MacroCapture(session, capture_id, source_id, observed_at, repeated)
         self.persons = persons
         self.appended_in_passing = 0
         self.session = session
@@ -115,7 +119,7 @@ class Capture:
         self.source_id = source_id
         self.file_name = file_name
         self.observed_at = observed_at
-        self.seen_before = seen_before
+        self.repeated = repeated
         """Whether this very file was captured from this source already."""
         self._facts: list[Row] = []
         self._entities: dict[tuple[bool, bool], list[Row]] = defaultdict(list)  # by: in passing, dated
@@ -183,6 +187,13 @@ class Capture:
                 self._count(rows, appended)
         self.appended_in_passing += self._absorb("withheld", self._withheld, _ABSORB_WITHHELD)
         self._withheld.clear()
+        self.macro.flush()
+        tally = self.macro.tally()
+        self.counts.read += tally.appended + tally.unchanged + tally.forecasts
+        self.counts.appended += tally.appended
+        self.counts.unchanged += tally.unchanged
+        self.counts.skipped += tally.forecasts
+        self.appended_in_passing += tally.in_passing
 
     def _count(self, rows: list[Row], appended: int) -> None:
         self.counts.read += len(rows)
@@ -266,18 +277,11 @@ class Ledger:
             if newest is None:
                 self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
                 self._session.absorb(_ABSORB_WITHHELD)
-            seen = self._session.query(
-                "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ?", (source_id, sha256)
-            )
-            capture = Capture(
-                self._session,
-                (newest or 0) + 1,
-                source_id,
-                file_name,
-                instant(self._clock()),
-                persons,
-                any(True for _ in seen),
-            )
+            same_file = "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ?"
+            repeated = any(self._session.query(same_file, (source_id, sha256)))
+            now = instant(self._clock())
+            number = (newest or 0) + 1
+            capture = Capture(self._session, number, source_id, file_name, now, persons, repeated=repeated)
             yield capture
             capture.flush()
             if capture.counts.appended or capture.appended_in_passing:
@@ -371,6 +375,17 @@ class Ledger:
         """Whether a source told anything of an organisation under this identifier."""
         rows = self._session.query("SELECT 1 FROM entity_record WHERE subject = ?", (subject,))
         return any(True for _ in rows)
+
+    def annual(self) -> Iterator[tuple[str, str, int, str, dict[str, str]]]:
+        """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
+        return annual_rows(self._session)
+
+    def indicator_names(self) -> dict[str, str]:
+        return indicator_names(self._session)
+
+    def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[Told]]]:
+        """(series, series_type, frequency, country, capture_id, document, told), the columns together."""
+        return series_rows(self._session)
 
     def close(self) -> None:
         self._session.close()

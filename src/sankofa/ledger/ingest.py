@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import IO
 
 from sankofa.ledger.book import Capture, Counts, Ledger
+from sankofa.ledger.macro import placed
 from sankofa.ledger.tenders import TenderDoor
 from sankofa.model.errors import FormatError, OperatorError
+from sankofa.model.observations import AnnualColumn, SeriesColumn
+from sankofa.model.places import country
 from sankofa.model.records import EntityRecord, Fact, Link, Record, Rejected, Release, Skipped, Withheld
 from sankofa.sources.base import InputFile, adapters
 from sankofa.sources.registry import Source
@@ -56,8 +59,11 @@ def ingest(
                 ledger.capture(source.id, source.license_class, path.name, digest) as capture,
                 rejects.of(path) as reject,
             ):
-                door = TenderDoor(capture, source.country or "", clock())
-                _take(adapters()[source.adapter].read(InputFile(path)), capture, door, reject, clock())
+                records = adapters()[source.adapter].read(InputFile(path))
+                place = country(source.country or "") or ""
+                if place:
+                    records = placed(records, place)
+                _take(records, capture, TenderDoor(capture, place, clock()), reject, clock())
                 counts = capture.counts
         except FormatError as failure:
             summary.failures.append(str(failure))
@@ -110,6 +116,13 @@ def _take(
             capture.entity(record)
         elif type(record) is Link:
             capture.link(record)
+        elif type(record) is AnnualColumn:
+            capture.macro.annual(record)
+        elif type(record) is SeriesColumn:
+            for rejected in capture.macro.series(record):
+                counts.read += 1
+                counts.rejected += 1
+                reject(rejected)
         elif type(record) is Rejected:
             counts.read += 1
             counts.rejected += 1

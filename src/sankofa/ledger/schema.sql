@@ -100,3 +100,39 @@ CREATE TABLE IF NOT EXISTS withheld_party (
     capture_id BIGINT NOT NULL,
     PRIMARY KEY (party_hmac, source_id)
 ) /* clustered */;
+
+-- What one table changed of one indicator in one country, against what its source said before: {"2020":"1.5"} by year, the
+-- empty string where a value was withdrawn. Millions of values are some ten thousand rows.
+CREATE TABLE IF NOT EXISTS annual (
+    country    TEXT NOT NULL,
+    indicator  TEXT NOT NULL,
+    capture_id BIGINT NOT NULL,
+    part       BIGINT NOT NULL,
+    source_id  TEXT NOT NULL,
+    document   TEXT NOT NULL,
+    told       TEXT NOT NULL,
+    PRIMARY KEY (country, indicator, capture_id, part)
+) /* clustered */;
+
+-- What an indicator is called, from a capture on.
+CREATE TABLE IF NOT EXISTS indicator (
+    indicator  TEXT NOT NULL,
+    capture_id BIGINT NOT NULL,
+    name       TEXT NOT NULL,
+    PRIMARY KEY (indicator, capture_id)
+) /* clustered */;
+
+-- What one document told of one series and its source had not told before, in the order of the document:
+-- [[date, day it became public, value, unit, place in the document], ...]; the value is empty where it was withdrawn.
+CREATE TABLE IF NOT EXISTS series (
+    series      TEXT NOT NULL,
+    series_type TEXT NOT NULL,
+    frequency   TEXT NOT NULL,
+    country     TEXT NOT NULL,
+    capture_id  BIGINT NOT NULL,
+    part        BIGINT NOT NULL,
+    source_id   TEXT NOT NULL,
+    document    TEXT NOT NULL,
+    told        TEXT NOT NULL,
+    PRIMARY KEY (series, series_type, frequency, country, capture_id, part)
+) /* clustered */;

@@ -65,7 +65,7 @@ class TenderDoor:
         rows = []
         for cleaned, position, digest in self._waiting:
             said = held.setdefault(_triple(cleaned), [])
-            if (digest in said) if self._capture.seen_before else (said[-1:] == [digest]):
+            if (digest in said) if self._capture.repeated else (said[-1:] == [digest]):
                 self._capture.counts.unchanged += 1
                 continue
             said.append(digest)

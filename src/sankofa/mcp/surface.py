@@ -136,7 +136,8 @@ class McpSurface:
         read = tool.read(arguments, today)
         edition = self._service.edition.get()
         call = Call(edition, exchange.grant, today, self._service.cursors, self._service.edition.named)
-        answer = await operation.perform(call, **read)
+        with tool.own_names():
+            answer = await operation.perform(call, **read)
         return envelope(answer, edition.id, operation.rows_under)
 
     def _note(self, problem: Problem, exchange: Exchange) -> None:

@@ -1,6 +1,7 @@
 """Operations as tools: how each is described to an agent, and how its arguments are read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from typing import Any, Final
 
@@ -64,8 +65,14 @@ class Tool:
             if value is None and not parameter.required:
                 continue
             given[parameter.name] = value if self._types[name] is list else self._text(name, value)
-        try:
+        with self.own_names():
             return self.operation.read_tool(given, today)
+
+    @contextmanager
+    def own_names(self) -> Iterator[None]:
+        """A parameter found at fault inside is called what the tool calls it."""
+        try:
+            yield
         except InvalidParameter as problem:
             name = self.operation.tool_names.get(problem.parameter, problem.parameter)
             raise InvalidParameter(name, problem.detail.removeprefix(f"{problem.parameter}: ")) from None

@@ -26,6 +26,12 @@ def ordinal(iso_day: str) -> int:
     return date.fromisoformat(iso_day).toordinal()
 
 
+@lru_cache(maxsize=65536)
+def iso_day(day: int) -> str:
+    """The day of an ordinal, as it is written."""
+    return date.fromordinal(day).isoformat()
+
+
 def instant(moment: datetime) -> str:
     """An instant as RFC 3339 in UTC, to the second."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -3,7 +3,8 @@
 import re
 from decimal import Decimal, InvalidOperation
 
-_PLAIN_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,60})\Z")
+# Most figures are written as they should be: a whole number, or a decimal whose last digit counts.
+_PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?\Z")
 _LARGEST_EXPONENT = 60  # far beyond any amount of money; keeps "1e999999" from becoming a megabyte
 
 
@@ -14,7 +15,7 @@ def exact(text: str) -> str:
     not mistaken for a restatement. Raises ValueError for what is not a finite number, without
     repeating it: in a row gone astray it may be a name.
     """
-    if _PLAIN_INTEGER.match(text):
+    if len(text) <= _LARGEST_EXPONENT and _PLAIN.match(text):
         return "0" if text == "-0" else text
     try:
         number = Decimal(text)

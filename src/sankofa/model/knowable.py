@@ -65,8 +65,9 @@ def vintages(reports: Iterable[R], period_end: int) -> list[Vintage[R]]:
     withdrawn before any was known (value None first) is no vintage at all.
     """
     ordered = list(reports)
-    if len(ordered) > 1:
-        ordered.sort(key=lambda r: (r.available, r.order))
+    if len(ordered) == 1 and ordered[0].value is not None:  # as most of the values of a series are
+        return [Vintage(1, ordered[0], max(ordered[0].available, period_end), None)]
+    ordered.sort(key=lambda r: (r.available, r.order))
     firsts = [next(group) for _, group in groupby(ordered, key=lambda r: r.value)]
     if firsts and firsts[0].value is None:
         firsts = firsts[1:]

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from sankofa.model.observations import AnnualColumn, SeriesColumn
+
 
 class Fact(NamedTuple):
     """One figure as one document reports it."""
@@ -100,4 +102,4 @@ class Skipped(NamedTuple):
     rows: int
 
 
-Record = Fact | EntityRecord | Link | Release | Rejected | Withheld | Skipped
+Record = Fact | AnnualColumn | SeriesColumn | EntityRecord | Link | Release | Rejected | Withheld | Skipped

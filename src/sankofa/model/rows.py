@@ -11,7 +11,10 @@ import msgspec
 from msgspec import Meta
 
 from sankofa.model.identifiers import ID_TYPES
+from sankofa.model.observations import FREQUENCIES
 from sankofa.model.periods import PERIOD_TYPES
+
+_Day = date  # where a row has a field of that name
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,6 +223,40 @@ class ScreenRow(MetricsRow, frozen=True, kw_only=True):
     """One derived value in a ranking."""
 
     rank: Annotated[int, Meta(description="Position by size in the whole result; not a rating.", ge=1)]
+
+
+class MacroAnnualRow(Row, frozen=True, kw_only=True):
+    """One annual indicator of one country in one year: the value of the table captured last."""
+
+    country: Annotated[str, Meta(description="ISO 3166-1 alpha-2.")]
+    country_iso3: Annotated[str, Meta(description="ISO 3166-1 alpha-3.")]
+    indicator: Annotated[str, Meta(description="Indicator code, e.g. NY.GDP.MKTP.CD.")]
+    indicator_name: Annotated[str | None, Meta(description="In words; null where no table says.")]
+    year: Annotated[int, Meta(description="The year it is of.")]
+    value: Annotated[Decimal | None, Meta(description="Every digit; null where withdrawn.")]
+    unit: Annotated[str | None, Meta(description="As the indicator's name has it in parentheses.")]
+    available_at: Annotated[None, Meta(description="Always null: no release date is evidenced.")]
+    vintage: Annotated[int, Meta(description="Counts the captures that changed the value.", ge=1)]
+
+
+class MacroSeriesRow(Row, frozen=True, kw_only=True):
+    """One value of a dated series: its latest vintage known on the day."""
+
+    series: Annotated[
+        str, Meta(description="Series key; FX.<base>.<quote> is quote units for one base unit.")
+    ]
+    series_type: Annotated[str, Meta(description="Family, e.g. fx or cpi.")]
+    frequency: Annotated[
+        str, Meta(description="How often it is observed.", extra_json_schema={"enum": list(FREQUENCIES)})
+    ]
+    country: Annotated[
+        str | None, Meta(description="ISO 3166-1 alpha-2; null where it is of no one country.")
+    ]
+    date: Annotated[_Day, Meta(description="The day, or the period by the day its source dates it with.")]
+    value: Annotated[Decimal | None, Meta(description="Every digit; null where withdrawn.")]
+    unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
+    available_at: Annotated[_Day, Meta(description="The day this vintage became public.")]
+    vintage: Annotated[int, Meta(description="1 is the value as first released.", ge=1)]
 
 
 wire = msgspec.json.Encoder(decimal_format="number")

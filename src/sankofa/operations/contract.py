@@ -82,6 +82,12 @@ class Operation:
     query: Mapping[str, Parameter]
     """The parameters that REST takes in the query."""
     defaults: Mapping[str, object]
+    also: tuple[type[Row], ...] = ()
+    """Other shapes its rows may have; all rows of one answer have the same."""
+
+    @property
+    def shapes(self) -> tuple[type[Row], ...]:
+        return self.row, *self.also
 
     def read(self, query: Mapping[str, str], today: date, path: Mapping[str, str] = {}) -> dict[str, Any]:
         """The arguments of the function, from a request.
@@ -137,6 +143,7 @@ def operation(
     rows_under: str = "data",
     tool_names: Mapping[str, str] | None = None,
     members: Mapping[str, JsonSchema] | None = None,
+    also: tuple[type[Row], ...] = (),
 ) -> Callable[[Perform], Perform]:
     """Declare the function below as the operation at this path; None where it is a tool only.
 
@@ -162,6 +169,7 @@ def operation(
             members=dict(members or {}),
             query={p.name: p for p in parameters.values() if not (p.in_path or p.tool_only)},
             defaults={p.argument: p.default for p in parameters.values() if not p.required},
+            also=also,
         )
         return perform
 

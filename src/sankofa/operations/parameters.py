@@ -14,7 +14,16 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.model.day_patterns import pattern_until
 from sankofa.model.days import parse_day
 from sankofa.model.identifiers import SERVICE_ID_PATTERN
+from sankofa.model.observations import (
+    FREQUENCIES,
+    INDICATOR_PATTERN,
+    LONGEST_CODE,
+    LONGEST_TYPE,
+    SERIES_PATTERN,
+    SERIES_TYPE_PATTERN,
+)
 from sankofa.model.periods import PERIOD_TYPES
+from sankofa.model.places import country
 
 JsonSchema = dict[str, Any]
 
@@ -134,6 +143,42 @@ class Country:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A country by its alpha-2 or alpha-3 code; one that is not covered simply has no rows."""
+
+    def read(self, text: str, today: date) -> str:
+        if not re.match(r"[A-Za-z]{2,3}\Z", text):
+            raise ValueError("expected an ISO 3166-1 alpha-2 or alpha-3 code")
+        return country(text) or text.upper()
+
+    def schema(self, today: date | None = None) -> JsonSchema:
+        return {
+            "type": "string",
+            "pattern": "^[A-Za-z]{2,3}$",
+            "minLength": 2,
+            "maxLength": 3,
+            "examples": ["ZA"],
+        }
+
+
+@dataclass(frozen=True)
+class DayOrYear:
+    """A calendar day, or a year as a number: which of them is taken, the mode decides."""
+
+    example: str
+
+    def read(self, text: str, today: date) -> date | int:
+        return int(text) if re.match(r"[12][0-9]{3}\Z", text) else parse_day(text)
+
+    def schema(self, today: date | None = None) -> JsonSchema:
+        day: JsonSchema = {"format": "date"}
+        if today is not None:
+            day["pattern"] = pattern_until(date.max)
+        year = {"pattern": "^[12][0-9]{3}$"}
+        return {"type": "string", "anyOf": [day, year], "examples": [self.example]}
+
+
+@dataclass(frozen=True)
 class Words:
     """A list of names, for tools."""
 
@@ -196,7 +241,7 @@ QueryParameter = Annotated[
     "A name, a ticker (JSE:NPN or NPN) or another identifier.",
 ]
 TenderCountryParameter = Annotated[str, Country(), "ISO 3166-1 alpha-2 code, in any case."]
-FromParameter = Annotated[date | None, Day(example="2026-01-01"), "Earliest release date (UTC day)."]
+ReleasedFromParameter = Annotated[date | None, Day(example="2026-01-01"), "Earliest release date (UTC day)."]
 CursorParameter = Annotated[
     str | None,
     Text(r"^[A-Za-z0-9_-]{1,600}$", "", longest=600),
@@ -213,4 +258,34 @@ OptionalServiceIdParameter = Annotated[
     str | None,
     Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),
     "Only parties resolved to this organisation.",
+]
+PlaceParameter = Annotated[str | None, Place(), "ISO 3166-1 alpha-2 or alpha-3 code, in any case."]
+IndicatorParameter = Annotated[
+    str | None,
+    Text(INDICATOR_PATTERN, "NY.GDP.MKTP.CD", LONGEST_CODE),
+    "Annual mode: indicator code, in any case.",
+]
+SeriesParameter = Annotated[
+    str | None,
+    Text(SERIES_PATTERN, "FX.EUR.ZAR", LONGEST_CODE),
+    "Series mode: series key, in any case; FX.<base>.<quote> is quote units for one base unit.",
+]
+SeriesTypeParameter = Annotated[
+    str | None, Text(SERIES_TYPE_PATTERN, "fx", LONGEST_TYPE), "Series mode: family, e.g. fx or cpi."
+]
+FrequencyParameter = Annotated[str | None, Choice(FREQUENCIES), "Series mode: how often it is observed."]
+SeriesAsOfParameter = Annotated[
+    date | None,
+    Day(past=True),
+    "Asks for series mode: the latest vintages known on that day; today (UTC) where only `series` does.",
+]
+FromParameter = Annotated[
+    date | int | None,
+    DayOrYear("2024-01-01"),
+    "The earliest: a date in series mode, a date or a year in annual mode.",
+]
+ToParameter = Annotated[
+    date | int | None,
+    DayOrYear("2024-12-31"),
+    "The latest: a date in series mode, a date or a year in annual mode.",
 ]

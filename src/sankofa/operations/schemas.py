@@ -21,15 +21,16 @@ def row_schema(row_type: type[Row], ref_template: str) -> tuple[JsonSchema, dict
 
 def envelope_schema(operation: Operation) -> JsonSchema:
     """The schema of a whole answer, with nothing left to resolve: not every MCP client follows `$ref`."""
-    row, components = row_schema(operation.row, _COMPONENT)
-    return envelope_of(operation, _inlined(row, components))
+    shapes = [_inlined(*row_schema(row, _COMPONENT)) for row in operation.shapes]
+    return envelope_of(operation, *shapes)
 
 
-def envelope_of(operation: Operation, row: JsonSchema) -> JsonSchema:
-    """The schema of an operation's answer around that of its row (a schema, or a reference to one).
+def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
+    """The schema of an operation's answer around those of its rows (schemas, or references to them).
 
     It is open: a member may be added without a new version.
     """
+    row = shapes[0] if len(shapes) == 1 else {"oneOf": list(shapes)}
     properties: dict[str, JsonSchema] = {
         operation.rows_under: {"type": "array", "items": row, "description": "In the documented order."},
         "count": {"type": "integer", "minimum": 0, "description": "How many rows this answer holds."},

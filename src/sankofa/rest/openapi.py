@@ -167,12 +167,15 @@ def _schemas(described: Sequence[Operation]) -> JsonSchema:
     """Every schema by name: of the rows, of the answers around them, and of the open pages."""
     schemas = page_schemas()
     for operation in described:
-        row, referred = row_schema(operation.row, _SCHEMA)
-        schemas |= {operation.row.__name__: row, **referred}
+        for shape in operation.shapes:
+            row, referred = row_schema(shape, _SCHEMA)
+            schemas |= {shape.__name__: row, **referred}
         schemas[_answer_name(operation)] = {
             "title": _answer_name(operation),
             "description": operation.summary,
-            **envelope_of(operation, {"$ref": _SCHEMA.format(name=operation.row.__name__)}),
+            **envelope_of(
+                operation, *({"$ref": _SCHEMA.format(name=row.__name__)} for row in operation.shapes)
+            ),
         }
     return schemas
 

@@ -10,13 +10,14 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date
+from functools import partial
 from itertools import groupby
 from typing import Final
 
 import msgspec
 
 from sankofa.derive.tenders import Resolved, Tender
-from sankofa.edition.blocks import Entry
+from sankofa.edition.blocks import Entry, pack
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.model.days import ordinal
 from sankofa.model.names import fold
@@ -26,11 +27,11 @@ ROWS_PER_BLOCK: Final = 32
 _NUMBERS_PER_BLOCK: Final = 16_384
 
 
-@dataset("tender", TenderRow)
+@dataset("tender", TenderRow, partial(pack, rows_per_block=ROWS_PER_BLOCK))
 def releases(world: World) -> Iterator[Shelved]:
     for country in world.tenders.countries:
         rows = (Entry(wire.encode(_row(world, t))) for t in world.tenders.of(country, bodies=True))
-        yield Shelved(country, rows, rows_per_block=ROWS_PER_BLOCK)
+        yield Shelved(country, rows)
 
 
 @dataset("tender_day", None)

@@ -1,0 +1,181 @@
+"""Annual indicators by country, and dated series; each value's vintage in force, newest first.
+
+Order: annual rows by country, indicator and year descending; series rows by series, series_type, frequency
+and country, then date descending.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import groupby, product
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+import msgspec
+
+from sankofa.edition.blocks import Entry
+from sankofa.edition.columns import Column, column, lists, pack_column, pack_pages
+from sankofa.edition.world import Shelved, World, dataset
+from sankofa.model.days import iso_day, ordinal
+from sankofa.model.knowable import Mode, sights, vintages
+from sankofa.model.observations import unit_of
+from sankofa.model.places import alpha3_of
+from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
+
+ANNUAL: Final = "macro-annual"
+SERIES: Final = "macro-series"
+_LATEST: Final = int(Mode.LATEST)
+
+
+def annual_key(country: str, indicator: str) -> str:
+    """Of one column, or of the list of those that any of the two admits (empty: every one)."""
+    return f"{country}|{indicator}"
+
+
+def series_list(country: str, series_type: str, frequency: str) -> str:
+    """The list of the series of which all of these hold (empty: every one)."""
+    return f"{country}|{series_type}|{frequency}"
+
+
+def key_list(series: str) -> str:
+    """The list of the series under one key."""
+    return f"={series}"
+
+
+class Report(NamedTuple):
+    """One value in one release; see `model.knowable.Reported`."""
+
+    value: str | None
+    """The figure and its unit: another unit is another vintage."""
+    available: int
+    order: tuple[object, ...]
+    figure: str
+    unit: str
+    location: str
+    document: str
+    capture_id: int
+
+
+@dataset(ANNUAL, MacroAnnualRow, pack=pack_column)
+def annual(world: World) -> Iterator[Shelved]:
+    names = world.ledger.indicator_names()
+    provenance = _Provenance(world)
+    for (country, indicator), captured in groupby(world.ledger.annual(), key=itemgetter(0, 1)):
+        name = names.get(indicator, "")
+        told: dict[str, tuple[int, str, int, str]] = {}  # by year: vintage, value, capture and document
+        for _, _, capture_id, document, values in captured:
+            for year, value in values.items():
+                vintage, before, *_ = told.get(year, (0, "", 0, ""))
+                if value != before:
+                    told[year] = (vintage + 1, value, capture_id, document)
+        if not told:
+            continue
+        shared = (
+            f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
+            f'"indicator_name":{_text(name)},"year":'
+        )
+        unit = _text(unit_of(name))
+        entries = []
+        for year in sorted(told, reverse=True):
+            vintage, value, capture_id, document = told[year]
+            row = (
+                f"{provenance.of(capture_id, document, f'{indicator} {country} {year}')}{shared}{year},"
+                f'"value":{value or "null"},"unit":{unit},"available_at":null,"vintage":{vintage}}}'
+            )
+            entries.append(Entry(row.encode(), tag=int(year)))
+        key = annual_key(country, indicator)
+        world.columns[ANNUAL].append(column(key, entries))
+        yield Shelved(key, entries)
+
+
+@dataset(f"{ANNUAL}-list", None, pack=pack_pages)
+def annual_lists(world: World) -> Iterator[Shelved]:
+    def filters(one: Column) -> Iterable[str]:
+        country, indicator = one.key.split("|")
+        return annual_key("", ""), annual_key(country, ""), annual_key("", indicator)
+
+    return lists(world.columns[ANNUAL], filters)
+
+
+@dataset(SERIES, MacroSeriesRow, pack=pack_column)
+def series(world: World) -> Iterator[Shelved]:
+    provenance = _Provenance(world)
+    for identity, captured in groupby(world.ledger.series(), key=itemgetter(0, 1, 2, 3)):
+        reports: defaultdict[str, list[Report]] = defaultdict(list)
+        number = 0
+        for *_, capture_id, document, told in captured:
+            for day, public, figure, unit, location in told:
+                number += 1
+                value = f"{figure}\x1f{unit}" if figure else None
+                order = (document, capture_id, number)
+                reports[day].append(
+                    Report(value, ordinal(public), order, figure, unit, location, document, capture_id)
+                )
+        key, family, frequency, country = identity
+        shared = (
+            f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
+            f'"country":{_text(country)},"date":"'
+        )
+        entries = [
+            entry
+            for day in sorted(reports, reverse=True)
+            for entry in _observations(provenance, shared, identity[0], day, reports[day])
+        ]
+        if entries:
+            key = "|".join(identity)
+            world.columns[SERIES].append(column(key, entries))
+            yield Shelved(key, entries)
+
+
+@dataset(f"{SERIES}-list", None, pack=pack_pages)
+def series_lists(world: World) -> Iterator[Shelved]:
+    def filters(one: Column) -> Iterable[str]:
+        key, family, frequency, country = one.key.split("|")
+        # A series of no country is not on the list of any: the set makes that one list, not two.
+        combinations = {series_list(*some) for some in product(("", country), ("", family), ("", frequency))}
+        return key_list(key), *combinations
+
+    return lists(world.columns[SERIES], filters)
+
+
+def _observations(
+    provenance: "_Provenance", shared: str, key: str, day: str, reports: list[Report]
+) -> Iterator[Entry]:
+    """The vintages of one value, each while it is the latest."""
+    tag = ordinal(day)
+    for vintage in vintages(reports, tag):
+        report = vintage.report
+        for first, until, modes, _ in sights(vintage):
+            if modes & _LATEST:
+                location = _text(report.location)[1:-1] if report.location else f"{key} {day}"
+                row = (
+                    f"{provenance.of(report.capture_id, report.document, location)}{shared}{day}"
+                    f'","value":{report.figure or "null"},"unit":{_text(report.unit)},'
+                    f'"available_at":"{iso_day(report.available)}","vintage":{vintage.number}}}'
+                )
+                yield Entry(row.encode(), first, until, tag=tag)
+
+
+class _Provenance:
+    """The beginning of every row: where it was captured from, and when."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._around: dict[tuple[int, str], tuple[str, str]] = {}
+
+    def of(self, capture_id: int, document: str, location: str) -> str:
+        """With a location that can stand in JSON as it is."""
+        around = self._around.get((capture_id, document))
+        if around is None:
+            capture = self._world.captures[capture_id]
+            around = self._around[capture_id, document] = (
+                f'{{"source_ref":{_text(f"{document}#")[:-1]}',
+                f'","license_class":"{capture.license_class}","observed_at":"{capture.observed_at}",',
+            )
+        return f"{around[0]}{location}{around[1]}"
+
+
+@lru_cache(maxsize=4096)
+def _text(text: str) -> str:
+    """As JSON; what is not given is null."""
+    return msgspec.json.encode(text).decode() if text else "null"

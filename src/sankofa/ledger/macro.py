@@ -1,0 +1,285 @@
+"""Columns of observations on their way into the ledger: only what a source had not said before is appended.
+
+An annual table replaces what its source said before, so a column is kept as what it changed. A series tells
+vintages by their release dates, so every one is kept that is not held yet, whatever order they arrive in;
+where no release date is evidenced the day of capture stands for it, and only a value other than the one in
+force is new. What is of a day or year still to come was not observed: a forecast is skipped.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from sankofa.engines.datastore import LedgerSession, Row
+from sankofa.model.observations import AnnualColumn, SeriesColumn, Told
+from sankofa.model.records import Record, Rejected
+
+_BATCH = 5_000
+_SERIES_BATCH = 200_000
+# CROSS JOIN: SQLite then begins with the few columns at hand, and finds what is held of each by its key.
+_HELD_ANNUAL = """
+    SELECT a.country, a.indicator, a.told FROM staged_annual AS s CROSS JOIN annual AS a
+    WHERE a.country = s.country AND a.indicator = s.indicator AND a.source_id = ?
+    ORDER BY a.country, a.indicator, a.capture_id, a.part
+"""
+_HELD_SERIES = """
+    SELECT a.series, a.series_type, a.frequency, a.country, a.told
+    FROM staged_series AS s CROSS JOIN series AS a
+    WHERE a.series = s.series AND a.series_type = s.series_type AND a.frequency = s.frequency
+      AND a.country = s.country AND a.source_id = ?
+    ORDER BY a.series, a.series_type, a.frequency, a.country, a.capture_id, a.part
+"""
+_NAMES = "SELECT indicator, name FROM indicator ORDER BY indicator, capture_id"
+_FORGET_STAGED = {  # a statement that appends nothing: what was staged goes
+    "annual": "INSERT INTO annual SELECT * FROM staged_annual WHERE 1 = 0",
+    "series": "INSERT INTO series SELECT * FROM staged_series WHERE 1 = 0",
+}
+
+_encode = msgspec.json.Encoder().encode
+_years = msgspec.json.Decoder(dict[str, str]).decode
+_tolds = msgspec.json.Decoder(list[Told]).decode
+
+
+class Tally(NamedTuple):
+    """What became of the values taken in since the last time."""
+
+    appended: int
+    unchanged: int
+    forecasts: int
+    in_passing: int
+
+
+class MacroCapture:
+    """The columns of one file, inside the transaction of its capture."""
+
+    def __init__(
+        self, session: LedgerSession, capture_id: int, source_id: str, observed_at: str, repeated: bool
+    ) -> None:
+        self._session = session
+        self._id = capture_id
+        self._source_id = source_id
+        self._day = observed_at[:10]
+        self._repeated = repeated
+        """The very same file was captured before: nothing in it is news, whatever was said since."""
+        earlier = session.query("SELECT 1 FROM capture WHERE source_id = ?", (source_id,))
+        self._known_source = any(earlier)
+        self._touched: set[tuple[str, str]] = set()
+        self._annual: list[AnnualColumn] = []
+        self._series: list[SeriesColumn] = []
+        self._names: dict[str, str] = {}
+        self._known_names: dict[str, str] | None = None
+        self._pending = self._part = 0
+        self._forecasts = self._appended = self._unchanged = self._in_passing = 0
+
+    def annual(self, column: AnnualColumn) -> None:
+        year = self._day[:4]
+        if any(told > year for told in column.values):
+            given = {told: value for told, value in column.values.items() if told <= year}
+            self._forecasts += len(column.values) - len(given)
+            column = column._replace(values=given)
+        self._annual.append(column)
+        if column.name:
+            self._names[column.indicator] = column.name
+        if len(self._annual) >= _BATCH:
+            self.flush()
+
+    def series(self, column: SeriesColumn) -> Iterator[Rejected]:
+        """Raises nothing; yields what no source may say."""
+        kept: list[Told] = []
+        day = self._day
+        for told in column.told:
+            if told.release > day:
+                yield Rejected(
+                    f"{column.document} {told.location or told.date}", "release_date is in the future"
+                )
+            elif told.date > day:
+                self._forecasts += bool(told.value)
+            else:
+                kept.append(told)
+        self._series.append(column._replace(told=kept))
+        self._pending += len(kept)
+        if self._pending >= _SERIES_BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._annual:
+            self._flush_annual()
+        if self._series:
+            self._flush_series()
+        if self._names:
+            self._flush_names()
+
+    def tally(self) -> Tally:
+        """Since the last one."""
+        tally = Tally(self._appended, self._unchanged, self._forecasts, self._in_passing)
+        self._forecasts = self._appended = self._unchanged = self._in_passing = 0
+        return tally
+
+    def _flush_annual(self) -> None:
+        keys = {(c.country, c.indicator) for c in self._annual}
+        asked = keys if self._known_source else keys & self._touched
+        self._touched |= keys
+        held: dict[tuple[str, str], dict[str, str]] = {}
+        ever: defaultdict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+        for country, indicator, told in self._held("annual", _HELD_ANNUAL, asked):
+            said = _years(told)
+            held.setdefault((country, indicator), {}).update(said)
+            if self._repeated:
+                ever[country, indicator].update(said.items())
+        rows: list[Row] = []
+        for column in self._annual:
+            indicator, country, document, values, covers, _, unread = column
+            before = held.get((country, indicator))
+            if before is None:
+                news = dict(values)
+            else:
+                news = {y: v for y, v in values.items() if before.get(y) != v}
+                gone = [
+                    y for y, v in before.items() if v and y not in values and (covers is None or y in covers)
+                ]
+                news |= dict.fromkeys(set(gone) - unread, "")
+                if self._repeated:
+                    past = ever[country, indicator]
+                    news = {y: v for y, v in news.items() if v and (y, v) not in past}
+            self._unchanged += len(values) - sum(1 for v in news.values() if v)
+            self._appended += len(news)
+            if news:
+                self._part += 1
+                rows.append(
+                    (
+                        country,
+                        indicator,
+                        self._id,
+                        self._part,
+                        self._source_id,
+                        document,
+                        _encode(news).decode(),
+                    )
+                )
+                held.setdefault((country, indicator), {}).update(news)
+        self._annual.clear()
+        self._append("annual", rows)
+
+    def _flush_series(self) -> None:
+        held: defaultdict[tuple[str, ...], _Held] = defaultdict(lambda: _Held(every=self._repeated))
+        keys = {column[:4] for column in self._series}
+        for *identity, told in self._held("series", _HELD_SERIES, keys):
+            known = held[tuple(identity)]
+            for entry in _tolds(told):
+                known.add(entry)
+        rows: list[Row] = []
+        for column in self._series:
+            known = held[column[:4]]
+            news: list[Told] = []
+            for told in column.told:
+                dated = self._dated(told, known, column)
+                if dated is None:
+                    # A rate that is not quoted is no row of the file; an empty value in our template is one.
+                    self._unchanged += bool(told.value) or not column.on_its_day
+                else:
+                    known.add(dated)
+                    news.append(dated)
+            self._appended += len(news)
+            if news:
+                self._part += 1
+                place = (self._id, self._part, self._source_id, column.document)
+                rows.append((*column[:4], *place, _encode(news).decode()))
+        self._series.clear()
+        self._pending = 0
+        self._append("series", rows)
+
+    def _dated(self, told: Told, held: "_Held", column: SeriesColumn) -> Told | None:
+        """The vintage with the day it became public; None where the source said so before."""
+        figure = (told.value, told.unit if told.value else "")
+        if told.release:
+            return None if (told.date, told.release, *figure) in held.said else told
+        now = held.now.get(told.date)
+        if now is None:
+            if not told.value:
+                return None
+            day = told.date if column.on_its_day else self._day
+            return Told(told.date, day, told.value, told.unit, told.location)
+        if now[1] == figure or (self._repeated and (told.date, *figure) in held.figures):
+            return None
+        return told._replace(release=self._day)
+
+    def _flush_names(self) -> None:
+        if self._known_names is None:
+            self._known_names = dict(self._session.query(_NAMES))
+        known = self._known_names
+        news = {
+            i: n for i, n in self._names.items() if known.get(i) != n and not (i in known and self._repeated)
+        }
+        self._names.clear()
+        known.update(news)
+        if news:
+            self._session.stage("indicator", [(i, self._id, name) for i, name in sorted(news.items())])
+            self._in_passing += self._session.absorb(
+                "INSERT INTO indicator SELECT * FROM staged_indicator WHERE true ON CONFLICT DO NOTHING"
+            )
+
+    def _held(self, table: str, query: str, keys: set[Any]) -> Iterator[Row]:
+        """What the source said before of the columns at hand."""
+        if not keys:
+            return iter(())
+        self._session.stage(table, [(*key, 0, 0, "", "", "") for key in sorted(keys)])
+        rows = list(self._session.query(query, (self._source_id,)))
+        self._session.absorb(_FORGET_STAGED[table])
+        return iter(rows)
+
+    def _append(self, table: str, rows: list[Row]) -> None:
+        if rows:
+            self._session.append(table, rows)
+
+
+class _Held:
+    """What a source said of one series so far."""
+
+    def __init__(self, *, every: bool) -> None:
+        self._every = every
+        self.said: set[tuple[str, ...]] = set()
+        self.figures: set[tuple[str, ...]] = set()
+        self.now: dict[str, tuple[str, tuple[str, str]]] = {}
+
+    def add(self, told: Told) -> None:
+        figure = (told.value, told.unit if told.value else "")
+        self.said.add((told.date, told.release, *figure))
+        if self._every:
+            self.figures.add((told.date, *figure))
+        now = self.now.get(told.date)
+        if now is None or now[0] <= told.release:
+            self.now[told.date] = (told.release, figure)
+
+
+def placed(records: Iterable[Record], country: str) -> Iterator[Record]:
+    """A source that is of one country says so once: a series without one is of it."""
+    for record in records:
+        if isinstance(record, SeriesColumn) and not record.country:
+            yield record._replace(country=country)
+        else:
+            yield record
+
+
+def annual_rows(session: LedgerSession) -> Iterator[tuple[str, str, int, str, dict[str, str]]]:
+    """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
+    for *row, told in session.query(
+        "SELECT country, indicator, capture_id, document, told FROM annual "
+        "ORDER BY country, indicator, capture_id, part"
+    ):
+        yield (*row, _years(told))
+
+
+def series_rows(session: LedgerSession) -> Iterator[tuple[Any, ...]]:
+    """(series, series_type, frequency, country, capture_id, document, [Told]), the columns together."""
+    for *row, told in session.query(
+        "SELECT series, series_type, frequency, country, capture_id, document, told FROM series "
+        "ORDER BY series, series_type, frequency, country, capture_id, part"
+    ):
+        yield (*row, _tolds(told))
+
+
+def indicator_names(session: LedgerSession) -> dict[str, str]:
+    """What each indicator was last called."""
+    return dict(session.query(_NAMES))

@@ -1,0 +1,99 @@
+"""Observations: annual indicators of countries, and dated series; and the columns they travel in.
+
+A table of two million values is some ten thousand columns. A column, not a value, is what an adapter
+makes, what the ledger keeps and what an edition is cut from.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from sankofa.model.places import currency
+
+FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
+SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
+INDICATOR_PATTERN: Final = SERIES_PATTERN
+SERIES_TYPE_PATTERN: Final = "^[a-z][a-z0-9_]*$"
+LONGEST_CODE: Final = 64
+LONGEST_TYPE: Final = 32
+
+_CODE = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,63}\Z")
+_TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
+_LAST_PARENTHESES = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*\Z")
+
+
+class AnnualColumn(NamedTuple):
+    """What one table says of one indicator in one country."""
+
+    indicator: str
+    country: str
+    """Alpha-2."""
+    document: str
+    values: Mapping[str, str]
+    """By year; only those the table has."""
+    covers: frozenset[str] | None
+    """The years the table speaks of: one it covers and has no value for is withdrawn. None: every year."""
+    name: str = ""
+    """The indicator in words, where the table has them."""
+    unread: frozenset[str] = frozenset()
+    """Years whose value could not be read: of them nothing is said."""
+
+
+class Told(NamedTuple):
+    """One value of a series as one release tells it."""
+
+    date: str
+    release: str
+    """The day the source evidences as publication; empty where it evidences none."""
+    value: str
+    """Empty where the release withdraws it."""
+    unit: str
+    location: str
+    """Where in the document; empty where the date says it."""
+
+
+class SeriesColumn(NamedTuple):
+    """What one document says of one series, in the order it says it."""
+
+    series: str
+    series_type: str
+    frequency: str
+    country: str
+    """Alpha-2; empty where the series is of no one country."""
+    document: str
+    told: list[Told]
+    on_its_day: bool = False
+    """True where a value that is new is public on the day it is of (a reference rate)."""
+
+
+def series_key(text: str) -> str:
+    """A series' key in upper case; a rate is FX.<base>.<quote>. Raises ValueError."""
+    key = text.upper()
+    if not _CODE.match(key):
+        raise ValueError(f"series: expected up to {LONGEST_CODE} letters, digits, dots and dashes")
+    family, *pair = key.split(".")
+    if family == "FX" and not (len(pair) == 2 and all(map(currency, pair)) and pair[0] != pair[1]):
+        raise ValueError("series: expected FX.<base>.<quote> with two ISO 4217 codes")
+    return key
+
+
+def indicator_code(text: str) -> str:
+    """An indicator's code in upper case. Raises ValueError."""
+    code = text.upper()
+    if not _CODE.match(code):
+        raise ValueError(f"indicator: expected up to {LONGEST_CODE} letters, digits, dots and dashes")
+    return code
+
+
+def series_type(text: str) -> str:
+    """A family in lower case. Raises ValueError."""
+    family = text.lower()
+    if not _TYPE.match(family):
+        raise ValueError("series_type: expected a family such as fx, cpi or gdp")
+    return family
+
+
+def unit_of(indicator_name: str) -> str:
+    """What the name of an indicator says in the parentheses at its end; empty where it has none."""
+    found = _LAST_PARENTHESES.search(indicator_name)
+    return found[1].strip() if found else ""

@@ -1,0 +1,106 @@
+"""GET /v1/macro."""
+
+from collections.abc import Callable
+from datetime import date
+
+from sankofa.edition.columns import Span, read_column, read_columns
+from sankofa.edition.datasets.macro import ANNUAL, SERIES, annual_key, key_list, series_list
+from sankofa.edition.reading import Selection
+from sankofa.model.days import FOREVER
+from sankofa.model.errors import InvalidParameter
+from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
+from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.parameters import (
+    FrequencyParameter,
+    FromParameter,
+    IndicatorParameter,
+    LimitParameter,
+    PlaceParameter,
+    SeriesAsOfParameter,
+    SeriesParameter,
+    SeriesTypeParameter,
+    ToParameter,
+)
+
+_ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode"
+_SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
+
+
+@operation(
+    "/v1/macro",
+    row=MacroAnnualRow,
+    also=(MacroSeriesRow,),
+    errors=(400, 401, 402, 429, 503),
+    tool="get_macro",
+    tool_names={"from": "from_date", "to": "to_date"},
+)
+async def get_macro(
+    call: Call,
+    *,
+    country: PlaceParameter = None,
+    indicator: IndicatorParameter = None,
+    series: SeriesParameter = None,
+    series_type: SeriesTypeParameter = None,
+    frequency: FrequencyParameter = None,
+    as_of: SeriesAsOfParameter = None,
+    from_: FromParameter = None,
+    to: ToParameter = None,
+    limit: LimitParameter = None,
+) -> Answer:
+    """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
+
+    Series mode, where `series` or `as_of` is given: the latest vintage of each value known on the day,
+    ordered by series, series_type, frequency and country, then date descending. Otherwise annual mode: the
+    values of the tables captured last, ordered by country (alpha-2), indicator, then year descending; no
+    release date is evidenced for them, so none is known under an `as_of`. A parameter of the other mode is a
+    400. An exchange rate is served as it is published, never inverted, and belongs to no country.
+    """
+    if series is None and as_of is None:
+        for name, value in (("series_type", series_type), ("frequency", frequency)):
+            if value is not None:
+                raise InvalidParameter(name, _SERIES_ONLY)
+        most, cut = call.grant.rows(limit)
+        years = Span(FOREVER, _year(from_, 0), _year(to, FOREVER))
+        found = await _annual(call, country or "", (indicator or "").upper(), years, most)
+    else:
+        if indicator is not None:
+            raise InvalidParameter("indicator", _ANNUAL_ONLY)
+        day = (as_of or call.today).toordinal()
+        days = Span(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
+        most, cut = call.grant.rows(limit)
+        if series is None:
+            listed = series_list(country or "", series_type or "", frequency or "")
+            found = await read_columns(call.edition, SERIES, listed, days, most)
+        else:
+            admits = _admits(country, series_type, frequency)
+            found = await read_columns(call.edition, SERIES, key_list(series.upper()), days, most, admits)
+    if cut:
+        found = Selection(found.runs, found.count, truncated=True)
+    return Answer(found, as_of=as_of or call.today)
+
+
+async def _annual(call: Call, country: str, indicator: str, years: Span, most: int) -> Selection:
+    key = annual_key(country, indicator)
+    if country and indicator:
+        return await read_column(call.edition, ANNUAL, key, years, most)
+    return await read_columns(call.edition, ANNUAL, key, years, most)
+
+
+def _admits(country: str | None, series_type: str | None, frequency: str | None) -> Callable[[str], bool]:
+    """Whether a series, by the key of its column, is of all that is asked for."""
+    asked = (series_type, frequency, country)
+    if asked == (None, None, None):
+        return lambda key: True
+    return lambda key: all(a in (None, b) for a, b in zip(asked, key.split("|")[1:], strict=True))
+
+
+def _year(given: date | int | None, otherwise: int) -> int:
+    if given is None:
+        return otherwise
+    return given.year if isinstance(given, date) else given
+
+
+def _day(name: str, given: date | int | None, otherwise: int) -> int:
+    if isinstance(given, int):
+        raise InvalidParameter(name, "expected a date as YYYY-MM-DD; a year is taken in annual mode only")
+    return otherwise if given is None else given.toordinal()

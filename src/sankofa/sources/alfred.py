@@ -1,0 +1,128 @@
+"""ALFRED, the archive of FRED: observations of one series with the days between which each was in force."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import date, timedelta
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Final
+
+import msgspec
+
+from sankofa.model.days import parse_day
+from sankofa.model.errors import FormatError
+from sankofa.model.figures import exact
+from sankofa.model.observations import SeriesColumn, Told, series_key
+from sankofa.model.records import Record, Rejected
+from sankofa.sources.base import InputFile, adapter
+
+_EXPECTED: Final = "expected observations of FRED or ALFRED (JSON) in a file named after the series"
+_FOREVER: Final = "9999-12-31"
+_FAMILIES: Final = (
+    ("cpi", r"CPI|CUUR|CUSR|PCEPI|.*CPI(?:ALL|A)"),
+    ("ppi", r"PPI|WPU"),
+    ("fx", r"DEX|EXCH?[A-Z]{2}|CCUS"),
+    ("gdp", r"GDP|GNP|.*(?:GDP|NGDP)"),
+    ("unemployment", r"UNRATE|LR[HU]"),
+    ("rate", r"FEDFUNDS|DFF|DGS|GS\d|INTDS|IR[SL]T"),
+)
+# The days between two neighbouring observations, at least.
+_PACES: Final = ((360, "annual"), (85, "quarterly"), (25, "monthly"), (6, "weekly"), (1, "daily"))
+
+
+class _Observation(msgspec.Struct):
+    realtime_start: str
+    realtime_end: str
+    date: str
+    value: str
+
+
+class _Document(msgspec.Struct):
+    realtime_end: str
+    units: str
+    observations: list[_Observation]
+    output_type: int = 1
+
+
+_decode = msgspec.json.Decoder(_Document).decode
+
+
+@adapter("alfred")
+def read(file: InputFile) -> Iterator[Record]:
+    """Observations of FRED and ALFRED (JSON) with their real-time periods; a file is named after its series.
+
+    A value is public from realtime_start; where no other follows the day after realtime_end, it was
+    withdrawn.
+    """
+    readable = 0
+    for name, stream in file.documents(".json"):
+        try:
+            yield from _series(PurePosixPath(name).name, stream.read())
+            readable += 1
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as failure:
+            reason = str(failure) if type(failure) is ValueError else "not such a document"
+            if not file.is_zip:
+                raise FormatError(f"{file.name}: {_EXPECTED}; {reason}") from None
+            yield Rejected(name, reason)
+    if not readable:
+        raise FormatError(f"{file.name}: {_EXPECTED}; the archive holds none")
+
+
+def _series(document: str, data: bytes) -> Iterator[Record]:
+    """One document. Raises ValueError, before the first record, where it is something else."""
+    key = series_key(document.removesuffix(".json"))
+    found = _decode(data)
+    if found.units != "lin":
+        raise ValueError(
+            f"units is {found.units[:20]!r}: expected values as published, not transformed (lin)"
+        )
+    if found.output_type not in (1, 4):
+        raise ValueError("output_type: expected observations by real-time period (1) or first releases (4)")
+    told: list[Told] = []
+    ends: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    rejects: list[Rejected] = []
+    for number, row in enumerate(found.observations):
+        try:
+            day, start, end = (
+                parse_day(text).isoformat() for text in (row.date, row.realtime_start, row.realtime_end)
+            )
+            if start > end:
+                raise ValueError("realtime_start is after realtime_end")
+            value = "" if row.value == "." else exact(row.value)
+        except ValueError as failure:
+            rejects.append(Rejected(f"{document} observations/{number}", str(failure)))
+            continue
+        told.append(Told(day, start, value, "", f"observations/{number}"))
+        ends[day].append((start, end))
+    frequency = _frequency(ends)
+    if found.output_type == 1:
+        told += _withdrawals(ends, min(found.realtime_end, _FOREVER))
+    yield from rejects
+    yield SeriesColumn(key, _family(key), frequency, "", document, told)
+
+
+def _withdrawals(ends: dict[str, list[tuple[str, str]]], asked_until: str) -> Iterator[Told]:
+    """Where a value ended within the days that were asked about, and none came after it."""
+    for day, spans in ends.items():
+        starts = {start for start, _ in spans}
+        for _, end in spans:
+            if end < asked_until:
+                following = (date.fromisoformat(end) + timedelta(days=1)).isoformat()
+                if following not in starts:
+                    yield Told(day, following, "", "", "")
+
+
+def _frequency(days: dict[str, list[tuple[str, str]]]) -> str:
+    """Told from the dates, as the document does not say. Raises ValueError where they do not tell."""
+    ordinals = sorted(date.fromisoformat(day).toordinal() for day in days)
+    gaps = sorted(after - before for before, after in pairwise(ordinals))
+    if not gaps:
+        raise ValueError("fewer than two dates: its frequency cannot be told")
+    # A daily or weekly series has gaps of other lengths too; the shortest that is usual is its pace.
+    usual = gaps[len(gaps) // 4]
+    return next(frequency for least, frequency in _PACES if usual >= least)
+
+
+def _family(key: str) -> str:
+    return next((family for family, pattern in _FAMILIES if re.match(pattern, key)), "other")

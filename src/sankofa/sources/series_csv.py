@@ -1,0 +1,87 @@
+"""Our own template for dated series (exchange rates, price indices): one row per vintage of a value."""
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Final
+
+from sankofa.model.days import parse_day
+from sankofa.model.figures import exact
+from sankofa.model.observations import FREQUENCIES, SeriesColumn, Told, series_key, series_type
+from sankofa.model.places import country
+from sankofa.model.records import Record
+from sankofa.model.text import fit
+from sankofa.sources.base import InputFile, adapter
+from sankofa.sources.template import Template
+
+_TEMPLATE: Final = Template(
+    "series-csv",
+    required=("series", "series_type", "frequency", "date", "value"),
+    optional=("country", "unit", "release_date"),
+)
+_LONGEST_UNIT = 100
+_MOST_PENDING = 200_000
+_Identity = tuple[str, str, str, str, str]
+
+
+@adapter("series-csv")
+def read(file: InputFile) -> Iterator[Record]:
+    """Dated series (exchange rates, price indices) in our own CSV template, one row per vintage.
+
+    An empty value says that the release withdraws it.
+    """
+    document = file.name
+
+    def column(row: dict[str, str], location: str) -> SeriesColumn:
+        return SeriesColumn(*_series(*map(row.get, _SERIES)), document, [_told(row, location)])
+
+    return _gathered(_TEMPLATE.read(file, column))
+
+
+_SERIES: Final = ("series", "series_type", "frequency", "country")
+
+
+def _gathered(records: Iterable[Record]) -> Iterator[Record]:
+    """The rows of a series as one column; of a large file, one from time to time."""
+    pending: dict[_Identity, list[Told]] = {}
+    rows = 0
+    for record in records:
+        if not isinstance(record, SeriesColumn):
+            yield record
+            continue
+        pending.setdefault(record[:5], []).extend(record.told)
+        rows += 1
+        if rows == _MOST_PENDING:
+            yield from (SeriesColumn(*identity, told) for identity, told in pending.items())
+            pending, rows = {}, 0
+    yield from (SeriesColumn(*identity, told) for identity, told in pending.items())
+
+
+@lru_cache(maxsize=4096)
+def _series(key: str, family: str, frequency: str, place: str | None) -> tuple[str, str, str, str]:
+    """What identifies a series. Raises ValueError naming the column at fault."""
+    if frequency.lower() not in FREQUENCIES:
+        raise ValueError(f"frequency: expected one of {', '.join(FREQUENCIES)}")
+    if place and not country(place):
+        raise ValueError("country: not an ISO 3166-1 code")
+    return series_key(key), series_type(family), frequency.lower(), country(place or "") or ""
+
+
+def _told(row: dict[str, str], location: str) -> Told:
+    """The value of a row. Raises ValueError naming the column at fault."""
+    unit, release, text = row.get("unit", ""), row.get("release_date", ""), row["value"]
+    if len(unit) > _LONGEST_UNIT or not fit(unit):
+        raise ValueError(f"unit: expected up to {_LONGEST_UNIT} characters")
+    try:
+        value = exact(text) if text else ""
+    except ValueError as failure:
+        raise ValueError(f"value: {failure}") from None
+    day = _day("date", row["date"])
+    return Told(day, _day("release_date", release) if release else "", value, unit, location)
+
+
+@lru_cache(maxsize=65536)
+def _day(column: str, text: str) -> str:
+    try:
+        return parse_day(text).isoformat()
+    except ValueError as failure:
+        raise ValueError(f"{column}: {failure}") from None

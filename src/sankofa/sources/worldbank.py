@@ -1,0 +1,267 @@
+"""World Bank indicators: pages of the Indicators API (JSON), the bulk CSV and other wide tables, tidy CSV.
+
+The tables mix countries with aggregates ("Sub-Saharan Africa", "Low income"). An aggregate is not a country
+and is left out, told by its code; what is neither is rejected.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import IO, Final
+
+import msgspec
+
+from sankofa.model.errors import FormatError
+from sankofa.model.figures import exact
+from sankofa.model.observations import AnnualColumn, indicator_code
+from sankofa.model.places import country
+from sankofa.model.records import Record, Rejected, Skipped
+from sankofa.model.text import fit, one_line
+from sankofa.sources.base import InputFile, adapter
+from sankofa.sources.tables import Table, peek, read_table, words
+
+_EXPECTED: Final = (
+    "expected World Bank indicators: a page of the Indicators API (JSON), a table with a column per year, "
+    "or one with the columns Country Code, Year and Value"
+)
+# Every aggregate of the World Development Indicators, the discontinued ones among them; and the two-character
+# codes that stand for them in the API, which has no three-letter code for some.
+_AGGREGATES: Final = frozenset(
+    (
+        "AFE AFR AFW ARB BEA BEC BHI BLA BMN BSS CAA CEA CEB CEU CLA CME CSA CSS DEA DEC DFS DLA DMN DNF "
+        "DNS DSA DSF DSS DXS EAP EAR EAS ECA ECS EMU EUU FCS FXS HIC HPC IBB IBD IBT IDA IDB IDX INX LAC "
+        "LCN LDC LIC LMC LMY LTE MDE MEA MIC MNA NAC NAF NLS NOC NRS NXS OEC OED OSS PRE PSS PST RRS SAS "
+        "SSA SSF SST SXZ TEA TEC TLA TMN TSA TSS UMC WLD XZN 1A 1W 4E 7E 8S A4 A5 A9 B1 B2 B3 B4 B6 B7 B8 "
+        "C4 C5 C6 C7 C8 C9 D2 D3 D4 D5 D6 D7 D8 D9 EU F1 F6 M1 M2 N6 OE R6 S1 S2 S3 S4 T2 T3 T4 T5 T6 T7 "
+        "V1 V2 V3 V4 XC XD XE XF XG XH XI XJ XL XM XN XO XP XQ XT XU XY Z4 Z7 ZB ZF ZG ZH ZI ZJ ZQ ZT"
+    ).split(" ")
+)
+_YEAR = re.compile(r"([12][0-9]{3})(?: \[YR\1\])?\Z")
+_NOTHING: Final = ("", "..")
+_COMPANIONS: Final = re.compile(r"metadata_|wdicountry|wdiseries|wdifootnote", re.IGNORECASE)
+
+
+class _Named(msgspec.Struct):
+    id: str
+    value: str | None = None
+
+
+class _Point(msgspec.Struct):
+    indicator: _Named
+    country: _Named
+    date: str
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    countryiso3code: str | None = None
+    obs_status: str | None = None
+
+
+class _Refusal(msgspec.Struct):
+    message: list[_Named]
+
+
+_pages = msgspec.json.Decoder(tuple[msgspec.Raw, list[_Point] | None]).decode
+_refusals = msgspec.json.Decoder(tuple[_Refusal]).decode
+
+
+@adapter("worldbank")
+def read(file: InputFile) -> Iterator[Record]:
+    """World Bank indicators: Indicators API v2 JSON, the WDI bulk CSV and DataBank tables, tidy CSV.
+
+    The indicator of a tidy CSV is the name of its file. UTF-8 or UTF-16; a preamble is passed over.
+    Aggregates are skipped, and so are forecasts.
+    """
+    readable = False
+    for name, stream in file.documents(".csv", ".json", ".txt"):
+        document = PurePosixPath(name).name
+        if file.is_zip and _COMPANIONS.match(document):
+            continue
+        records = _document(file.name, document, stream)
+        if records is None and not file.is_zip:
+            raise FormatError(f"{file.name}: {_EXPECTED}")
+        readable |= records is not None
+        yield from records or ()
+    if not readable:
+        raise FormatError(f"{file.name}: {_EXPECTED}; the archive holds none")
+
+
+def _document(title: str, document: str, stream: IO[bytes]) -> Iterator[Record] | None:
+    if peek(stream).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{"):
+        return _page(title, document, stream.read())
+    table = read_table(title, stream, "country code")
+    if table is None:
+        return None
+    header = [name.lower() for name in table.header]
+    code = next((header.index(n) for n in ("indicator code", "series code") if n in header), None)
+    years = {place: found[1] for place, name in enumerate(table.header) if (found := _YEAR.match(name))}
+    if code is not None and years:
+        return _wide(document, table, header, code, years)
+    if "year" in header and "value" in header:
+        return _tidy(document, table, header, _indicator_of(title, document))
+    return None
+
+
+def _indicator_of(title: str, document: str) -> str:
+    stem = document.removesuffix(PurePosixPath(document).suffix)
+    try:
+        code = indicator_code(stem)
+    except ValueError:
+        code = ""
+    if not code or not (code[0].isalpha() or "." in code):
+        raise FormatError(
+            f"{title}: a tidy table is named after its indicator (ny.gdp.mktp.cd.csv), not {stem[:64]!r}"
+        )
+    return code
+
+
+def _wide(
+    document: str, table: Table, header: list[str], code: int, years: dict[int, str]
+) -> Iterator[Record]:
+    """One line per country and indicator, one column per year."""
+    place = header.index("country code")
+    named = next((header.index(n) for n in ("indicator name", "series name") if n in header), code)
+    first, last = min(years), max(years)
+    titles = [years.get(column, "") for column in range(first, last + 1)]
+    covers = frozenset(years.values())
+    if len(covers) < len(years):
+        raise FormatError(f"{document}: a year stands twice in the header")
+    widest = len(header)
+    skipped = 0
+    for line, row in table.rows:
+        cells = row[first : last + 1]
+        values = {year: value for year, value in zip(titles, cells, strict=False) if value and year}
+        if len(row) <= place:  # a blank line, or the notes below a table
+            continue
+        if len(row) not in (widest, widest - 1, widest + 1):
+            yield Rejected(f"{document} line {line}", f"{len(row)} fields where the header has {widest}")
+            continue
+        alpha2 = _place(row[place])
+        if not alpha2:
+            if alpha2 is None:
+                yield Rejected(f"{document} line {line}", "country: not an ISO 3166-1 code")
+            skipped += len(values) if alpha2 is not None else 0
+            continue
+        try:
+            indicator = _code(row[code])
+        except ValueError as failure:
+            yield Rejected(f"{document} line {line}", str(failure))
+            continue
+        unread = []
+        for year, text in tuple(values.items()):
+            if text in _NOTHING:
+                del values[year]
+                continue
+            try:
+                values[year] = exact(text)
+            except ValueError as failure:
+                del values[year]
+                unread.append(year)
+                yield Rejected(f"{document} line {line}, {year}", f"value: {failure}")
+        name = _name(row[named]) if named != code else ""
+        yield AnnualColumn(indicator, alpha2, document, values, covers, name, frozenset(unread))
+    if skipped:
+        yield Skipped(skipped)
+
+
+def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Iterator[Record]:
+    """One line per country and year; what is not listed has no value."""
+    place, year_at, value_at = (header.index(name) for name in ("country code", "year", "value"))
+    columns: dict[str, dict[str, str]] = {}
+    unread: defaultdict[str, set[str]] = defaultdict(set)
+    skipped = 0
+    for line, row in table.rows:
+        if not any(row):
+            continue
+        position = f"{document} line {line}"
+        if len(row) != len(header):
+            yield Rejected(position, f"{len(row)} fields where the header has {len(header)}")
+            continue
+        alpha2 = _place(row[place])
+        if not alpha2:
+            skipped += alpha2 is not None
+            if alpha2 is None:
+                yield Rejected(position, "country: not an ISO 3166-1 code")
+            continue
+        year = row[year_at].strip()
+        values = columns.setdefault(alpha2, {})
+        try:
+            if not re.match(r"[12][0-9]{3}\Z", year):
+                raise ValueError("year: expected four digits")
+            value = _value(row[value_at].strip())
+            if values.setdefault(year, value) != value:
+                raise ValueError("year: given twice with another value")
+        except ValueError as failure:
+            unread[alpha2].add(year)
+            yield Rejected(position, str(failure))
+    if skipped:
+        yield Skipped(skipped)
+    for alpha2, values in columns.items():
+        given = {year: value for year, value in values.items() if value}
+        yield AnnualColumn(indicator, alpha2, document, given, None, "", frozenset(unread[alpha2]))
+
+
+def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
+    """A page of the API. Raises FormatError for what is none, in its own words where it is a refusal."""
+    try:
+        _, points = _pages(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        try:
+            (refusal,) = _refusals(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise FormatError(f"{title}: {_EXPECTED}") from None
+        said = "; ".join(f"{m.id} {m.value}" for m in refusal.message)
+        raise FormatError(
+            f"{title}: not a page of indicators but a refusal of the World Bank: {said[:200]}"
+        ) from None
+    columns: dict[tuple[str, str], dict[str, str]] = {}
+    names: dict[str, str] = {}
+    skipped = 0
+    for number, point in enumerate(points or ()):
+        alpha2 = _place(point.countryiso3code or point.country.id)
+        text = str(point.value, "utf-8").strip('"')
+        if alpha2 == "" or point.obs_status == "F":
+            skipped += text != "null"
+            continue
+        try:
+            if alpha2 is None:
+                raise ValueError("country: not an ISO 3166-1 code")
+            if not re.match(r"[12][0-9]{3}\Z", point.date):
+                raise ValueError("date: expected a year")
+            indicator = _code(point.indicator.id)
+            value = _value("" if text == "null" else text)
+            columns.setdefault((indicator, alpha2), {})[point.date] = value
+            names[indicator] = _name(point.indicator.value or "")
+        except ValueError as failure:
+            yield Rejected(f"{document} row {number}", str(failure))
+    if skipped:
+        yield Skipped(skipped)
+    for (indicator, alpha2), values in columns.items():
+        given = {year: value for year, value in values.items() if value}
+        yield AnnualColumn(indicator, alpha2, document, given, frozenset(values), names[indicator])
+
+
+def _value(text: str) -> str:
+    """A figure, empty where there is none. Raises ValueError."""
+    try:
+        return "" if text in _NOTHING else exact(text)
+    except ValueError as failure:
+        raise ValueError(f"value: {failure}") from None
+
+
+@lru_cache(maxsize=4096)
+def _place(code: str) -> str | None:
+    """The alpha-2 code of a country; empty for an aggregate; None for what is neither."""
+    code = code.strip().upper()
+    return country(code) or ("" if code in _AGGREGATES else None)
+
+
+@lru_cache(maxsize=8192)
+def _code(text: str) -> str:
+    return indicator_code(text.strip())
+
+
+@lru_cache(maxsize=8192)
+def _name(text: str) -> str:
+    name = one_line(words(text).strip().strip('"'))
+    return name if fit(name) and len(name) <= 500 else ""

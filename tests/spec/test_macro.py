@@ -1,0 +1,447 @@
+"""GET /v1/macro and the tool get_macro: specification, section 4; decisions.md, sections 2 and 3."""
+
+import asyncio
+import csv
+import io
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.live import LiveServer, run
+from tests.services import PostgresServer
+
+ANNUAL_FIELDS = set(
+    "country country_iso3 indicator indicator_name year value unit available_at vintage "
+    "source_ref license_class observed_at".split()
+)
+SERIES_FIELDS = set(
+    "series series_type frequency country date value unit available_at vintage "
+    "source_ref license_class observed_at".split()
+)
+COLUMNS = ("series", "series_type", "frequency", "country", "date", "value", "unit", "release_date")
+GDP = "NY.GDP.MKTP.CD"
+
+
+class Told(NamedTuple):
+    """A row of the series-csv template, in the order of its file."""
+
+    series: str
+    series_type: str
+    frequency: str
+    country: str
+    date: str
+    value: str
+    unit: str
+    release: str
+
+
+def told() -> list[Told]:
+    """A few series whose values are revised, return, are withdrawn, change their unit, are told too early."""
+    chance = random.Random(7)
+    rows = []
+    for series, family, frequency, country, step in (
+        ("CPI.ZA", "cpi", "monthly", "ZA", 31),
+        ("CPI.KE", "cpi", "monthly", "KE", 31),
+        ("GDP.ZA", "gdp", "quarterly", "ZA", 92),
+        ("FX.USD.ZAR", "fx", "daily", "", 1),
+        ("FX.USD.NGN", "fx", "monthly", "", 31),
+        ("FX.USD.NGN", "fx", "daily", "", 1),
+    ):
+        for n in range(14):
+            day = date(2023, 1, 31) + timedelta(days=n * step)
+            public = day + timedelta(days=chance.choice((-3, 0, 5, 20) if step > 1 else (0, 0, 1)))
+            for _ in range(chance.choice((1, 1, 2, 3, 5))):
+                value = chance.choice(("1", "2", "9007199254740993.25", "0", ""))
+                unit = chance.choice(("index", "index", "points"))
+                rows.append(Told(series, family, frequency, country, str(day), value, unit, str(public)))
+                public += timedelta(days=chance.choice((0, 1, 1, 9)))
+    chance.shuffle(rows)
+    return rows
+
+
+TOLD = told()
+FIRST = """\
+Country Name,Country Code,Year,Value
+South Africa,ZAF,2020,337974620000.5
+South Africa,ZAF,2021,420886900000
+South Africa,ZAF,2022,406920000000.10
+Nigeria,NGA,2021,440833635000
+Sub-Saharan Africa,SSF,2021,1900000000000
+Kosovo,XKX,2021,9412034299.4
+"""
+SECOND = """\
+Country Name,Country Code,Year,Value
+South Africa,ZAF,2021,420886900000.0
+South Africa,ZAF,2022,405270000000
+South Africa,ZAF,2023,380699000000
+Nigeria,NGA,2021,440833635000
+"""
+WIDE = """\
+"Data Source","World Development Indicators",
+
+"Country Name","Country Code","Indicator Name","Indicator Code","2021","2022"
+"South Africa","ZAF","Inflation, consumer prices (annual %)","FP.CPI.TOTL.ZG","4.61","7.04"
+"Kenya","KEN","Inflation, consumer prices (annual %)","FP.CPI.TOTL.ZG","6.11",""
+"World","WLD","Inflation, consumer prices (annual %)","FP.CPI.TOTL.ZG","3.47","7.93"
+"""
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """Two captures of a table, a wide table and a file of series, served on each engine."""
+    folder = tmp_path_factory.mktemp("macro")
+    if request.param == "sqlite":
+        yield from serve(folder)
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres_process")
+        server.ensure()
+        with server.database() as url:
+            yield from serve(folder, datastore=url)
+
+
+def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
+    home = folder / "home"
+    table, half = folder / "ny.gdp.mktp.cd.csv", len(TOLD) // 2
+    for source, path, content in (
+        ("worldbank", table, FIRST),
+        ("worldbank", table, SECOND),
+        ("worldbank", folder / "wdi.csv", WIDE),
+        ("series", folder / "a.csv", as_csv(TOLD[:half])),
+        ("series", folder / "b.csv", as_csv(TOLD[half:])),
+    ):
+        path.write_text(content)
+        done = run(home, "ingest", source, path, **settings)
+        assert done.returncode == 0, done.stderr
+    published = run(home, "publish", **settings)
+    assert published.returncode == 0, published.stderr
+    settings |= {"per_minute_sample": "100000", "per_month_sample": "1000000"}
+    with LiveServer(home, workers=1, **settings) as server:
+        yield server
+
+
+def as_csv(rows: list[Told]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows([COLUMNS, *rows])
+    return text.getvalue()
+
+
+@pytest.fixture(scope="module")
+def key(live: LiveServer) -> str:
+    return live.key("starter", "--per-minute", "100000")
+
+
+def ask(server: LiveServer, key: str, query: str = "") -> dict[str, Any]:
+    answer = server.get(f"/v1/macro?{query}", key)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = json.loads(answer.text, parse_int=Decimal, parse_float=Decimal)
+    assert body["count"] == len(body["data"])
+    return body
+
+
+def rows(server: LiveServer, key: str, query: str = "") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ask(server, key, query)["data"]
+    return found
+
+
+# Annual mode
+
+
+def test_annual_rows_have_every_field_and_their_provenance(live: LiveServer, key: str) -> None:
+    body = ask(live, key)
+    assert body["count"] == 8
+    assert body["as_of"] == datetime.now(UTC).date().isoformat()
+    for row in body["data"]:
+        assert set(row) == ANNUAL_FIELDS
+        assert row["available_at"] is None
+        assert row["license_class"] == "cc-by"
+        assert row["source_ref"].endswith(f"#{row['indicator']} {row['country']} {row['year']}")
+
+
+def test_the_table_captured_last_is_served_and_vintages_count_the_captures_that_changed_a_value(
+    live: LiveServer, key: str
+) -> None:
+    found = rows(live, key, f"country=ZA&indicator={GDP}")
+    assert [(r["year"], r["value"], r["vintage"]) for r in found] == [
+        (2023, 380699000000, 1),
+        (2022, 405270000000, 2),
+        (2021, 420886900000, 1),  # told again in another spelling: nothing new
+        (2020, None, 2),  # no longer in the table: withdrawn
+    ]
+
+
+def test_a_name_gives_the_unit_and_a_table_without_names_has_neither(live: LiveServer, key: str) -> None:
+    inflation = rows(live, key, "indicator=FP.CPI.TOTL.ZG")
+    assert {(r["indicator_name"], r["unit"]) for r in inflation} == {
+        ("Inflation, consumer prices (annual %)", "annual %")
+    }
+    assert {(r["indicator_name"], r["unit"]) for r in rows(live, key, f"indicator={GDP}")} == {(None, None)}
+
+
+def test_aggregates_and_what_is_no_country_are_never_served(live: LiveServer, key: str) -> None:
+    assert {r["country"] for r in rows(live, key)} == {"KE", "NG", "ZA"}
+    for code in ("SSF", "WLD", "XKX", "ZG"):
+        assert rows(live, key, f"country={code}") == []
+
+
+@pytest.mark.parametrize("code", ["ZA", "za", "ZAF", "zaf", "zAf"])
+def test_a_country_is_taken_in_two_or_three_letters_of_any_case(
+    live: LiveServer, key: str, code: str
+) -> None:
+    found = rows(live, key, f"country={code}&indicator={GDP.lower()}")
+    assert {(r["country"], r["country_iso3"]) for r in found} == {("ZA", "ZAF")}
+    assert len(found) == 4
+
+
+def test_annual_rows_come_in_the_documented_order_and_filters_keep_it(live: LiveServer, key: str) -> None:
+    every = rows(live, key)
+    order = [(r["country"], r["indicator"], -r["year"]) for r in every]
+    assert order == sorted(order)
+    for name in ("country", "indicator"):
+        for value in {row[name] for row in every}:
+            assert rows(live, key, f"{name}={value}") == [r for r in every if r[name] == value]
+
+
+@pytest.mark.parametrize(
+    ("query", "years"),
+    [
+        ("from=2022", {2022, 2023}),
+        ("from=2022-06-30", {2022, 2023}),
+        ("to=2021", {2020, 2021}),
+        ("to=2021-01-01", {2020, 2021}),
+        ("from=2021&to=2022-12-31", {2021, 2022}),
+        ("from=2024", set()),
+        ("from=2022&to=2021", set()),
+    ],
+)
+def test_annual_mode_takes_a_year_or_a_date(live: LiveServer, key: str, query: str, years: set[int]) -> None:
+    assert {r["year"] for r in rows(live, key, f"country=ZA&{query}")} == years
+    assert {r["year"] for r in rows(live, key, query)} == years
+
+
+# Series mode
+
+
+def reference(day: str, **filters: str) -> list[tuple[Any, ...]]:
+    """The rows known on a day, by replaying what was public by then; none of the product is used."""
+    stories: defaultdict[tuple[str, ...], list[tuple[str, str, int, str, str]]] = defaultdict(list)
+    for position, row in enumerate(TOLD):
+        document = "a.csv" if position < len(TOLD) // 2 else "b.csv"
+        if row.date <= day and row.release <= day and all(getattr(row, k) == v for k, v in filters.items()):
+            stories[row[:5]].append((row.release, document, position, row.value, row.unit))
+    found = []
+    for (series, family, frequency, country, observed), story in stories.items():
+        figures: list[tuple[str, str, str]] = []
+        for release, _, _, value, unit in sorted(story):
+            figure = (release, value, unit if value else "")
+            if (figures or value) and (not figures or figures[-1][1:] != figure[1:]):
+                figures.append(figure)
+        if figures:
+            release, value, unit = figures[-1]
+            found.append(
+                (
+                    *(series, family, frequency, country or None, observed),
+                    *(Decimal(value) if value else None, release, len(figures)),
+                )
+            )
+    newest_first = sorted(found, key=lambda row: row[4], reverse=True)
+    return sorted(newest_first, key=lambda row: (*row[:3], row[3] or ""))
+
+
+def seen(found: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    names = ("series", "series_type", "frequency", "country", "date", "value", "available_at", "vintage")
+    return [tuple(row[name] for name in names) for row in found]
+
+
+def test_every_release_date_and_its_neighbours_show_what_a_replay_of_the_rules_shows(
+    live: LiveServer, key: str
+) -> None:
+    events = {date.fromisoformat(text) for row in TOLD for text in (row.date, row.release)}
+    days = sorted({day + timedelta(days=n) for day in events for n in (-1, 0, 1)})
+    for day in days:
+        body = ask(live, key, f"as_of={day}&limit=10000")
+        assert body["as_of"] == str(day)
+        assert not body["truncated"]
+        assert seen(body["data"]) == reference(str(day)), day
+
+
+def test_any_combination_of_filters_selects_its_rows_in_the_same_order(live: LiveServer, key: str) -> None:
+    today = datetime.now(UTC).date().isoformat()
+    every = rows(live, key, f"as_of={today}&limit=10000")
+    assert seen(every) == reference(today)
+    for series in (None, "CPI.ZA", "FX.USD.NGN", "NO.SUCH"):
+        for country in (None, "ZA", "KE", "US"):
+            for family in (None, "cpi", "fx", "none"):
+                for frequency in (None, "daily", "monthly", "weekly"):
+                    asked = {
+                        "series": series,
+                        "country": country,
+                        "series_type": family,
+                        "frequency": frequency,
+                    }
+                    given = {name: value for name, value in asked.items() if value}
+                    query = "&".join(f"{name}={value}" for name, value in given.items())
+                    chosen = [row for row in every if all(row[n] == v for n, v in given.items())]
+                    assert rows(live, key, f"as_of={today}&limit=10000&{query}") == chosen, query
+
+
+def test_from_and_to_cut_by_the_date_of_the_observation(live: LiveServer, key: str) -> None:
+    for series in ("FX.USD.ZAR", "CPI.ZA", "GDP.ZA"):
+        every = rows(live, key, f"series={series}&limit=10000")
+        days = sorted({row["date"] for row in every})
+        for since in (days[0], days[3], "1990-01-01", "2090-01-01"):
+            for until in (days[-1], days[5], "1990-01-01", "2090-01-01"):
+                found = rows(live, key, f"series={series}&from={since}&to={until}&limit=10000")
+                assert found == [row for row in every if since <= row["date"] <= until]
+
+
+def test_series_rows_have_every_field_and_the_key_is_taken_in_any_case(live: LiveServer, key: str) -> None:
+    found = rows(live, key, "series=fx.usd.zar")
+    assert found == rows(live, key, "series=FX.USD.ZAR")
+    for row in found:
+        assert set(row) == SERIES_FIELDS
+        assert row["country"] is None
+        assert row["license_class"] == "licensed-redistribution"
+        assert row["source_ref"].partition("#")[2].startswith("row ")
+
+
+def test_an_inverse_pair_is_not_invented(live: LiveServer, key: str) -> None:
+    assert rows(live, key, "series=FX.ZAR.USD") == []
+
+
+def test_annual_indicators_are_left_out_under_any_as_of(live: LiveServer, key: str) -> None:
+    body = ask(live, key, f"as_of={datetime.now(UTC).date()}&limit=10000")
+    assert body["count"]
+    assert all("indicator" not in row for row in body["data"])
+
+
+def test_a_figure_beyond_two_to_the_fifty_third_keeps_every_digit(live: LiveServer, key: str) -> None:
+    assert '"value":9007199254740993.25,' in live.get("/v1/macro?as_of=2026-01-01&limit=10000", key).text
+
+
+# Limits and errors
+
+
+def test_limit_gives_the_first_rows_and_says_whether_more_matched(live: LiveServer, key: str) -> None:
+    for query in ("", "as_of=2024-12-31", "series=FX.USD.ZAR", "country=ZA", f"country=ZA&indicator={GDP}"):
+        every = rows(live, key, f"{query}&limit=10000")
+        for limit in (1, 3, len(every) - 1, len(every), len(every) + 1):
+            body = ask(live, key, f"{query}&limit={limit}")
+            assert body["data"] == every[:limit]
+            assert body["truncated"] == (limit < len(every))
+
+
+def test_the_sample_tier_gets_its_preview_and_402_above_its_cap(live: LiveServer) -> None:
+    sample = live.key("sample")
+    body = ask(live, sample, "as_of=2024-12-31")
+    assert (body["count"], body["truncated"]) == (25, True)
+    for query in ("limit=26", "series=FX.USD.ZAR&limit=26", "as_of=2024-01-01&limit=10000"):
+        refused = live.get(f"/v1/macro?{query}", sample)
+        assert (refused.status_code, "checkout_url" in refused.json()["upgrade"]) == (402, True)
+    malformed = live.get("/v1/macro?limit=26&series_type=fx", sample)
+    assert malformed.status_code == 400, "400 comes before 402"
+
+
+def test_above_the_ceiling_a_paid_key_gets_the_ceiling(live: LiveServer, key: str) -> None:
+    assert ask(live, key, "limit=1000000")["truncated"] is True
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ("series_type=cpi", "series_type"),
+        ("frequency=daily", "frequency"),
+        ("country=ZA&series_type=cpi&from=2020", "series_type"),
+        (f"indicator={GDP}&as_of=2024-01-01", "indicator"),
+        (f"indicator={GDP}&series=FX.USD.ZAR", "indicator"),
+        ("series=FX.USD.ZAR&from=2023", "from"),
+        ("series=FX.USD.ZAR&to=2023", "to"),
+        ("as_of=2024-01-01&to=2023", "to"),
+        ("as_of=2024-02-30", "as_of"),
+        ("as_of=2099-01-01", "as_of"),
+        ("as_of=2024", "as_of"),
+        ("from=23", "from"),
+        ("from=2023-1-1", "from"),
+        ("to=x", "to"),
+        ("country=Z", "country"),
+        ("country=ZAFR", "country"),
+        ("country=Z1", "country"),
+        ("indicator=", "indicator"),
+        ("indicator=A|B", "indicator"),
+        ("series=A%20B", "series"),
+        (f"series={'A' * 65}", "series"),
+        ("series=X&series_type=CPI", "series_type"),
+        ("series=X&frequency=hourly", "frequency"),
+        ("limit=0", "limit"),
+        ("limit=-1", "limit"),
+        ("as_off=2024-01-01", "as_off"),
+        ("country=ZA&country=KE", "country"),
+    ],
+)
+def test_what_is_malformed_or_of_the_other_mode_is_a_400_that_names_it(
+    live: LiveServer, key: str, query: str, parameter: str
+) -> None:
+    refused = live.get(f"/v1/macro?{query}", key)
+    assert (refused.status_code, refused.json().get("parameter")) == (400, parameter)
+    assert parameter in refused.json()["detail"]
+
+
+# The tool
+
+
+def tool_answers(server: LiveServer, key: str, *calls: dict[str, Any]) -> list[tuple[bool, str]]:
+    """What the tool says to each call, by a real client: whether it is an error, and its text."""
+
+    async def every() -> list[tuple[bool, str]]:
+        async with (
+            httpx2.AsyncClient(headers={"x-api-key": key}) as http,
+            Client(streamable_http_client(f"{server.url}/mcp", http_client=http)) as client,
+        ):
+            found = [await client.call_tool("get_macro", arguments) for arguments in calls]
+            return [(bool(one.is_error), str(getattr(one.content[0], "text", ""))) for one in found]
+
+    return asyncio.run(every())
+
+
+def test_the_tool_gives_the_body_of_rest_for_the_same_call(live: LiveServer, key: str) -> None:
+    calls: list[dict[str, Any]] = [
+        {},
+        {"country": "ZAF", "indicator": GDP, "from_date": "2021", "to_date": "2022-12-31"},
+        {"series": "FX.USD.ZAR", "from_date": "2023-02-02", "to_date": "2023-02-05"},
+        {"as_of": "2023-06-30", "series_type": "cpi", "frequency": "monthly", "country": "KE", "limit": 3},
+    ]
+    for arguments, (failed, text) in zip(calls, tool_answers(live, key, *calls), strict=True):
+        query = "&".join(f"{name.removesuffix('_date')}={value}" for name, value in arguments.items())
+        assert not failed
+        assert text == live.get(f"/v1/macro?{query}", key).text
+        assert json.loads(text)["count"]
+
+
+def test_the_tool_calls_a_parameter_at_fault_by_its_own_name(live: LiveServer, key: str) -> None:
+    faults = {
+        "from_date": {"series": "FX.USD.ZAR", "from_date": "2023"},
+        "to_date": {"to_date": "soon"},
+        "indicator": {"as_of": "2024-01-01", "indicator": GDP},
+        "frequency": {"frequency": "daily"},
+        "from": {"from": "2023"},
+    }
+    for parameter, (failed, text) in zip(faults, tool_answers(live, key, *faults.values()), strict=True):
+        assert failed
+        problem = json.loads(text)
+        assert (problem["status"], problem["parameter"]) == (400, parameter)
+        assert problem["detail"].startswith(f"{parameter}: ")
+
+
+def test_the_tool_has_the_caps_of_rest(live: LiveServer) -> None:
+    ((failed, text),) = tool_answers(live, live.key("sample"), {"as_of": "2024-12-31", "limit": 26})
+    assert failed
+    assert json.loads(text)["status"] == 402

@@ -1,0 +1,122 @@
+"""Blocks of a column, and the lists that lead to columns, against the plainest reading of the rules."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sankofa.edition.blocks import Entry
+from sankofa.edition.columns import (
+    ROWS_IN_A_BLOCK,
+    Span,
+    column,
+    lists,
+    pack_column,
+    pack_pages,
+    read_column,
+    read_columns,
+)
+from sankofa.edition.reading import Edition
+from sankofa.engines.datastore import Block, Manifest, Place
+from sankofa.model.days import FOREVER
+
+DAYS = st.integers(1, 12)
+
+
+class Shelf:
+    """Blocks in memory, by kind and key, as an engine hands them out; counts what it was asked for."""
+
+    def __init__(self) -> None:
+        self.manifest: Manifest = {}
+        self.kept: dict[tuple[str, str], list[Block]] = {}
+        self.asked = 0
+
+    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
+        found = self.kept.get((kind, key))
+        if found is None:
+            return None
+        self.asked += len(found[skip : skip + most])
+        return found[skip : skip + most]
+
+    async def pieces(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
+        raise NotImplementedError
+
+    def close(self) -> None: ...
+
+
+def shelve(columns: dict[str, list[Entry]]) -> Shelf:
+    shelf = Shelf()
+    for key, entries in columns.items():
+        shelf.kept["kind", key] = list(pack_column(entries))
+    listed = [column(key, entries) for key, entries in columns.items()]
+    for key, pages, _ in lists(listed, lambda one: ("", one.key[:1])):
+        shelf.kept["kind-list", key] = list(pack_pages(pages))
+    return shelf
+
+
+def expected(entries: list[Entry], span: Span) -> list[bytes]:
+    return [
+        e.row for e in entries if e.first <= span.known_on < e.until and span.since <= e.tag <= span.until
+    ]
+
+
+@st.composite
+def entry_lists(draw: st.DrawFn) -> list[Entry]:
+    """Newest first; some days with several entries, seen one after the other."""
+    entries: list[Entry] = []
+    for day in range(draw(st.integers(1, 12)), 0, -1):
+        first = draw(DAYS)
+        for until in (*sorted(draw(st.sets(st.integers(first + 1, 14), max_size=2))), FOREVER):
+            entries.append(Entry(b"%d" % len(entries), first, until, tag=day))
+            first = until
+    copies = draw(st.sampled_from((1, 1, 40)))  # so that a column has several blocks
+    return [entry for entry in entries for _ in range(copies)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.dictionaries(st.sampled_from(("A1", "A2", "B1", "B2")), entry_lists(), min_size=1),
+    st.tuples(DAYS, DAYS, DAYS),
+    st.integers(1, 200),
+    st.sampled_from(("", "A", "B", "C")),
+)
+def test_an_answer_is_the_first_rows_seen_in_the_span_and_says_whether_there_are_more(
+    columns: dict[str, list[Entry]], span: tuple[int, int, int], limit: int, listed: str
+) -> None:
+    asked = Span(*span)
+    every = [row for key in columns if key.startswith(listed) for row in expected(columns[key], asked)]
+    edition = Edition("e", shelve(columns))
+    found = asyncio.run(read_columns(edition, "kind", listed, asked, limit))
+    assert found.rows == b",".join(every[:limit])
+    assert (found.count, found.truncated) == (len(every[:limit]), len(every) > limit)
+    for key in columns:
+        one = asyncio.run(read_column(edition, "kind", key, asked, limit))
+        whole = expected(columns[key], asked)
+        assert (one.rows, one.truncated) == (b",".join(whole[:limit]), len(whole) > limit)
+
+
+def test_a_few_rows_of_a_long_column_cost_a_page_and_a_block_or_two_wherever_they_are() -> None:
+    entries = [Entry(b"%d" % day, day, tag=day) for day in range(100_000, 0, -1)]
+    shelf = shelve({"A": entries, "B": entries, **{f"C{n}": entries[-3:] for n in range(500)}})
+    edition = Edition("e", shelf)
+    for span in (Span(FOREVER), Span(FOREVER, 0, 40_000), Span(50_000, 39_900, 40_000), Span(7, 0, 7)):
+        shelf.asked = 0
+        found = asyncio.run(read_columns(edition, "kind", "A", span, 50))
+        newest = min(span.until, span.known_on, 100_000)
+        assert json.loads(b"[" + found.rows + b"]") == list(range(newest, max(newest - 50, 0), -1))
+        assert len(found.runs) <= 2
+        assert shelf.asked <= 3
+    shelf.asked = 0
+    none = asyncio.run(read_columns(edition, "kind", "", Span(FOREVER, 200_000), 50))
+    assert none.count == 0
+    assert shelf.asked == len(shelf.kept["kind-list", ""]), "columns that cannot match are passed over unread"
+
+
+def test_the_last_rows_of_a_column_fill_a_block_exactly() -> None:
+    entries = [Entry(b"1", tag=1)] * (2 * ROWS_IN_A_BLOCK)
+    edition = Edition("e", shelve({"A": entries}))
+    for limit in (1, ROWS_IN_A_BLOCK, 2 * ROWS_IN_A_BLOCK, 2 * ROWS_IN_A_BLOCK + 1):
+        found = asyncio.run(read_columns(edition, "kind", "A", Span(5), limit))
+        assert (found.count, found.truncated) == (min(limit, len(entries)), limit < len(entries))

@@ -1,0 +1,204 @@
+"""Annual tables, undated values and reference rates through the real ledger and edition, day by day."""
+
+import asyncio
+import json
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.edition.columns import Span, read_columns
+from sankofa.edition.datasets.macro import ANNUAL, SERIES, annual_key, series_list
+from sankofa.edition.reading import Edition
+from sankofa.ledger.ingest import Summary
+from tests.world.desk import Desk
+
+FIRST, SECOND, THIRD, FOURTH = (date(2024, 1, 1) + timedelta(days=30 * n) for n in range(4))
+TIDY = "Country Name,Country Code,Year,Value\n"
+WIDE = "Country Name,Country Code,Indicator Name,Indicator Code,2020,2021,2022\n"
+SERIES_CSV = "series,series_type,frequency,country,date,value,unit,release_date\n"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "home", FIRST)
+
+
+def take(desk: Desk, day: date, source: str, name: str, content: str) -> Summary:
+    desk.set_day(day)
+    path = desk.inbox / name
+    path.write_text(content)
+    return desk.take(source, path)
+
+
+def counts(summary: Summary) -> tuple[int, int, int, int, int]:
+    assert summary.failures == []
+    c = summary.counts
+    assert c.read == c.appended + c.unchanged + c.rejected + c.skipped
+    return c.read, c.appended, c.unchanged, c.rejected, c.skipped
+
+
+def rows(edition: Edition, kind: str, listed: str, day: date = date(2030, 1, 1)) -> list[dict[str, Any]]:
+    found = asyncio.run(read_columns(edition, kind, listed, Span(day.toordinal()), 10_000))
+    decoded: list[dict[str, Any]] = json.loads(
+        b"[" + found.rows + b"]", parse_int=Decimal, parse_float=Decimal
+    )
+    return decoded
+
+
+def annual(desk: Desk) -> list[tuple[Any, ...]]:
+    return [
+        (r["country"], r["year"], r["value"], r["vintage"])
+        for r in rows(desk.publish(), ANNUAL, annual_key("", ""))
+    ]
+
+
+def series(desk: Desk, day: date = date(2030, 1, 1)) -> list[tuple[Any, ...]]:
+    names = ("date", "value", "unit", "available_at", "vintage")
+    found = rows(desk.publish(), SERIES, series_list("", "", ""), day)
+    return [tuple(row[name] for name in names) for row in found]
+
+
+def test_a_table_changes_only_what_it_says_otherwise_and_a_return_is_a_vintage(desk: Desk) -> None:
+    table = "Kenya,KEN,Exports (% of GDP),AA.BB,{},{},{}\n"
+    given = [
+        table.format(1, 2, ""),
+        table.format("1.0", 3, 4),
+        table.format(1, 2, 4),
+        table.format(1, 2, "4.00 "),
+    ]
+    seen = []
+    for day, row in zip((FIRST, SECOND, THIRD, FOURTH), given, strict=True):
+        seen.append(counts(take(desk, day, "worldbank", f"{day}.csv", WIDE + row)))
+    assert seen == [(2, 2, 0, 0, 0), (3, 2, 1, 0, 0), (3, 1, 2, 0, 0), (3, 0, 3, 0, 0)]
+    assert annual(desk) == [("KE", 2022, 4, 1), ("KE", 2021, 2, 3), ("KE", 2020, 1, 1)]
+
+
+def test_the_same_file_again_changes_nothing_even_after_another(desk: Desk) -> None:
+    old, new = TIDY + "Kenya,KEN,2020,1\nKenya,KEN,2021,1\n", TIDY + "Kenya,KEN,2021,2\n"
+    take(desk, FIRST, "worldbank", "aa.bb.csv", old)
+    assert counts(take(desk, FIRST, "worldbank", "aa.bb.csv", old)) == (2, 0, 2, 0, 0)
+    assert counts(take(desk, SECOND, "worldbank", "aa.bb.csv", new)) == (2, 2, 0, 0, 0), "2020 is withdrawn"
+    edition = desk.publish().id
+    assert counts(take(desk, THIRD, "worldbank", "aa.bb.csv", old)) == (2, 0, 2, 0, 0)
+    assert desk.publish().id == edition
+    assert annual(desk) == [("KE", 2021, 2, 2), ("KE", 2020, None, 2)]
+
+
+def test_a_page_withdraws_only_what_it_lists_and_a_value_that_cannot_be_read_says_nothing(desk: Desk) -> None:
+    point = {"indicator": {"id": "AA.BB", "value": "x"}, "country": {"id": "KE"}, "countryiso3code": "KEN"}
+
+    def page(**values: object) -> str:
+        return json.dumps([{"page": 1}, [{**point, "date": y[1:], "value": v} for y, v in values.items()]])
+
+    take(desk, FIRST, "worldbank", "page.json", page(y2020=1, y2021=2, y2022=3))
+    take(desk, SECOND, "worldbank", "page.json", page(y2021=None))
+    assert annual(desk) == [("KE", 2022, 3, 1), ("KE", 2021, None, 2), ("KE", 2020, 1, 1)]
+    rejected = take(desk, THIRD, "worldbank", "aa.bb.csv", TIDY + "Kenya,KEN,2022,n/a\nKenya,KEN,2020,1\n")
+    assert counts(rejected) == (2, 0, 1, 1, 0)
+    assert annual(desk) == [("KE", 2022, 3, 1), ("KE", 2021, None, 2), ("KE", 2020, 1, 1)]
+
+
+def test_a_year_still_to_come_is_a_forecast_and_skipped(desk: Desk) -> None:
+    table = TIDY + "Kenya,KEN,2024,1\nKenya,KEN,2025,2\n"
+    assert counts(take(desk, FIRST, "worldbank", "aa.bb.csv", table)) == (2, 1, 0, 0, 1)
+    assert annual(desk) == [("KE", 2024, 1, 1)]
+
+
+def test_without_a_release_date_a_value_is_known_from_the_day_of_capture(desk: Desk) -> None:
+    def told(*values: str) -> str:
+        return SERIES_CSV + "".join(
+            f"CPI.KE,cpi,monthly,KE,2023-0{n}-28,{v},i,\n" for n, v in enumerate(values, 1)
+        )
+
+    for day, values in ((FIRST, ("1", "5")), (SECOND, ("2", "5")), (THIRD, ("1", "")), (FOURTH, ("1.0", ""))):
+        take(desk, day, "series", f"{day}.csv", told(*values))
+    steady = ("2023-02-28", 5, "i", str(FIRST), 1)
+    withdrawn = ("2023-02-28", None, "i", str(THIRD), 2)
+    for day, seen in (
+        (FIRST - timedelta(days=1), []),
+        (FIRST, [steady, ("2023-01-28", 1, "i", str(FIRST), 1)]),
+        (SECOND - timedelta(days=1), [steady, ("2023-01-28", 1, "i", str(FIRST), 1)]),
+        (SECOND, [steady, ("2023-01-28", 2, "i", str(SECOND), 2)]),
+        (THIRD, [withdrawn, ("2023-01-28", 1, "i", str(THIRD), 3)]),
+        (FOURTH, [withdrawn, ("2023-01-28", 1, "i", str(THIRD), 3)]),
+    ):
+        assert series(desk, day) == seen, day
+
+
+def test_a_rate_is_public_on_its_day_and_a_changed_one_from_the_day_it_was_found_so(desk: Desk) -> None:
+    assert counts(
+        take(desk, FIRST, "ecb-fx", "h.csv", "Date,ZAR,USD\n2023-12-29,20.3,N/A\n2023-12-28,20.5,1.1\n")
+    ) == ((3, 3, 0, 0, 0))
+    changed = "Date,ZAR,USD\n2023-12-29,20.31,1.2\n2023-12-28,20.5,N/A\n"
+    assert counts(take(desk, SECOND, "ecb-fx", "h.csv", changed)) == (4, 3, 1, 0, 0)
+    zar = [row for row in series(desk, FIRST) if row[2] == "ZAR"]
+    assert zar == [
+        ("2023-12-29", Decimal("20.3"), "ZAR", "2023-12-29", 1),
+        ("2023-12-28", Decimal("20.5"), "ZAR", "2023-12-28", 1),
+    ]
+    assert series(desk, date(2023, 12, 28)) == [
+        ("2023-12-28", Decimal("1.1"), "USD", "2023-12-28", 1),
+        ("2023-12-28", Decimal("20.5"), "ZAR", "2023-12-28", 1),
+    ]
+    assert series(desk, SECOND) == [
+        ("2023-12-29", Decimal("1.2"), "USD", "2023-12-29", 1),
+        ("2023-12-28", None, "USD", str(SECOND), 2),
+        ("2023-12-29", Decimal("20.31"), "ZAR", str(SECOND), 2),
+        ("2023-12-28", Decimal("20.5"), "ZAR", "2023-12-28", 1),
+    ]
+
+
+def test_vintages_are_the_same_whatever_order_their_files_arrive_in(tmp_path: Path) -> None:
+    files = {
+        f"{n}.csv": f"{SERIES_CSV}GDP.ZA,gdp,quarterly,ZA,2022-03-31,{value},m,{release}\n"
+        for n, (value, release) in enumerate((("5", "2022-06-01"), ("6", "2022-09-01"), ("5", "2022-12-01")))
+    }
+    answers = []
+    for number, order in enumerate((sorted(files), sorted(files, reverse=True))):
+        desk = Desk(tmp_path / f"home{number}", FIRST)
+        for name in order:
+            take(desk, FIRST, "series", name, files[name])
+        answers.append(
+            [series(desk, day) for day in (date(2022, 8, 31), date(2022, 9, 1), date(2022, 12, 1))]
+        )
+    assert answers[0] == answers[1]
+    assert [day[0][1:] for day in answers[0]] == [
+        (5, "m", "2022-06-01", 1),
+        (6, "m", "2022-09-01", 2),
+        (5, "m", "2022-12-01", 3),
+    ]
+
+
+def test_a_release_in_the_future_is_rejected_and_a_day_still_to_come_is_a_forecast(desk: Desk) -> None:
+    text = SERIES_CSV + "A,cpi,daily,,2023-01-01,1,,2024-01-02\nA,cpi,daily,,2024-01-02,1,,2023-01-01\n"
+    summary = take(desk, FIRST, "series", "s.csv", text)
+    assert counts(summary) == (2, 0, 0, 1, 1)
+    assert summary.rejects is not None
+    assert json.loads(summary.rejects.read_text()) == {
+        "file": "s.csv",
+        "position": "s.csv row 2",
+        "reason": "release_date is in the future",
+    }
+
+
+def test_a_source_of_one_country_gives_it_to_its_series(desk: Desk) -> None:
+    desk.home.mkdir()
+    (desk.home / "sources.toml").write_text(
+        '[sources.stats-ke]\nadapter = "series-csv"\nsku = "AF-MACRO"\nlicense_class = "open-government"\n'
+        'commercial_redistribution = true\ncountry = "KEN"\n'
+    )
+    take(
+        desk,
+        FIRST,
+        "stats-ke",
+        "s.csv",
+        f"{SERIES_CSV}A,cpi,daily,,2023-01-01,1,,\nA,cpi,daily,ZA,2023-01-01,1,,\n",
+    )
+    found = rows(desk.publish(), SERIES, series_list("", "", ""))
+    assert [(row["country"], row["license_class"]) for row in found] == [
+        ("KE", "open-government"),
+        ("ZA", "open-government"),
+    ]
