@@ -1,0 +1,86 @@
+"""The awards of a release, and who won them."""
+
+from decimal import Decimal
+from typing import NamedTuple
+
+import msgspec
+
+from sankofa.derive.tenders import Resolved, Tender
+from sankofa.model.ocds.redaction import fold
+from sankofa.model.text import one_line
+
+
+class Award(NamedTuple):
+    """One award as one release has it."""
+
+    award_id: str
+    day: str | None
+    """The day of the award, where published."""
+    status: str | None
+    amount: Decimal | None
+    currency: str | None
+    suppliers: list[Resolved]
+    withheld: int
+    """Winners that are not named."""
+
+
+class _Organisation(msgspec.Struct):
+    id: str | int | None = None
+    name: str | None = None
+
+
+class _Value(msgspec.Struct):
+    amount: Decimal | None = None
+    currency: str | None = None
+
+
+class _Award(msgspec.Struct):
+    id: str | int | None = None
+    date: str | None = None
+    status: str | None = None
+    value: _Value | None = None
+    suppliers: list[_Organisation] | None = None
+
+
+class _Body(msgspec.Struct):
+    parties: list[_Organisation] | None = None
+    awards: list[_Award] | None = None
+
+
+_read = msgspec.json.Decoder(_Body).decode
+
+
+def awards(tender: Tender) -> list[Award]:
+    """Those of a release that was read with its body, in its order."""
+    if not tender.summary.award_count:
+        return []
+    body = _read(tender.row.body)
+    named = {_key(party.name): party for party, _ in tender.parties}
+    by_id = {str(party.id): party.name for party in body.parties or () if party.id is not None and party.name}
+    return [_award(number, award, named, by_id) for number, award in enumerate(body.awards or ())]
+
+
+def _award(number: int, award: _Award, named: dict[str, Resolved], by_id: dict[str, str]) -> Award:
+    suppliers: list[Resolved] = []
+    withheld = 0
+    for supplier in award.suppliers or ():
+        name = supplier.name or by_id.get(str(supplier.id), "")
+        found = named.get(_key(name)) if name else None
+        if found is None:
+            withheld += 1
+        elif found not in suppliers:
+            suppliers.append(found)
+    value = award.value or _Value()
+    return Award(
+        str(award.id) if award.id is not None else f"#{number}",
+        award.date[:10] if award.date else None,
+        award.status,
+        value.amount,
+        value.currency,
+        suppliers,
+        withheld,
+    )
+
+
+def _key(name: str) -> str:
+    return fold(one_line(name))
