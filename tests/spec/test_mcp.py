@@ -170,8 +170,9 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
     key = server.key("professional")
     async with connect(server, key, NEW) as client:
         for tool in (await client.list_tools()).tools:
-            asked = {"query": "sample bank"} if tool.name == "search_entities" else {"service_id": BANK}
-            found = (await client.call_tool(tool.name, asked)).structured_content
+            asked = {"search_entities": {"query": "sample bank"}, "search_tenders": {"query": "supply"}}
+            given = asked.get(tool.name, {"service_id": BANK})
+            found = (await client.call_tool(tool.name, given)).structured_content
             assert tool.output_schema is not None
             Draft202012Validator(tool.output_schema).validate(found)
             assert found is not None
@@ -194,6 +195,10 @@ SAME_CALLS = [
     ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"vintages": "as_reported"}),
     ("get_fundamentals", f"/v1/fundamentals/{BANK}", {"service_id": BANK}, {"vintages": "all"}),
     ("get_fundamentals", f"/v1/fundamentals/{FUND}", {"service_id": FUND}, {}),
+    ("search_tenders", "/v1/tenders", {}, {}),
+    ("search_tenders", "/v1/tenders", {}, {"country": "ke"}),
+    ("get_resolved_parties", "/v1/tender-parties", {}, {"role": "buyer", "country": "ng"}),
+    ("get_resolved_parties", "/v1/tender-parties", {}, {"service_id": BANK}),
 ]
 
 
