@@ -24,7 +24,10 @@ from sankofa.sources.registry import find_source
 SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
 """An organisation of the sample world to try the service with."""
 
-_SAMPLE = ("lei", "identifiers", "isin", "openfigi", "filings", "companyfacts", "worldbank", "series")
+_SAMPLE = (
+    *("lei", "identifiers", "isin", "openfigi", "filings", "companyfacts", "worldbank", "series"),
+    *("tenders-za", "tenders-ke", "tenders-ng"),
+)
 """Folders of the sample world in the order they are ingested, each the source `sample-<name>`."""
 _RATES = ("currency_converter", "eurofxref-hist.zip")
 """The one part of the sample that is real: the history of ECB rates that comes with this package."""

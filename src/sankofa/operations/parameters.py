@@ -55,7 +55,7 @@ class Text:
     """Text of a pattern (anchored) within a length."""
 
     pattern: str
-    example: str
+    example: str = ""
     longest: int = 64
 
     def read(self, text: str, today: date) -> str:
@@ -64,12 +64,8 @@ class Text:
         return text
 
     def schema(self, today: date | None = None) -> JsonSchema:
-        return {
-            "type": "string",
-            "pattern": self.pattern,
-            "maxLength": self.longest,
-            "examples": [self.example],
-        }
+        schema: JsonSchema = {"type": "string", "pattern": self.pattern, "maxLength": self.longest}
+        return schema | ({"examples": [self.example]} if self.example else {})
 
 
 @dataclass(frozen=True)
@@ -244,7 +240,7 @@ TenderCountryParameter = Annotated[str, Country(), "ISO 3166-1 alpha-2 code, in 
 ReleasedFromParameter = Annotated[date | None, Day(example="2026-01-01"), "Earliest release date (UTC day)."]
 CursorParameter = Annotated[
     str | None,
-    Text(r"^[A-Za-z0-9_-]{1,600}$", "", longest=600),
+    Text(r"^[A-Za-z0-9_-]{1,600}$", longest=600),  # an example would be a cursor that leads nowhere
     "`next_cursor` of the previous page, verbatim.",
 ]
 TenderQueryParameter = Annotated[
@@ -253,7 +249,7 @@ TenderQueryParameter = Annotated[
     "Words that title and description must have, all of them.",
     TOOL_ONLY,
 ]
-RoleParameter = Annotated[str | None, Text(r"^[A-Za-z]{1,64}$", "buyer"), "Role, e.g. buyer or supplier."]
+RoleParameter = Annotated[str | None, Text(r"^[A-Za-z]{1,64}$", "supplier"), "Role, e.g. buyer or supplier."]
 OptionalServiceIdParameter = Annotated[
     str | None,
     Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),

@@ -95,4 +95,4 @@ def _source(source_id: str, table: object, where: str) -> Source:
     ):  # fmt: skip
         if not value:
             raise SourceError(f"{where}: source {source_id}: {problem}")
-    return source
+    return msgspec.structs.replace(source, country=source.country and country(source.country))
