@@ -336,6 +336,10 @@ class Ledger:
             (subject,),
         )
 
+    def rows(self, sql: str) -> Iterator[Row]:
+        """What a SELECT of the ledger's tables counts or lists."""
+        return self._session.query(sql)
+
     def release_countries(self) -> list[str]:
         """Every country with releases; empty where a source has none."""
         return [c for (c,) in self._session.query("SELECT DISTINCT country FROM release ORDER BY country")]

@@ -285,3 +285,6 @@ ToParameter = Annotated[
     DayOrYear("2024-12-31"),
     "The latest: a date in series mode, a date or a year in annual mode.",
 ]
+SkuParameter = Annotated[
+    str, Text(r"^[A-Za-z0-9-]+$", "AF-FUND"), "The dataset, in any case: AF-FUND, AF-TENDER or AF-MACRO."
+]

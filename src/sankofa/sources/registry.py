@@ -33,6 +33,9 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     licence: str = ""
     attribution: str = ""
     floors: dict[str, float] = {}
+    """By measure (`derive.quality`): held against, and told."""
+    hard_floors: dict[str, float] = {}
+    """As `floors`; an edition in which the source falls short of one is not published."""
 
     def refuse_unless_redistributable(self) -> None:
         """The licence gate: what may not be redistributed commercially does not come in."""

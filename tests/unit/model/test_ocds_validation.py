@@ -46,7 +46,7 @@ def test_real_releases_break_no_rule_after_cleaning_that_they_did_not_break_befo
             continue
         cleaned += 1
         broken = {error.path for error in before if error.path}
-        # A list of one that was written without its brackets is understood, and then judged for what it holds.
+        # A list of one that was written without its brackets is understood, then judged for what it holds.
         new = [e for e in after - before if not any(e.path.startswith(path) for path in broken)]
         assert not new, (place, new)
     assert cleaned > 700
