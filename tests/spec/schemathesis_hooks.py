@@ -1,5 +1,6 @@
 """What Schemathesis checks besides its own checks, and what it cannot know."""
 
+import re
 from typing import Any
 
 import schemathesis
@@ -28,4 +29,17 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
     if case.path == "/v1/crosswalk" and query.get("id_type") == "ticker":
         exchange, colon, ticker = "".join(str(query.get("id_value")).split()).partition(":")
         return bool(exchange and colon and ticker)
+    if case.path == "/v1/macro":
+        by_series = "series" in query or "as_of" in query
+        other_mode = {"indicator"} if by_series else {"series_type", "frequency"}
+        years = [name for name in ("from", "to") if re.match(r"[0-9]{4}\Z", str(query.get(name, "")))]
+        return not (other_mode & set(query) or (by_series and years))
     return True
+
+
+@schemathesis.hook
+def before_add_examples(context: schemathesis.HookContext, examples: list[schemathesis.Case[Any]]) -> None:
+    """The examples of the parameters make one question together, but for those of another mode."""
+    for case in examples:
+        if case.path == "/v1/macro" and case.query:
+            case.query.pop("indicator", None)
