@@ -11,6 +11,7 @@ import csv
 import random
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from datetime import date, timedelta
@@ -35,6 +36,7 @@ from sankofa.model.rows import MacroSeriesRow, wire
 _INGEST_TARGET = 100_000
 _READ_TARGET, _GROWTH_TARGET = 0.30, 1.25
 _VALUES = 10_000
+_PATIENCE = 600.0
 _STAND_IN = "CPI.000000"
 _FIRST_DAY = date(1999, 1, 1)
 _PAST_DAY = date(2010, 6, 30)
@@ -114,6 +116,8 @@ def _read(series: int, rounds: int, seconds: float) -> None:
         keys = {home: {"X-API-Key": issue_key(home, "professional")} for home in (few, many)}
         servers = {home: running.enter_context(commands.sankofa(home)) for home in (few, many)}
         sample = Question(_paths(50)["one series"][0])
+        for home in (few, many):
+            _wait(servers[home], sample, keys[home])
         size = len(servers[few].body(sample, keys[few]))
         static = running.enter_context(commands.static(few, _headers(servers[few], sample, keys[few])))
         for shape in _paths(50):
@@ -138,6 +142,19 @@ def _read(series: int, rounds: int, seconds: float) -> None:
                 f"{growth:8.2f} times the cost of the small edition; target {_GROWTH_TARGET:g}: {met}",
                 flush=True,
             )
+
+
+def _wait(server: Server, question: Question, key: Mapping[str, str]) -> None:
+    """Until the edition is served: every byte of it is verified first, which takes a while for so many."""
+    began = time.monotonic()
+    while True:
+        with server.fetch(question, key) as answer:
+            answer.read()
+        if answer.status == 200:
+            return
+        if time.monotonic() - began > _PATIENCE:
+            raise SystemExit(f"{question.path}: status {answer.status}")
+        time.sleep(0.2)
 
 
 def _key(number: int) -> str:
