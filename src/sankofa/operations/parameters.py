@@ -263,13 +263,15 @@ IndicatorParameter = Annotated[
 ]
 SeriesParameter = Annotated[
     str | None,
-    Text(SERIES_PATTERN, "FX.EUR.ZAR", LONGEST_CODE),
+    Text(SERIES_PATTERN, "CPI.ZA", LONGEST_CODE),
     "Series mode: series key, in any case; FX.<base>.<quote> is quote units for one base unit.",
 ]
 SeriesTypeParameter = Annotated[
-    str | None, Text(SERIES_TYPE_PATTERN, "fx", LONGEST_TYPE), "Series mode: family, e.g. fx or cpi."
+    str | None, Text(SERIES_TYPE_PATTERN, "cpi", LONGEST_TYPE), "Series mode: family, e.g. fx or cpi."
 ]
-FrequencyParameter = Annotated[str | None, Choice(FREQUENCIES), "Series mode: how often it is observed."]
+FrequencyParameter = Annotated[
+    str | None, Choice(FREQUENCIES, "monthly"), "Series mode: how often it is observed."
+]
 SeriesAsOfParameter = Annotated[
     date | None,
     Day(past=True),

@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.edition.blocks import Entry
-from sankofa.edition.columns import Column, column, lists, pack_column, pack_pages
+from sankofa.edition.columns import Column, block_days, column, lists, pack_column, pack_pages
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.knowable import Mode, sights, vintages
-from sankofa.model.observations import unit_of
+from sankofa.model.observations import Told, unit_of
 from sankofa.model.places import alpha3_of
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
 
@@ -100,31 +100,53 @@ def annual_lists(world: World) -> Iterator[Shelved]:
 @dataset(SERIES, MacroSeriesRow, pack=pack_column)
 def series(world: World) -> Iterator[Shelved]:
     provenance = _Provenance(world)
-    for identity, captured in groupby(world.ledger.series(), key=itemgetter(0, 1, 2, 3)):
-        reports: defaultdict[str, list[Report]] = defaultdict(list)
-        number = 0
-        for *_, capture_id, document, told in captured:
-            for day, public, figure, unit, location in told:
-                number += 1
-                value = f"{figure}\x1f{unit}" if figure else None
-                order = (document, capture_id, number)
-                reports[day].append(
-                    Report(value, ordinal(public), order, figure, unit, location, document, capture_id)
-                )
-        key, family, frequency, country = identity
-        shared = (
-            f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
-            f'"country":{_text(country)},"date":"'
-        )
-        entries = [
-            entry
-            for day in sorted(reports, reverse=True)
-            for entry in _observations(provenance, shared, identity[0], day, reports[day])
-        ]
-        if entries:
-            key = "|".join(identity)
+    for name, captured in groupby(world.ledger.series(), key=itemgetter(0)):
+        found: list[tuple[str, list[Entry]]] = []
+        for identity, told in groupby(captured, key=itemgetter(0, 1, 2, 3)):
+            entries = _column(provenance, identity, told)
+            if entries:
+                found.append(("|".join(identity), entries))
+        # Almost every key is one series: it then leads to its rows without a list.
+        aliases = (key_list(name),) if len(found) == 1 else ()
+        for key, entries in found:
             world.columns[SERIES].append(column(key, entries))
-            yield Shelved(key, entries)
+            if days := block_days(entries):
+                world.columns[f"{SERIES}-days"].append((key, days, aliases))
+            yield Shelved(key, entries, aliases)
+
+
+def _column(
+    provenance: "_Provenance",
+    identity: tuple[str, str, str, str],
+    captured: Iterable[tuple[str, str, str, str, int, str, list[Told]]],
+) -> list[Entry]:
+    reports: defaultdict[str, list[Report]] = defaultdict(list)
+    number = 0
+    for *_, capture_id, document, told in captured:
+        for day, public, figure, unit, location in told:
+            number += 1
+            value = f"{figure}\x1f{unit}" if figure else None
+            order = (document, capture_id, number)
+            reports[day].append(
+                Report(value, ordinal(public), order, figure, unit, location, document, capture_id)
+            )
+    key, family, frequency, country = identity
+    shared = (
+        f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
+        f'"country":{_text(country)},"date":"'
+    )
+    return [
+        entry
+        for day in sorted(reports, reverse=True)
+        for entry in _observations(provenance, shared, key, day, reports[day])
+    ]
+
+
+@dataset(f"{SERIES}-days", None, pack=pack_pages)
+def series_days(world: World) -> Iterator[Shelved]:
+    """Where in a long series a day is, so that what is newer need not be read."""
+    for key, days, aliases in world.columns[f"{SERIES}-days"]:
+        yield Shelved(key, [Entry(days)], aliases)
 
 
 @dataset(f"{SERIES}-list", None, pack=pack_pages)
