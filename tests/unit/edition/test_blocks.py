@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sankofa.edition.blocks import ANY_TAG, Entry, entries_of, pack, select, select_where
 from sankofa.edition.reading import Edition
-from sankofa.engines.datastore import Manifest
+from sankofa.engines.datastore import Manifest, Place
 from sankofa.model.days import FOREVER
 from sankofa.model.knowable import Mode
 
@@ -70,6 +70,9 @@ class Reader:
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
         return list(self._blocks[skip : skip + most]) if (kind, key) == ("fundamentals", "K") else None
+
+    async def pieces(self, places: Sequence[Place]) -> list[bytes]:
+        return [self._blocks[block - 1][1][start:end] for block, start, end in places]
 
     def close(self) -> None: ...
 
