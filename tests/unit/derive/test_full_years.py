@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive
-from sankofa.derive.metrics.full_years import FullYear, full_years, year_before
+from sankofa.derive.metrics.full_years import FullYear, full_years, may_be_of_a_full_year, year_before
 from sankofa.derive.metrics.standing import State
 from sankofa.ledger.book import CaptureInfo
 from sankofa.ledger.reports import Report, Reports
@@ -20,7 +20,8 @@ def issuer(*told: Told) -> list[FullYear]:
     evidence = []
     for concept, unit, start, end, available, value in told:
         report = Report(value, ordinal(available), available, "s", f"d{available}", "", "", 1, CAPTURE)
-        reports.setdefault((concept, unit, end, start), []).append(report)
+        if may_be_of_a_full_year(start, end):
+            reports.setdefault((concept, unit, end, start), []).append(report)
         evidence.append(
             YearEvidence(ordinal(available), ordinal(start) if start else None, ordinal(end), None)
         )
