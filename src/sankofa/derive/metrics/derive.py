@@ -42,6 +42,7 @@ def derive(years: list[FullYear]) -> Derived:
     opening = Stretch(0, min(first for first, _ in asked.values()), State.NOT_PUBLISHED)
     for history in histories:
         history.append(opening)
+    numbered = tuple(enumerate(metrics()))
     with localcontext(EXACT):
         for year in years:
             window = asked.get(year.end)
@@ -50,7 +51,7 @@ def derive(years: list[FullYear]) -> Derived:
             before = year_before(years, year)
             tables = _tables(year, before)
             reported = _reported(year, before)
-            for number, metric in enumerate(metrics()):
+            for number, metric in numbered:
                 found = _value(metric, tables, window)
                 if isinstance(found, State):
                     if found is State.INPUT_ABSENT and any(f.needs <= reported for f in metric.forms):
@@ -99,8 +100,8 @@ def _value(
             value = form.formula(*[f.value for f in figures]).rounded()
             if value is None:
                 return State.DENOMINATOR_NOT_POSITIVE
-            completed = max([f.first_known for f in figures])
-            settled = max(settled, *[f.stands_from for f in figures])
+            settled = max([settled, *[f.stands_from for f in figures]])
+            completed = settled if settled <= window[0] else max([f.first_known for f in figures])
             return standing(window, completed, settled), value, tuple(zip(form.inputs, figures, strict=True))
     return State.INPUT_ABSENT
 
