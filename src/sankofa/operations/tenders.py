@@ -58,6 +58,8 @@ async def search_tenders(
         first = int(position.after[0])
     most, _ = call.grant.rows(limit)
     end = await _end(edition, country, from_.toordinal() if from_ else 0)
+    if query is not None and not words:  # nothing has the words of a query that has none
+        end = 0
     if words:
         runs, count, after = await _found(edition, country, words, first, end, most)
     else:
