@@ -137,14 +137,14 @@ async def get_resolved_parties(
     if service_id is None:
         found = await call.edition.select("tender_party", party_key(country, named), day=day, limit=most)
     else:
-        marks = [f'"role":"{named}"'.encode()] if named else []
-        marks += [f'"country":"{country}"'.encode()] if country else []
+        marks = [f'"role":"{named.lower()}"'.encode()] if named else []
+        marks += [f'"country":"{country.lower()}"'.encode()] if country else []
         found = await call.edition.select(
             "tender_party",
             party_key(service_id=service_id.upper()),
             day=day,
             limit=most,
-            where=(lambda row: all(mark in row for mark in marks)) if marks else None,
+            where=(lambda row: all(mark in row.lower() for mark in marks)) if marks else None,
         )
     found = found or _NO_ROWS
     return Answer(Selection(found.runs, found.count, truncated=found.truncated or cut))
