@@ -265,7 +265,8 @@ def test_the_example_is_what_the_sample_world_answers(
         }
     )
     answer = server.get(f"{operation.path.format(**given)}?{query}", paid_key).json()
-    rows = [{**row, "observed_at": "2024-07-01T06:00:00Z"} for row in answer[operation.rows_under]]
+    times = dict.fromkeys(("observed_at", "measured_at"), "2024-07-01T06:00:00Z")
+    rows = [row | {k: v for k, v in times.items() if k in row} for row in answer[operation.rows_under]]
     answer["edition"] = "20240701T060000Z-5d41402abc"
     answer |= {operation.rows_under: rows[:EXAMPLE_ROWS], "count": min(len(rows), EXAMPLE_ROWS)}
     answer["truncated"] = len(rows) > EXAMPLE_ROWS
