@@ -63,7 +63,7 @@ CREATE TABLE IF NOT EXISTS link (
 ) /* clustered */;
 
 -- What one table changed of one indicator in one country, against what its source said before: {"2020":"1.5"} by year, the
--- empty string where a value was withdrawn. Millions of values are some ten thousand rows.
+-- empty string where a value was withdrawn, null where the table no longer has the year. Millions of values are some ten thousand rows.
 CREATE TABLE IF NOT EXISTS annual (
     country    TEXT NOT NULL,
     indicator  TEXT NOT NULL,
