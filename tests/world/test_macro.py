@@ -218,3 +218,28 @@ def test_a_source_of_one_country_gives_it_to_its_series(desk: Desk) -> None:
         ("KE", "open-government"),
         ("ZA", "open-government"),
     ]
+
+
+def test_vintages_of_alfred_are_known_from_the_day_each_was_in_force(desk: Desk) -> None:
+    spans = (
+        ("2023-02-14", "2023-03-13", "2023-01-01", "299.170"),
+        ("2023-03-14", "2023-12-31", "2023-01-01", "300.5"),
+        ("2023-03-14", "9999-12-31", "2023-02-01", "301.648"),
+    )
+    names = ("realtime_start", "realtime_end", "date", "value")
+    observations = [dict(zip(names, span, strict=True)) for span in spans]
+    text = json.dumps({"realtime_end": "9999-12-31", "units": "lin", "observations": observations})
+    assert counts(take(desk, FIRST, "alfred", "CPIAUCSL.json", text)) == (4, 4, 0, 0, 0)
+    assert counts(take(desk, SECOND, "alfred", "CPIAUCSL.json", text)) == (4, 0, 4, 0, 0)
+    first = ("2023-01-01", Decimal("299.17"), None, "2023-02-14", 1)
+    revised = ("2023-01-01", Decimal("300.5"), None, "2023-03-14", 2)
+    february = ("2023-02-01", Decimal("301.648"), None, "2023-03-14", 1)
+    for day, seen in (
+        ("2023-02-13", []),
+        ("2023-02-14", [first]),
+        ("2023-03-13", [first]),
+        ("2023-03-14", [february, revised]),
+        ("2023-12-31", [february, revised]),
+        ("2024-01-01", [february, ("2023-01-01", None, None, "2024-01-01", 3)]),
+    ):
+        assert series(desk, date.fromisoformat(day)) == seen, day
