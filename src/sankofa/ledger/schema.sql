@@ -62,8 +62,9 @@ CREATE TABLE IF NOT EXISTS link (
     PRIMARY KEY (identifier, source_id, effective, subject)
 ) /* clustered */;
 
--- What one table changed of one indicator in one country, against what its source said before: {"2020":"1.5"} by year, the
--- empty string where a value was withdrawn, null where the table no longer has the year. Millions of values are some ten thousand rows.
+-- What one table changed of one indicator in one country, against what its source said before, by year:
+-- {"2020":"1.5"}; empty where a value was withdrawn, null where the table no longer has the year. Millions of
+-- values are some hundred thousand rows.
 CREATE TABLE IF NOT EXISTS annual (
     country    TEXT NOT NULL,
     indicator  TEXT NOT NULL,

@@ -1,6 +1,6 @@
 """Observations: annual indicators of countries, and dated series; and the columns they travel in.
 
-A table of two million values is some ten thousand columns. A column, not a value, is what an adapter
+A table of two million values is some hundred thousand columns. A column, not a value, is what an adapter
 makes, what the ledger keeps and what an edition is cut from.
 """
 
