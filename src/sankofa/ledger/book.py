@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import Datastore, LedgerSession, Row
-from sankofa.ledger.macro import MacroCapture, annual_rows, indicator_names, series_rows
+from sankofa.ledger.macro import MacroCapture, Years, annual_rows, indicator_names, series_rows
 from sankofa.model.days import instant
 from sankofa.model.errors import SettingsError
 from sankofa.model.observations import Told
@@ -380,7 +380,7 @@ class Ledger:
         rows = self._session.query("SELECT 1 FROM entity_record WHERE subject = ?", (subject,))
         return any(True for _ in rows)
 
-    def annual(self) -> Iterator[tuple[str, str, int, str, dict[str, str]]]:
+    def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:
         """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
         return annual_rows(self._session)
 

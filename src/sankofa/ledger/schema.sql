@@ -102,8 +102,9 @@ CREATE TABLE IF NOT EXISTS withheld_party (
     PRIMARY KEY (party_hmac, source_id)
 ) /* clustered */;
 
--- What one table changed of one indicator in one country, against what its source said before: {"2020":"1.5"} by year, the
--- empty string where a value was withdrawn. Millions of values are some ten thousand rows.
+-- What one table changed of one indicator in one country, against what its source said before, by year:
+-- {"2020":"1.5"}; empty where a value was withdrawn, null where the table no longer has the year. Millions of
+-- values are some hundred thousand rows.
 CREATE TABLE IF NOT EXISTS annual (
     country    TEXT NOT NULL,
     indicator  TEXT NOT NULL,
