@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-_AGAINST_TARGETS = ("ingest", "fundamentals", "identifiers")
+_AGAINST_TARGETS = ("ingest", "fundamentals", "identifiers", "metrics")
 
 
 def _names() -> set[str]:
