@@ -22,6 +22,7 @@ import sankofa.rest.request
 import sankofa.sources
 from sankofa.access.tiers import TIERS, grant
 from sankofa.cli.main import main as command_line
+from sankofa.derive.metrics.contract import metrics
 from sankofa.model.errors import Problem
 from sankofa.model.line_items import LINE_ITEMS, candidates, line_item
 from sankofa.model.provenance import LICENSE_CLASSES, LICENSE_NOTICE, SKUS
@@ -170,6 +171,25 @@ def line_items_page() -> str:
     )
 
 
+def metrics_page() -> str:
+    rows = [
+        (_code(m.slug), m.unit, m.summary, "<br>".join(map(_code, m.explanation.split("\n"))))
+        for m in metrics()
+    ]
+    return _page(
+        "Metrics",
+        "The set metrics-v1. Each is one small function in `sankofa/derive/metrics/formulas/`; the service"
+        " explains it, without a key, at `/methodology/` and the `methodology_ref` of its rows: formula,"
+        " inputs, unit, and when there is no value.",
+        "Inputs are the full-year figures of the issuer, the latest vintage of each, all in one currency;"
+        " `prior_` means the year that ended one year earlier, within 10 days. Where several concepts can"
+        " stand for a [line item](line-items.md), the first reported one is taken, in the order listed there,"
+        " after the item under its own name. An absent input or a denominator of zero or less gives no value."
+        " Values are exact, rounded half-even to 10 significant digits.",
+        _table(("metric", "unit", "is", "formula"), rows),
+    )
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "api.md": api_page,
     "problems.md": problems_page,
@@ -177,6 +197,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "settings.md": settings_page,
     "sources.md": sources_page,
     "line-items.md": line_items_page,
+    "metrics.md": metrics_page,
 }
 
 
@@ -258,6 +279,7 @@ def _open_paths() -> Iterator[tuple[str, str]]:
         if methods["get"].get("security") == []:
             yield _code(path), f"{methods['get']['summary']}. {methods['get']['description']}"
     yield _code("/problems/{slug}"), "What a problem means, as text ([list](problems.md))."
+    yield _code("/methodology/metrics-v1/{slug}"), "How a metric is computed, as text ([list](metrics.md))."
     yield _code("/"), "A page for people: what this is, and the first thing to try."
 
 
