@@ -10,19 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.model.ocds.fields import moment
+from sankofa.model.ocds.parties import Gate
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, clean_again
 
 KEYS = {"ocid": "ocds-1", "id": "1", "date": "2025-01-01T00:00:00Z"}
 Json = dict[str, Any]
 
 
+@Gate
 def gate(name: str, identifiers: object, country: str) -> str | None:
     """Whoever says Ltd is a firm."""
     return "legal_form: Ltd" if name.endswith("Ltd") else None
 
 
 def cleaned(**fields: Any) -> CleanRelease:
-    return clean({**KEYS, **fields}, "ZA", gate)
+    return clean({**KEYS, **fields}, "ZA", gate, str.upper)
 
 
 def body(release: CleanRelease) -> Json:
@@ -67,19 +69,19 @@ def test_a_release_without_a_usable_key_is_unusable_and_the_reason_does_not_repe
     field: str, value: Any
 ) -> None:
     with pytest.raises(Unusable) as failure:
-        clean({**KEYS, field: value}, "ZA", gate)
+        clean({**KEYS, field: value}, "ZA", gate, str.upper)
     assert str(failure.value) == f"no usable {field}"
 
 
 def test_a_whole_number_is_a_usable_id() -> None:
-    release = clean({**KEYS, "id": 17}, "ZA", gate)
+    release = clean({**KEYS, "id": 17}, "ZA", gate, str.upper)
     assert (release.release_id, json.loads(release.body)["id"]) == ("17", "17")
 
 
 @pytest.mark.parametrize("raw", [None, 1, "x", []])
 def test_what_is_no_object_is_unusable(raw: Any) -> None:
     with pytest.raises(Unusable):
-        clean(raw, "ZA", gate)
+        clean(raw, "ZA", gate, str.upper)
 
 
 def test_fields_outside_the_table_go_at_any_depth() -> None:
@@ -189,10 +191,10 @@ def test_whatever_a_release_holds_it_is_cleaned_or_unusable_and_cleaning_again_c
     fields: dict[str, Any],
 ) -> None:
     try:
-        once = clean({**KEYS, **fields}, "ZA", gate)
+        once = clean({**KEYS, **fields}, "ZA", gate, str.upper)
     except Unusable:
         return
-    again = clean_again(once.body, once.summary, "ZA", gate)
+    again = clean_again(once.body, once.summary, "ZA", gate, str.upper)
     assert again.body == once.body
     assert again.faults == []
     assert {p.name for p in again.parties} == {p.name for p in once.parties}

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from sankofa.model.ocds.parties import ROLES, Party, role
+from sankofa.model.ocds.parties import ROLES, Gate, Party, role
 from sankofa.model.ocds.release import CleanRelease, clean
 
 KEYS = {"ocid": "ocds-1", "id": "1", "date": "2025-01-01"}
 ASKED: list[tuple[str, Any, str]] = []
 
 
+@Gate
 def gate(name: str, identifiers: Any, country: str) -> str | None:
     """Whoever says Ltd is a firm, and whoever a register names."""
     ASKED.append((name, identifiers, country))
@@ -22,7 +23,7 @@ def gate(name: str, identifiers: Any, country: str) -> str | None:
 
 def cleaned(**fields: Any) -> CleanRelease:
     ASKED.clear()
-    return clean({**KEYS, **fields}, "ZA", gate)
+    return clean({**KEYS, **fields}, "ZA", gate, str.upper)
 
 
 def body(release: CleanRelease) -> dict[str, Any]:
