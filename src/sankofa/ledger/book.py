@@ -263,7 +263,9 @@ class Ledger:
                 self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
                 self._session.absorb(_ABSORB_WITHHELD)
             seen = self._session.query(
-                "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ?", (source_id, sha256)
+                "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ? "
+                "UNION ALL SELECT 1 FROM sighting WHERE source_id = ? AND content_sha256 = ?",
+                (source_id, sha256, source_id, sha256),
             )
             capture = Capture(
                 self._session,
@@ -282,6 +284,8 @@ class Ledger:
                 row = (capture.id, source_id, name, sha256, observed_at, license_class, counts)
                 self._session.stage("capture", [row])
                 self._session.absorb(_ABSORB_CAPTURE)
+            elif not capture.seen_before:
+                self._session.append("sighting", [(source_id, sha256)])
 
     def captures(self) -> dict[int, CaptureInfo]:
         rows = self._session.query(
