@@ -277,8 +277,11 @@ class Ledger:
             if newest is None:
                 self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
                 self._session.absorb(_ABSORB_WITHHELD)
-            same_file = "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ?"
-            repeated = any(self._session.query(same_file, (source_id, sha256)))
+            same_file = (
+                "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ? "
+                "UNION ALL SELECT 1 FROM sighting WHERE source_id = ? AND content_sha256 = ?"
+            )
+            repeated = any(self._session.query(same_file, (source_id, sha256, source_id, sha256)))
             now = instant(self._clock())
             number = (newest or 0) + 1
             capture = Capture(self._session, number, source_id, file_name, now, persons, repeated=repeated)
@@ -290,6 +293,8 @@ class Ledger:
                 row = (capture.id, source_id, name, sha256, observed_at, license_class, counts)
                 self._session.stage("capture", [row])
                 self._session.absorb(_ABSORB_CAPTURE)
+            elif not capture.seen_before:
+                self._session.append("sighting", [(source_id, sha256)])
 
     def captures(self) -> dict[int, CaptureInfo]:
         rows = self._session.query(

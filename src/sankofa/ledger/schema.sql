@@ -12,6 +12,13 @@ CREATE TABLE IF NOT EXISTS capture (
     counts         TEXT NOT NULL
 ) /* clustered */;
 
+-- Files that were read and said nothing new: reading one again must change nothing either, whatever was corrected since.
+CREATE TABLE IF NOT EXISTS sighting (
+    source_id      TEXT NOT NULL,
+    content_sha256 TEXT NOT NULL,
+    PRIMARY KEY (source_id, content_sha256)
+) /* clustered */;
+
 -- One figure as one document reports it. available_at is '' where the source evidences no day:
 -- the day of capture then stands for it, and ingesting the file again does not move it.
 CREATE TABLE IF NOT EXISTS fact (
