@@ -293,7 +293,7 @@ class Ledger:
                 row = (capture.id, source_id, name, sha256, observed_at, license_class, counts)
                 self._session.stage("capture", [row])
                 self._session.absorb(_ABSORB_CAPTURE)
-            elif not capture.seen_before:
+            elif not capture.repeated:
                 self._session.append("sighting", [(source_id, sha256)])
 
     def captures(self) -> dict[int, CaptureInfo]:
