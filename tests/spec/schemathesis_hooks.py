@@ -28,4 +28,24 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
     if case.path == "/v1/crosswalk" and query.get("id_type") == "ticker":
         exchange, colon, ticker = "".join(str(query.get("id_value")).split()).partition(":")
         return bool(exchange and colon and ticker)
+    if case.path == "/v1/shared/facts":
+        return _is_one_question(query)
     return True
+
+
+def _is_one_question(query: dict[str, Any]) -> bool:
+    """Whether one entity or country is asked about, and a dataset that it has."""
+    entity, country, dataset = (query.get(name) for name in ("entity_id", "country", "dataset"))
+    if (entity is None) == (country is None):
+        return False
+    if country is not None:
+        return dataset in ("AF-TENDER", "AF-MACRO")
+    return dataset != "AF-MACRO" if str(entity).startswith("DC") else dataset in (None, "AF-MACRO")
+
+
+@schemathesis.hook
+def before_add_examples(context: schemathesis.HookContext, examples: list[schemathesis.Case[Any]]) -> None:
+    """The examples of the parameters make one question together, but for those of another mode."""
+    for case in examples:
+        if case.path == "/v1/shared/facts" and case.query:
+            case.query.pop("country", None)
