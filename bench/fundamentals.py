@@ -77,10 +77,12 @@ class Bench:
         random.Random(shape.rows).shuffle(service_ids)
         own = [Question(f"/v1/fundamentals/{s}") for s in service_ids]
         past = [Question(f"{q.path}?as_of={PAST_DAY}") for q in own]
+        shared = [Question(f"/v1/shared/facts?entity_id={s}&limit={shape.rows}") for s in service_ids]
         found = [
             Contender("Sankofa", self._sankofa, own, self._paid),
             Contender("static body", self._static, [Question(f"/{self.size(shape)}")]),
             Contender(f"Sankofa, as_of {PAST_DAY}", self._sankofa, past, self._paid),
+            Contender("Sankofa, as shared facts", self._sankofa, shared, self._paid),
             Contender("Sankofa, gzip", self._sankofa, own, {**self._paid, "Accept-Encoding": "gzip"}),
             Contender("Sankofa, sample key", self._sankofa, own, {"X-API-Key": self._keys["sample"]}),
         ]

@@ -46,6 +46,8 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
         other_mode = {"indicator"} if by_series else {"series_type", "frequency"}
         years = [name for name in ("from", "to") if re.match(r"[0-9]{4}\Z", str(query.get(name, "")))]
         return not (other_mode & set(query) or (by_series and years))
+    if case.path == "/v1/shared/facts":
+        return _is_one_question(query)
     return True
 
 
@@ -59,9 +61,22 @@ def _issued(cursor: str, query: dict[str, Any]) -> bool:
     return filters.encode() in inside
 
 
+def _is_one_question(query: dict[str, Any]) -> bool:
+    """Whether one entity or country is asked about, and a dataset that it has."""
+    entity, country, dataset = (query.get(name) for name in ("entity_id", "country", "dataset"))
+    if (entity is None) == (country is None):
+        return False
+    if country is not None:
+        return dataset in ("AF-TENDER", "AF-MACRO")
+    return dataset != "AF-MACRO" if str(entity).startswith("DC") else dataset in (None, "AF-MACRO")
+
+
 @schemathesis.hook
 def before_add_examples(context: schemathesis.HookContext, examples: list[schemathesis.Case[Any]]) -> None:
     """The examples of the parameters make one question together, but for those of another mode."""
     for case in examples:
-        if case.path == "/v1/macro" and case.query:
-            case.query.pop("indicator", None)
+        if case.path in _OTHER_MODE and case.query:
+            case.query.pop(_OTHER_MODE[case.path], None)
+
+
+_OTHER_MODE = {"/v1/macro": "indicator", "/v1/shared/facts": "country"}

@@ -84,6 +84,7 @@ def record_ref(*told: str) -> str:
 
 def provenance_id(source: Source) -> str:
     """Names a provenance: rows from one place in one document, captured at one time, share it."""
-    return hashlib.blake2b(
-        "\x1f".join("" if part is None else str(part) for part in source).encode(), digest_size=12
-    ).hexdigest()
+    source_ref, license_class, observed_at, confidence, method = source
+    sure = "" if confidence is None else confidence
+    told = f"{source_ref}\x1f{license_class}\x1f{observed_at}\x1f{sure}\x1f{method}"
+    return hashlib.blake2b(told.encode(), digest_size=12).hexdigest()

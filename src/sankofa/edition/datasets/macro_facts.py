@@ -80,43 +80,48 @@ class _Noted(NamedTuple):
     untils: "array[int]"
 
 
+_Told = tuple[int, Entry]
+"""The last day of the period, and the fact."""
+
+
 @dataset(MACRO_FACTS, FactRow, placed=True)
 def macro_facts(world: World) -> Iterator[Shelved]:
     rows = 0
     noted: defaultdict[str, list[_Noted]] = defaultdict(list)
-    for country, measure, mode, entries in chain(_of_tables(world), _of_series(world)):
-        columns = ((e.tag for e in entries), (e.first for e in entries), (e.until for e in entries))
+    for country, measure, mode, told in chain(_of_tables(world), _of_series(world)):
+        entries = [entry for _, entry in told]
+        columns = ((end for end, _ in told), (e.first for e in entries), (e.until for e in entries))
         noted[country].append(_Noted(measure, mode, rows, *(array("i", column) for column in columns)))
         rows += len(entries)
-        yield Shelved(macro_key(country, measure, mode), [entry._replace(tag=0) for entry in entries])
+        yield Shelved(macro_key(country, measure, mode), entries)
     world.columns[FACT_ORDER] = [(country, noted[country]) for country in sorted(noted)]
 
 
-def _of_tables(world: World) -> Iterator[tuple[str, str, str, list[Entry]]]:
+def _of_tables(world: World) -> Iterator[tuple[str, str, str, list[_Told]]]:
     for key, entries, _ in annual(_aside(world)):
         country, measure = key.split("|")
         entity = country_of_facts(country)
-        made = [
-            Entry(wire.encode(_annual_fact(entity, _annual(e.row))), tag=date(e.tag, 12, 31).toordinal())
-            for e in entries
-        ]
-        yield country, measure, ANNUAL, made
+        told: list[_Told] = []
+        for entry in entries:
+            made = wire.encode(_annual_fact(entity, _annual(entry.row)))
+            told.append((date(entry.tag, 12, 31).toordinal(), Entry(made)))
+        yield country, measure, ANNUAL, told
 
 
-def _of_series(world: World) -> Iterator[tuple[str, str, str, list[Entry]]]:
+def _of_series(world: World) -> Iterator[tuple[str, str, str, list[_Told]]]:
     """The series of one key that are of one country, whatever their type and frequency, together."""
     parts = ((tuple(key.split("|")), entries) for key, entries, _ in series(_aside(world)))
     for measure, columns in groupby(parts, key=lambda part: part[0][0]):
-        told: defaultdict[str, list[Entry]] = defaultdict(list)
+        told: defaultdict[str, list[_Told]] = defaultdict(list)
         for (*_, country), entries in columns:
             if country:
                 entity = country_of_facts(country)
-                told[country] += [
-                    e._replace(row=wire.encode(_series_fact(entity, _observation(e.row)))) for e in entries
-                ]
-        for country, entries in told.items():
-            entries.sort(key=lambda entry: -entry.tag)
-            yield country, measure, SERIES, entries
+                for row, first, until, _, tag in entries:
+                    made = wire.encode(_series_fact(entity, _observation(row)))
+                    told[country].append((tag, Entry(made, first, until)))
+        for country, facts in told.items():
+            facts.sort(key=lambda fact: -fact[0])
+            yield country, measure, SERIES, facts
 
 
 def _aside(world: World) -> World:
