@@ -4,15 +4,15 @@ Order: annual rows by country, indicator and year descending; series rows by ser
 and country, then date descending.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby, product
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
+from sankofa.derive.series import SeriesReport, series_reports
 from sankofa.edition.blocks import Entry
 from sankofa.edition.columns import Column, column, lists, pack_column, pack_pages
 from sankofa.edition.world import Shelved, World, dataset
@@ -40,20 +40,6 @@ def series_list(country: str, series_type: str, frequency: str) -> str:
 def key_list(series: str) -> str:
     """The list of the series under one key."""
     return f"={series}"
-
-
-class Report(NamedTuple):
-    """One value in one release; see `model.knowable.Reported`."""
-
-    value: str | None
-    """The figure and its unit: another unit is another vintage."""
-    available: int
-    order: tuple[object, ...]
-    figure: str
-    unit: str
-    location: str
-    document: str
-    capture_id: int
 
 
 @dataset(ANNUAL, MacroAnnualRow, pack=pack_column)
@@ -100,17 +86,7 @@ def annual_lists(world: World) -> Iterator[Shelved]:
 @dataset(SERIES, MacroSeriesRow, pack=pack_column)
 def series(world: World) -> Iterator[Shelved]:
     provenance = _Provenance(world)
-    for identity, captured in groupby(world.ledger.series(), key=itemgetter(0, 1, 2, 3)):
-        reports: defaultdict[str, list[Report]] = defaultdict(list)
-        number = 0
-        for *_, capture_id, document, told in captured:
-            for day, public, figure, unit, location in told:
-                number += 1
-                value = f"{figure}\x1f{unit}" if figure else None
-                order = (document, capture_id, number)
-                reports[day].append(
-                    Report(value, ordinal(public), order, figure, unit, location, document, capture_id)
-                )
+    for identity, reports in series_reports(world.ledger):
         key, family, frequency, country = identity
         shared = (
             f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
@@ -139,7 +115,7 @@ def series_lists(world: World) -> Iterator[Shelved]:
 
 
 def _observations(
-    provenance: "_Provenance", shared: str, key: str, day: str, reports: list[Report]
+    provenance: "_Provenance", shared: str, key: str, day: str, reports: list[SeriesReport]
 ) -> Iterator[Entry]:
     """The vintages of one value, each while it is the latest."""
     tag = ordinal(day)
