@@ -5,13 +5,14 @@ One place says what is one value of a series and in which order two reports of o
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
 from sankofa.ledger.book import Ledger
 from sankofa.model.days import ordinal
+from sankofa.model.observations import FREQUENCIES
 
 
 class Series(NamedTuple):
@@ -38,9 +39,13 @@ class SeriesReport(NamedTuple):
     capture_id: int
 
 
-def series_reports(ledger: Ledger) -> Iterator[tuple[Series, dict[str, list[SeriesReport]]]]:
-    """Each series with the reports of its values, by the day they are of."""
+def series_reports(
+    ledger: Ledger, frequencies: Container[str] = FREQUENCIES
+) -> Iterator[tuple[Series, dict[str, list[SeriesReport]]]]:
+    """Each series of one of these frequencies with the reports of its values, by the day they are of."""
     for identity, captured in groupby(ledger.series(), key=itemgetter(0, 1, 2, 3)):
+        if identity[2] not in frequencies:
+            continue
         reports: defaultdict[str, list[SeriesReport]] = defaultdict(list)
         number = 0
         for *_, capture_id, document, told in captured:

@@ -1,12 +1,13 @@
 """Every value of one issuer, and what each day shows of each metric."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from decimal import Decimal, localcontext
 from typing import NamedTuple
 
 from sankofa.derive.metrics.contract import EXACT, PRIOR, Metric, metrics
 from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
 from sankofa.derive.metrics.standing import State, Stretch, standing, windows
+from sankofa.model.days import FOREVER
 
 Inputs = tuple[tuple[str, Figure], ...]
 
@@ -63,6 +64,20 @@ def derive(years: list[FullYear]) -> Derived:
                 if state is State.STANDS:
                     values[number].append(Value(metric, value, year.end, first, until, inputs))
     return Derived([value for of_metric in values for value in of_metric], histories)
+
+
+def current_values(
+    years: list[FullYear], slugs: Container[str]
+) -> Iterator[tuple[FullYear, Metric, Decimal, Inputs]]:
+    """What is computable of every full year from its figures as they stand today, whatever a day showed."""
+    with localcontext(EXACT):
+        for year in years:
+            tables = _tables(year, year_before(years, year))
+            for metric in metrics():
+                if metric.slug in slugs:
+                    found = _value(metric, tables, (0, FOREVER))
+                    if not isinstance(found, State):
+                        yield year, metric, *found[1:]
 
 
 def _tables(year: FullYear, before: FullYear | None) -> _Tables:
