@@ -297,12 +297,12 @@ SignalKeyParameter = Annotated[
 ]
 CategoryParameter = Annotated[
     str | None,
-    Text(rf"^[^\x00-\x1f\x7f]{{1,{LONGEST_FILTER}}}$", "goods", LONGEST_FILTER),
+    Text(rf"^[^\x00-\x1f\x7f]{{1,{LONGEST_FILTER}}}$", "Services: Civil", LONGEST_FILTER),
     "Category as published by the source portal.",
 ]
 FromMonthParameter = Annotated[
-    date | None, Day(example="2025-01-01"), "The earliest month: the one that has this day."
+    date | None, Day(example="2023-01-01"), "The earliest month: the one that has this day."
 ]
 ToMonthParameter = Annotated[
-    date | None, Day(example="2025-12-31"), "The latest month: the one that has this day."
+    date | None, Day(example="2024-12-31"), "The latest month: the one that has this day."
 ]
