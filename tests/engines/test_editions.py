@@ -79,6 +79,21 @@ def test_blocks_under_a_key(engine: Engine) -> None:
     run(read)
 
 
+def test_pieces_of_blocks_whatever_their_keys(engine: Engine) -> None:
+    shelve(engine.store, "one")
+    rows = {number: rows for number, _, rows in BLOCKS}
+
+    async def read() -> None:
+        reader = engine.store.open("one")
+        places = [(7, 0, 6), (1, 3, 500), (7, 1, 2), (6, 34_990, 34_999), (1, 3, 3)]
+        assert [bytes(p) for p in await reader.pieces(places)] == [rows[n][a:b] for n, a, b in places]
+        assert list(await reader.pieces([])) == []
+        reader.close()
+        engine.store.close()
+
+    run(read)
+
+
 def test_an_edition_is_invisible_until_finished_and_not_current_until_kept(engine: Engine) -> None:
     assert engine.store.shelf() == ((), None)
     writer = engine.store.build()

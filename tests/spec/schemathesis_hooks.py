@@ -1,5 +1,7 @@
 """What Schemathesis checks besides its own checks, and what it cannot know."""
 
+import base64
+import re
 from typing import Any
 
 import schemathesis
@@ -22,10 +24,44 @@ def status_is_listed_or_a_plain_refusal(
 
 
 @schemathesis.hook
+def map_query(context: schemathesis.HookContext, query: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Has every filter of a walk said, so that the link to its next page can say them again."""
+    if context.operation is not None and context.operation.path == "/v1/tenders":
+        return {"country": "ZA", "from": "2024-01-01", "limit": "2", **(query or {})}
+    return query
+
+
+@schemathesis.hook
 def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any]) -> bool:
     """Leaves out what only prose can rule out: a schema says nothing of two parameters together."""
     query = case.query or {}
+    cursor = query.get("cursor")
+    if isinstance(cursor, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,600}", cursor):
+        return _issued(cursor, query)
     if case.path == "/v1/crosswalk" and query.get("id_type") == "ticker":
         exchange, colon, ticker = "".join(str(query.get("id_value")).split()).partition(":")
         return bool(exchange and colon and ticker)
+    if case.path == "/v1/macro":
+        by_series = "series" in query or "as_of" in query
+        other_mode = {"indicator"} if by_series else {"series_type", "frequency"}
+        years = [name for name in ("from", "to") if re.match(r"[0-9]{4}\Z", str(query.get(name, "")))]
+        return not (other_mode & set(query) or (by_series and years))
     return True
+
+
+def _issued(cursor: str, query: dict[str, Any]) -> bool:
+    """Whether the service wrote it, and for these filters: any other is a 400, as an altered one is."""
+    try:
+        inside = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    except ValueError:
+        return False
+    filters = f"{str(query.get('country', 'ZA')).upper()}|{query.get('from', '')}|"
+    return filters.encode() in inside
+
+
+@schemathesis.hook
+def before_add_examples(context: schemathesis.HookContext, examples: list[schemathesis.Case[Any]]) -> None:
+    """The examples of the parameters make one question together, but for those of another mode."""
+    for case in examples:
+        if case.path == "/v1/macro" and case.query:
+            case.query.pop("indicator", None)

@@ -170,10 +170,13 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
     key = server.key("professional")
     async with connect(server, key, NEW) as client:
         for tool in (await client.list_tools()).tools:
-            asked = {"search_entities": {"query": "sample bank"}, "get_macro": {}}.get(
-                tool.name, {"service_id": BANK}
-            )
-            found = (await client.call_tool(tool.name, asked)).structured_content
+            asked: dict[str, dict[str, Any]] = {
+                "search_entities": {"query": "sample bank"},
+                "search_tenders": {"query": "supply"},
+                "get_macro": {},
+            }
+            given = asked.get(tool.name, {"service_id": BANK})
+            found = (await client.call_tool(tool.name, given)).structured_content
             assert tool.output_schema is not None
             Draft202012Validator(tool.output_schema).validate(found)
             assert found is not None
@@ -199,6 +202,10 @@ SAME_CALLS = [
     ("get_fundamentals", f"/v1/fundamentals/{FUND}", {"service_id": FUND}, {}),
     ("get_macro", "/v1/macro", {}, {"country": "ZAF"}),
     ("get_macro", "/v1/macro", {}, {"series": "FX.EUR.ZAR", "as_of": "2024-01-31"}),
+    ("search_tenders", "/v1/tenders", {}, {}),
+    ("search_tenders", "/v1/tenders", {}, {"country": "ke"}),
+    ("get_resolved_parties", "/v1/tender-parties", {}, {"role": "buyer", "country": "ng"}),
+    ("get_resolved_parties", "/v1/tender-parties", {}, {"service_id": BANK}),
 ]
 
 

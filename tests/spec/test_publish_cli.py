@@ -39,7 +39,7 @@ def publish(home: Path, **settings: str) -> str:
     """The id of the edition published."""
     done = run(home, "publish", **settings)
     assert done.returncode == 0, done.stderr
-    found = re.fullmatch(r"published edition ([0-9A-Za-z-]+): .+\n", done.stdout)
+    found = re.search(r"^published edition ([0-9A-Za-z-]+): .+\n\Z", done.stdout, re.MULTILINE)
     assert found, done.stdout
     return found[1]
 

@@ -271,12 +271,12 @@ def test_the_adapter_of_the_guide_reads_what_the_guide_says(tmp_path: Path):
     assert summary.line().partition(" (")[0] in (DOCS / "adding-a-source.md").read_text(encoding="utf-8")
 
 
-def test_the_template_of_the_guide_has_the_columns_of_the_adapter():
-    from sankofa.sources import filings_csv
-
+@pytest.mark.parametrize("adapter", ["filings_csv", "series_csv"])
+def test_the_template_of_the_guide_has_the_columns_of_the_adapter(adapter):
+    name, required, optional = importlib.import_module(f"sankofa.sources.{adapter}")._TEMPLATE
     text = (DOCS / "adding-a-source.md").read_text(encoding="utf-8")
-    shown = dict(re.findall(r"^\| `([a-z_]+)` \| (yes|no) \|", text, re.MULTILINE))
-    _, required, optional = filings_csv._TEMPLATE
+    section = text.partition(f"## The {name} template\n")[2].partition("\n## ")[0]
+    shown = dict(re.findall(r"^\| `([a-z_]+)` \| (yes|no) \|", section, re.MULTILINE))
     assert shown == dict.fromkeys(required, "yes") | dict.fromkeys(optional, "no")
 
 

@@ -64,7 +64,7 @@ class Desk:
     def publish(self, keep: int = 5) -> Edition:
         ledger = self.ledger()
         try:
-            manifest = publish(self.store, ledger, keep)
+            manifest = publish(self.store, ledger, keep, sources=load_sources(self.home))
         finally:
             ledger.close()
         return open_edition(self.store, manifest["edition"])

@@ -70,9 +70,14 @@ def ingest(source: str, paths: tuple[Path, ...], strict: bool) -> None:
 
 
 @main.command()
-def publish() -> None:
+@click.option(
+    "--despite-floors",
+    is_flag=True,
+    help="Publish though a source misses a hard floor; the edition says so.",
+)
+def publish(despite_floors: bool) -> None:
     """Build and check the next edition, then switch to it."""
-    _published(publishing.publish_edition(settings.load()))
+    _published(publishing.publish_edition(settings.load(), despite_floors=despite_floors))
 
 
 @main.command()
@@ -90,6 +95,10 @@ def _published(manifest: dict[str, Any]) -> None:
     rows = ", ".join(f"{kind} {count}" for kind, count in manifest["rows"].items())
     for conflict in manifest["conflicts"]:
         click.echo(f"left unresolved: {conflict}", err=True)
+    for line in manifest["quality"]:
+        click.echo(line)
+    for shortfall in manifest.get("despite_floors", ()):
+        click.echo(f"published despite its floor: {shortfall}", err=True)
     click.echo(f"published edition {manifest['edition']}: {rows}")
 
 

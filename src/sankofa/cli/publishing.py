@@ -19,12 +19,15 @@ from sankofa.ledger.ingest import Summary, files_under, ingest
 from sankofa.model.errors import EditionError
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
-from sankofa.sources.registry import find_source
+from sankofa.sources.registry import find_source, load_sources
 
 SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
 """An organisation of the sample world to try the service with."""
 
-_SAMPLE = ("lei", "identifiers", "isin", "openfigi", "filings", "companyfacts", "worldbank", "series")
+_SAMPLE = (
+    *("lei", "identifiers", "isin", "openfigi", "filings", "companyfacts", "worldbank", "series"),
+    *("tenders-za", "tenders-ke", "tenders-ng"),
+)
 """Folders of the sample world in the order they are ingested, each the source `sample-<name>`."""
 _RATES = ("currency_converter", "eurofxref-hist.zip")
 """The one part of the sample that is real: the history of ECB rates that comes with this package."""
@@ -46,10 +49,18 @@ def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> S
         )
 
 
-def publish_edition(settings: Settings) -> dict[str, Any]:
+def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict[str, Any]:
     """Build, check and switch to the next edition."""
+    sources = load_sources(settings.home)
     with _ledger(settings) as ledger, _progress("publish", None) as started:
-        return publish(open_store(settings), ledger, settings.editions_kept, started)
+        return publish(
+            open_store(settings),
+            ledger,
+            settings.editions_kept,
+            started,
+            sources=sources,
+            despite_floors=despite_floors,
+        )
 
 
 def publish_sample(settings: Settings, *, if_empty: bool) -> tuple[dict[str, Any] | None, list[Summary]]:

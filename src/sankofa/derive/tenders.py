@@ -64,6 +64,11 @@ class Tenders:
                 continue
             yield Tender(row, summary, [(parties[p], roles) for p, *roles in named])  # type: ignore[misc]
 
+    def resolution_counts(self) -> tuple[int, int]:
+        """How many of the parties that may be named are resolved, and how many there are."""
+        named = [party for party in self._parties.values() if party is not None]
+        return sum(party.match.service_id is not None for party in named), len(named)
+
     @cached_property
     def _matcher(self) -> PartyMatcher:
         return PartyMatcher(self._entities)

@@ -1,7 +1,7 @@
 """Build, check, switch: the next edition is invisible until every check has passed."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from sankofa.engines.datastore import Datastore, EditionWriter
 from sankofa.ledger.book import Ledger
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import LICENSE_CLASSES
+from sankofa.sources.registry import Source
 
 FORMAT = 2
 """The layout of an edition; a reader refuses another."""
@@ -20,18 +21,24 @@ _BATCH = 256
 
 
 def publish(
-    store: Datastore, ledger: Ledger, keep: int, progress: Callable[[str], None] = lambda kind: None
+    store: Datastore,
+    ledger: Ledger,
+    keep: int,
+    progress: Callable[[str], None] = lambda kind: None,
+    *,
+    sources: Mapping[str, Source] | None = None,
+    despite_floors: bool = False,
 ) -> dict[str, Any]:
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest."""
     with ledger.snapshot():
-        manifest = _build(store, ledger, progress)
+        world = World(ledger, sources, despite_floors=despite_floors)
+        manifest = _build(store, world, progress)
     store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole
     switch(store, manifest["edition"], keep)
     return manifest
 
 
-def _build(store: Datastore, ledger: Ledger, progress: Callable[[str], None]) -> dict[str, Any]:
-    world = World(ledger)
+def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> dict[str, Any]:
     if not world.captures:
         raise CheckFailed("nothing to publish: the ledger is empty")
     writer = store.build()

@@ -4,9 +4,9 @@ A filter of /v1/macro is a filter of columns, but for the days. So rows are kept
 every combination of filters there is a list, in the served order, of the columns it admits. An answer is then
 a page of a list and a few blocks, however many columns there are.
 
-The index of a block holds for each row the day it is of, and the days [first, until) on which it is seen.
-Where no row of it was ever replaced, and a newer one was never known sooner than an older, an answer is one
-slice.
+A block holds the vintages in force, newest first, and after them those that were replaced, each with the day
+it is of and the days [first, until) on which it is seen. Once nothing changes any more, and wherever a newer
+row was never known sooner than an older, an answer is one slice of the first part.
 """
 
 import struct
@@ -27,20 +27,21 @@ from sankofa.engines.datastore import Block
 from sankofa.model.days import FOREVER
 
 ROWS_IN_A_BLOCK = 128
-_COLUMNS_ON_A_PAGE = 64
-_HEADER = struct.Struct("<II")  # rows; 1 where an answer is one slice
+_COLUMNS_ON_A_PAGE = 16
+_HEADER = struct.Struct(
+    "<HHi"
+)  # rows in force; rows replaced; from which day on the first part is the answer
 _SIZE = _HEADER.size
 
 
 class Column(msgspec.Struct, frozen=True, array_like=True):
-    """A column as a list names it: enough to pass over it, or over blocks of it, unread."""
+    """A column as a list names it: enough to pass over it unread."""
 
     key: str
+    newest: int
     oldest: int
     known: int
     """The first day on which any row of it is seen."""
-    newest: list[int]
-    """Of each block, the day of its first row."""
 
 
 class Span(NamedTuple):
@@ -57,61 +58,80 @@ _encode = msgspec.json.Encoder().encode
 
 def column(key: str, entries: Sequence[Entry]) -> Column:
     """What a list says of the rows of a column; the tag of an entry is the day it is of."""
-    newest = [entry.tag for entry in entries[::ROWS_IN_A_BLOCK]]
-    return Column(key, entries[-1].tag, min(entry.first for entry in entries), newest)
+    return Column(key, entries[0].tag, entries[-1].tag, min(entry.first for entry in entries))
+
+
+def block_days(entries: Sequence[Entry]) -> bytes | None:
+    """Of each block of a column the day of its first row; None where one block is all there is."""
+    if len(entries) <= ROWS_IN_A_BLOCK:
+        return None
+    return array("i", [entry.tag for entry in entries[::ROWS_IN_A_BLOCK]]).tobytes()
 
 
 def pack_column(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
     """Cut the rows of a column, newest first, into blocks."""
     source = iter(entries)
     while batch := list(islice(source, ROWS_IN_A_BLOCK)):
-        ends = array("I")
+        in_force = [entry for entry in batch if entry.until == FOREVER]
+        replaced = [entry for entry in batch if entry.until != FOREVER]
+        ends = array("i")
         position = -1
-        for entry in batch:
+        for entry in (*in_force, *replaced):
             position += 1 + len(entry.row)
             ends.append(position)
-        slices = all(e.until == FOREVER for e in batch) and all(
-            a.first >= b.first for a, b in pairwise(batch)
-        )
+        # Where nothing was replaced and no newer row was known sooner than an older, it is so on every day.
+        plain = not replaced and all(a.first >= b.first for a, b in pairwise(in_force))
+        settled = max((e.first for e in batch), default=0)
+        settled = max(settled, max((e.until for e in replaced), default=0))
         parts = (
-            _HEADER.pack(len(batch), slices),
-            array("i", [e.tag for e in batch]).tobytes(),
-            array("i", [e.first for e in batch]).tobytes(),
-            array("i", [e.until for e in batch]).tobytes(),
+            _HEADER.pack(len(in_force), len(replaced), -1 if plain else settled),
+            array("i", [e.tag for e in in_force]).tobytes(),
+            array("i", [e.first for e in in_force]).tobytes(),
+            array("i", [e.tag for e in replaced]).tobytes(),
+            array("i", [e.first for e in replaced]).tobytes(),
+            array("i", [e.until for e in replaced]).tobytes(),
             ends.tobytes(),
         )
-        yield b"".join(parts), b",".join([e.row for e in batch])
+        yield b"".join(parts), b",".join([e.row for e in (*in_force, *replaced)])
 
 
-def select(block: Block, span: Span, room: int) -> tuple[list[Run], int]:
-    """The rows of a block within a span, as runs of wire bytes, and how many."""
+def select(block: Block, span: Span, room: int) -> tuple[list[Run], int, bool]:
+    """The first rows of a block within a span, as runs of wire bytes; how many; whether there are more."""
+    known_on, since, until = span
     index, rows = block
-    count, slices = _HEADER.unpack_from(index)
+    count, replaced, settled = _HEADER.unpack_from(index)
     words = memoryview(index)[_SIZE:].cast("i")
     days = words[:count]
-    low = bisect_left(days, -span.until, key=neg)
-    high = bisect_right(days, -span.since, key=neg)
-    firsts = words[count : 2 * count]
-    if slices:
-        low = max(low, bisect_left(firsts, -span.known_on, key=neg))
-        high = min(high, low + room)
-        if low >= high:
-            return [], 0
-        return [
-            memoryview(rows)[words[3 * count + low - 1] + 1 if low else 0 : words[3 * count + high - 1]]
-        ], high - low
-    known_on = span.known_on
+    low = bisect_left(days, -until, key=neg) if count and until < days[0] else 0
+    high = bisect_right(days, -since, key=neg) if count and since > days[count - 1] else count
+    if known_on >= settled:
+        if settled < 0 and count and known_on < words[count]:
+            low = max(low, bisect_left(words[count : 2 * count], -known_on, key=neg))
+        end = min(high, low + room)
+        if low >= end:
+            return [], 0, low < high
+        ends = words[2 * count + 3 * replaced :]
+        return [memoryview(rows)[ends[low - 1] + 1 if low else 0 : ends[end - 1]]], end - low, end < high
     seen = [
-        row
-        for row, (first, until) in enumerate(
-            zip(firsts[low:high].tolist(), words[2 * count + low : 2 * count + high].tolist(), strict=True),
-            low,
+        (-day, row)
+        for row, (day, first) in enumerate(
+            zip(days[low:high].tolist(), words[count + low : count + high].tolist(), strict=True), low
         )
-        if first <= known_on < until
+        if first <= known_on
     ]
-    del seen[room:]
+    part = words[2 * count : 2 * count + 3 * replaced].tolist()
+    seen += [
+        (-day, row)
+        for row, (day, first, ended) in enumerate(
+            zip(part[:replaced], part[replaced : 2 * replaced], part[2 * replaced :], strict=True), count
+        )
+        if first <= known_on < ended and since <= day <= until
+    ]
+    seen.sort()
+    chosen = [row for _, row in seen[:room]]
     parts = memoryview(rows)
-    return [parts[a:b] for a, b in runs_of(words[3 * count :], seen)], len(seen)
+    ends = words[2 * count + 3 * replaced :]
+    return [parts[a:b] for a, b in runs_of(ends, chosen)], len(chosen), len(seen) > room
 
 
 def lists(columns: Iterable[Column], filters: Callable[[Column], Iterable[str]]) -> Iterator[Shelved]:
@@ -147,16 +167,22 @@ async def read_columns(
         if not blocks:
             return taken.selection(truncated=False)
         for one in _page_of(blocks[0][1]):
-            if admits(one.key) and not await taken.take(one):
+            passed = one.oldest > span.until or one.newest < span.since or one.known > span.known_on
+            if not passed and admits(one.key) and await taken.take(one.key, one.newest) > limit:
                 return taken.selection(truncated=True)
         page += 1
 
 
-async def read_column(edition: Edition, kind: str, key: str, span: Span, limit: int) -> Selection:
-    """The first rows of one column that no list is needed to find."""
+async def read_column(
+    edition: Edition, kind: str, key: str, span: Span, limit: int, newest: int = FOREVER
+) -> Selection | None:
+    """The first rows of one column that no list is needed to find; None where there is no such column.
+
+    `newest` is a day after which there can be no row.
+    """
     taken = _Taken(edition, kind, span, limit)
-    whole = await taken.take(Column(key, 0, 0, []))
-    return taken.selection(truncated=not whole)
+    matched = await taken.take(key, newest)
+    return None if matched < 0 else taken.selection(truncated=matched > limit)
 
 
 class _Taken:
@@ -170,33 +196,36 @@ class _Taken:
         self._runs: list[Run] = []
         self._count = 0
 
-    async def take(self, one: Column) -> bool:
-        """The rows of one column; False where more matched than there is room for."""
-        span, newest = self._span, one.newest
-        if one.oldest > span.until or one.known > span.known_on or (newest and newest[0] < span.since):
-            return True
-        # A block is too new where the one after it still begins after the span.
-        skip = max(0, bisect_left(newest, -span.until, key=neg) - 1)
-        last = bisect_right(newest, -span.since, key=neg) if newest else FOREVER
+    async def take(self, key: str, newest: int) -> int:
+        """How many rows there are now, one too many where more matched; -1 where there is no such column."""
+        span, limit = self._span, self._limit
+        cut = span.until < newest or span.since > 0
+        skip, last = await self._within(key) if cut else (0, FOREVER)
         while skip < last:
-            room = self._limit - self._count + 1
-            most = min(last - skip, 1 + room // ROWS_IN_A_BLOCK)
-            blocks = await self._edition.blocks(self._kind, one.key, skip, most)
-            for block in blocks or ():
-                found, taken = select(block, span, self._limit - self._count + 1)
-                if self._count + taken > self._limit:
-                    found, taken = select(block, span, self._limit - self._count)
-                    self._add(found, taken)
-                    return False
-                self._add(found, taken)
-            if not blocks or len(blocks) < most:
-                break
+            most = min(last - skip, 1 + (limit - self._count) // ROWS_IN_A_BLOCK)
+            blocks = await self._edition.blocks(self._kind, key, skip, most)
+            for block in blocks:
+                found, taken, more = select(block, span, limit - self._count)
+                self._runs += found
+                self._count += taken
+                if more:
+                    return limit + 1
+            if len(blocks) < most:
+                return self._count if blocks or skip else -1
             skip += most
-        return True
+        return self._count
 
-    def _add(self, found: list[Run], taken: int) -> None:
-        self._runs += found
-        self._count += taken
+    async def _within(self, key: str) -> tuple[int, int]:
+        """The blocks that may have rows within the span: from which, and up to which.
+
+        One is too new where the next still begins after the span, too old where it begins before it.
+        """
+        found = await self._edition.raw(f"{self._kind}-days", key)
+        if found is None:
+            return 0, FOREVER
+        newest = memoryview(found).cast("i")
+        first = bisect_left(newest, -self._span.until, key=neg) - 1
+        return max(0, first), bisect_right(newest, -self._span.since, key=neg)
 
     def selection(self, *, truncated: bool) -> Selection:
         return Selection(self._runs, self._count, truncated)

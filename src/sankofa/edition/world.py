@@ -4,25 +4,32 @@ import importlib
 import pkgutil
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import sankofa.edition.datasets
+from sankofa.derive.quality import Quality, measure
 from sankofa.derive.tenders import Tenders
 from sankofa.edition.blocks import Entry, pack
 from sankofa.edition.sheets import Screening
 from sankofa.engines.datastore import Place
 from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity, Resolution, resolve
+from sankofa.model.errors import CheckFailed
 from sankofa.model.rows import Row
+from sankofa.sources.registry import Source
 
 
 class World:
     """Everything known at build time, read once."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(
+        self, ledger: Ledger, sources: Mapping[str, Source] | None = None, *, despite_floors: bool = False
+    ) -> None:
         self.ledger = ledger
+        self._sources = sources or {}
+        self._despite_floors = despite_floors
         self.remarks: dict[str, object] = {}
         """What a dataset has to tell its readers; kept in the edition's manifest."""
         self.places: dict[str, Places] = {}
@@ -41,6 +48,17 @@ class World:
     @cached_property
     def tenders(self) -> Tenders:
         return Tenders(self.ledger, self.entities)
+
+    @cached_property
+    def quality(self) -> list[Quality]:
+        """Raises CheckFailed where a source falls short of a hard floor, unless that is overridden."""
+        day = self.clock[:10]
+        found = measure(self.ledger, self.captures, self.entities, self.tenders, self._sources, day)
+        if found.shortfalls and not self._despite_floors:
+            raise CheckFailed("; ".join(found.shortfalls))
+        if found.shortfalls:
+            self.remarks["despite_floors"] = found.shortfalls
+        return found.rows
 
     @cached_property
     def screening(self) -> Screening:

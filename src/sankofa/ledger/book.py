@@ -336,6 +336,10 @@ class Ledger:
             (subject,),
         )
 
+    def rows(self, sql: str) -> Iterator[Row]:
+        """What a SELECT of the ledger's tables counts or lists."""
+        return self._session.query(sql)
+
     def release_countries(self) -> list[str]:
         """Every country with releases; empty where a source has none."""
         return [c for (c,) in self._session.query("SELECT DISTINCT country FROM release ORDER BY country")]
@@ -347,7 +351,7 @@ class Ledger:
         for row in self._session.query(
             f"SELECT ocid, release_id, release_date, country, location, summary, parties, {body}, capture_id "  # noqa: S608 - a column's name
             "FROM release WHERE country = ? "
-            "ORDER BY country, release_date DESC, ocid, release_id, number DESC",
+            "ORDER BY country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC",
             (country,),
         ):
             if row[:3] != last:

@@ -7,7 +7,8 @@ two of one day stand. Facts and derived values both read the ledger through it.
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.model.days import ordinal
@@ -22,7 +23,7 @@ Identity = tuple[str, str, str, str]
 """What makes two figures the same fact: concept, unit, period_end, period_start."""
 
 
-class Report(NamedTuple):
+class Report(msgspec.Struct, frozen=True, gc=False):
     """One figure in one document; see `model.knowable.Reported`."""
 
     value: str | None
@@ -115,7 +116,10 @@ def _first_captures(reports: list[Report]) -> list[Report]:
         if not report.evidenced:
             told = report.document, report.value
             first[told] = min(first.get(told, report.available), report.available)
-    return [r if r.evidenced else r._replace(available=first[r.document, r.value]) for r in reports]
+    return [
+        r if r.evidenced else msgspec.structs.replace(r, available=first[r.document, r.value])
+        for r in reports
+    ]
 
 
 @lru_cache(maxsize=4096)

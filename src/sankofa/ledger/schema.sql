@@ -79,8 +79,9 @@ CREATE TABLE IF NOT EXISTS release (
     PRIMARY KEY (ocid, release_id, release_date, number)
 );
 
--- The order in which a country's releases are served.
-CREATE INDEX IF NOT EXISTS release_order ON release (country, release_date DESC, ocid, release_id, number DESC);
+-- The order in which a country's releases are served. Without the Z, ':00' comes before ':00.500000', as it should.
+CREATE INDEX IF NOT EXISTS release_order
+    ON release (country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC);
 
 -- A party of releases. No row without a name and the evidence that it names an organisation.
 CREATE TABLE IF NOT EXISTS party (

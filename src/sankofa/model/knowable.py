@@ -6,9 +6,10 @@ interval [known_from, superseded). Once that interval is computed, every as_of q
 range test, and look-ahead is impossible by construction.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntFlag
-from itertools import groupby
+from itertools import pairwise
+from operator import attrgetter
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sankofa.model.days import FOREVER
@@ -36,6 +37,7 @@ class Mode(IntFlag):
     ALL = 4
 
 
+_AVAILABLE = attrgetter("available")
 # As plain numbers: millions of vintages are sorted into them.
 _AS_REPORTED, _HISTORY, _IN_FORCE = int(Mode.AS_REPORTED), int(Mode.ALL), int(Mode.LATEST | Mode.ALL)
 
@@ -58,24 +60,34 @@ class Sight(NamedTuple):
     tells_successor: bool
 
 
-def vintages(reports: Iterable[R], period_end: int) -> list[Vintage[R]]:
-    """The vintages of one fact, oldest first, whatever order its reports arrived in.
+def steps(reports: Sequence[R]) -> Sequence[R]:
+    """The reports that each gave another figure than the one before: first one, then its restatements.
 
-    A fact is not knowable before its period has ended, however early it was announced. A figure
-    withdrawn before any was known (value None first) is no vintage at all.
+    Whatever order they arrived in. A figure withdrawn before any was known (value None first) is none at all.
     """
-    ordered = list(reports)
-    if len(ordered) == 1 and ordered[0].value is not None:  # as most of the values of a series are
-        return [Vintage(1, ordered[0], max(ordered[0].available, period_end), None)]
-    ordered.sort(key=lambda r: (r.available, r.order))
-    firsts = [next(group) for _, group in groupby(ordered, key=lambda r: r.value)]
-    if firsts and firsts[0].value is None:
-        firsts = firsts[1:]
+    if len(reports) == 1:
+        return reports if reports[0].value is not None else ()
+    ordered = sorted(reports, key=_AVAILABLE)
+    if any(a.available == b.available for a, b in pairwise(ordered)):
+        ordered.sort(key=lambda r: (r.available, r.order))
+    found: list[R] = []
+    standing = None
+    for report in ordered:
+        if report.value != standing:
+            standing = report.value
+            found.append(report)
+    return found
+
+
+def vintages(reports: Sequence[R], period_end: int) -> list[Vintage[R]]:
+    """The vintages of one fact, oldest first.
+
+    A fact is not knowable before its period has ended, however early it was announced.
+    """
+    told = steps(reports)
     return [
-        Vintage(
-            n + 1, report, max(report.available, period_end), firsts[n + 1] if n + 1 < len(firsts) else None
-        )
-        for n, report in enumerate(firsts)
+        Vintage(n + 1, report, max(report.available, period_end), told[n + 1] if n + 1 < len(told) else None)
+        for n, report in enumerate(told)
     ]
 
 

@@ -13,6 +13,7 @@ from msgspec import Meta
 from sankofa.model.identifiers import ID_TYPES
 from sankofa.model.observations import FREQUENCIES
 from sankofa.model.periods import PERIOD_TYPES
+from sankofa.model.provenance import SKUS
 
 _Day = date  # where a row has a field of that name
 
@@ -257,6 +258,27 @@ class MacroSeriesRow(Row, frozen=True, kw_only=True):
     unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
     available_at: Annotated[_Day, Meta(description="The day this vintage became public.")]
     vintage: Annotated[int, Meta(description="1 is the value as first released.", ge=1)]
+
+
+class QualityRow(Row, frozen=True, kw_only=True):
+    """One measure of a dataset's coverage or freshness."""
+
+    sku: Annotated[str, Meta(description="The dataset.", extra_json_schema={"enum": list(SKUS)})]
+    measure: Annotated[str, Meta(description="What is measured.")]
+    value: Annotated[Decimal | None, Meta(description="Null where it was not measured.")]
+    floor: Annotated[
+        Decimal | None, Meta(description="The least it may be (of age, rejects and restatements: the most).")
+    ]
+    status: Annotated[
+        str | None,
+        Meta(
+            description="Null where there is no floor; a floor not measured is never a pass.",
+            extra_json_schema={"enum": ["PASS", "FAIL", "UNMEASURED", None]},
+        ),
+    ]
+    measured_at: Annotated[
+        str, Meta(description="The instant of the last capture.", extra_json_schema={"format": "date-time"})
+    ]
 
 
 wire = msgspec.json.Encoder(decimal_format="number")

@@ -1,6 +1,5 @@
 """GET /v1/macro."""
 
-from collections.abc import Callable
 from datetime import date
 
 from sankofa.edition.columns import Span, read_column, read_columns
@@ -22,6 +21,7 @@ from sankofa.operations.parameters import (
     ToParameter,
 )
 
+_NO_ROWS = Selection((), 0, truncated=False)
 _ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode"
 _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
 
@@ -68,12 +68,7 @@ async def get_macro(
         day = (as_of or call.today).toordinal()
         days = Span(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
         most, cut = call.grant.rows(limit)
-        if series is None:
-            listed = series_list(country or "", series_type or "", frequency or "")
-            found = await read_columns(call.edition, SERIES, listed, days, most)
-        else:
-            admits = _admits(country, series_type, frequency)
-            found = await read_columns(call.edition, SERIES, key_list(series.upper()), days, most, admits)
+        found = await _series(call, series, (series_type, frequency, country), days, most)
     if cut:
         found = Selection(found.runs, found.count, truncated=True)
     return Answer(found, as_of=as_of or call.today)
@@ -82,16 +77,28 @@ async def get_macro(
 async def _annual(call: Call, country: str, indicator: str, years: Span, most: int) -> Selection:
     key = annual_key(country, indicator)
     if country and indicator:
-        return await read_column(call.edition, ANNUAL, key, years, most)
+        return await read_column(call.edition, ANNUAL, key, years, most) or _NO_ROWS
     return await read_columns(call.edition, ANNUAL, key, years, most)
 
 
-def _admits(country: str | None, series_type: str | None, frequency: str | None) -> Callable[[str], bool]:
-    """Whether a series, by the key of its column, is of all that is asked for."""
-    asked = (series_type, frequency, country)
+async def _series(
+    call: Call, series: str | None, asked: tuple[str | None, ...], days: Span, most: int
+) -> Selection:
+    if series is None:
+        family, frequency, country = (text or "" for text in asked)
+        listed = series_list(country, family, frequency)
+        return await read_columns(call.edition, SERIES, listed, days, most)
+    listed = key_list(series.upper())
     if asked == (None, None, None):
-        return lambda key: True
-    return lambda key: all(a in (None, b) for a, b in zip(asked, key.split("|")[1:], strict=True))
+        # What is of a day to come is no observation, so nothing is newer than today.
+        found = await read_column(call.edition, SERIES, listed, days, most, call.today.toordinal())
+        if found is not None:
+            return found
+
+    def admits(key: str) -> bool:
+        return all(a in (None, b) for a, b in zip(asked, key.split("|")[1:], strict=True))
+
+    return await read_columns(call.edition, SERIES, listed, days, most, admits)
 
 
 def _year(given: date | int | None, otherwise: int) -> int:

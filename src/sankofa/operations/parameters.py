@@ -56,7 +56,7 @@ class Text:
     """Text of a pattern (anchored) within a length."""
 
     pattern: str
-    example: str
+    example: str = ""
     longest: int = 64
 
     def read(self, text: str, today: date) -> str:
@@ -65,12 +65,8 @@ class Text:
         return text
 
     def schema(self, today: date | None = None) -> JsonSchema:
-        return {
-            "type": "string",
-            "pattern": self.pattern,
-            "maxLength": self.longest,
-            "examples": [self.example],
-        }
+        schema: JsonSchema = {"type": "string", "pattern": self.pattern, "maxLength": self.longest}
+        return schema | ({"examples": [self.example]} if self.example else {})
 
 
 @dataclass(frozen=True)
@@ -245,7 +241,7 @@ TenderCountryParameter = Annotated[str, Country(), "ISO 3166-1 alpha-2 code, in 
 ReleasedFromParameter = Annotated[date | None, Day(example="2026-01-01"), "Earliest release date (UTC day)."]
 CursorParameter = Annotated[
     str | None,
-    Text(r"^[A-Za-z0-9_-]{1,600}$", "", longest=600),
+    Text(r"^[A-Za-z0-9_-]{1,600}$", longest=600),  # an example would be a cursor that leads nowhere
     "`next_cursor` of the previous page, verbatim.",
 ]
 TenderQueryParameter = Annotated[
@@ -254,7 +250,7 @@ TenderQueryParameter = Annotated[
     "Words that title and description must have, all of them.",
     TOOL_ONLY,
 ]
-RoleParameter = Annotated[str | None, Text(r"^[A-Za-z]{1,64}$", "buyer"), "Role, e.g. buyer or supplier."]
+RoleParameter = Annotated[str | None, Text(r"^[A-Za-z]{1,64}$", "supplier"), "Role, e.g. buyer or supplier."]
 OptionalServiceIdParameter = Annotated[
     str | None,
     Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),
@@ -268,13 +264,15 @@ IndicatorParameter = Annotated[
 ]
 SeriesParameter = Annotated[
     str | None,
-    Text(SERIES_PATTERN, "FX.EUR.ZAR", LONGEST_CODE),
+    Text(SERIES_PATTERN, "CPI.ZA", LONGEST_CODE),
     "Series mode: series key, in any case; FX.<base>.<quote> is quote units for one base unit.",
 ]
 SeriesTypeParameter = Annotated[
-    str | None, Text(SERIES_TYPE_PATTERN, "fx", LONGEST_TYPE), "Series mode: family, e.g. fx or cpi."
+    str | None, Text(SERIES_TYPE_PATTERN, "cpi", LONGEST_TYPE), "Series mode: family, e.g. fx or cpi."
 ]
-FrequencyParameter = Annotated[str | None, Choice(FREQUENCIES), "Series mode: how often it is observed."]
+FrequencyParameter = Annotated[
+    str | None, Choice(FREQUENCIES, "monthly"), "Series mode: how often it is observed."
+]
 SeriesAsOfParameter = Annotated[
     date | None,
     Day(past=True),
@@ -305,4 +303,7 @@ FromMonthParameter = Annotated[
 ]
 ToMonthParameter = Annotated[
     date | None, Day(example="2024-12-31"), "The latest month: the one that has this day."
+]
+SkuParameter = Annotated[
+    str, Text(r"^[A-Za-z0-9-]+$", "AF-FUND"), "The dataset, in any case: AF-FUND, AF-TENDER or AF-MACRO."
 ]

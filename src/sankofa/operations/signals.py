@@ -52,7 +52,7 @@ async def get_procurement_demand(
         until=_end_of_month(to) if to else FOREVER,
     )
     found = await read_column(call.edition, kind_of("procurement-demand"), asked, span, most)
-    return Answer(Selection(found.runs, found.count, truncated=cut or found.truncated), as_of=day)
+    return Answer(_served(found, cut=cut), as_of=day)
 
 
 def _end_of_month(day: date) -> int:
@@ -76,6 +76,12 @@ async def get_signal(call: Call, *, signal_key: SignalKeyParameter, limit: Limit
     panel = panels().get(signal_key)
     if panel is None:
         raise NotFound(f"No signal panel {signal_key}.")
-    day = Span(call.today.toordinal())
-    found = await read_column(call.edition, kind_of(panel.key), shelf(), day, most)
-    return Answer(Selection(found.runs, found.count, truncated=cut or found.truncated))
+    day = call.today.toordinal()
+    found = await call.edition.select(kind_of(panel.key), shelf(), day=day, limit=most)
+    return Answer(_served(found, cut=cut))
+
+
+def _served(found: Selection | None, *, cut: bool) -> Selection:
+    return (
+        Selection((), 0, cut) if found is None else Selection(found.runs, found.count, found.truncated or cut)
+    )

@@ -57,6 +57,8 @@ async def search_tenders(
         first = int(position.after[0])
     most, _ = call.grant.rows(limit)
     end = await _end(edition, country, from_.toordinal() if from_ else 0)
+    if query is not None and not words:  # nothing has the words of a query that has none
+        end = 0
     if words:
         runs, count, after = await _found(edition, country, words, first, end, most)
     else:
@@ -136,14 +138,14 @@ async def get_resolved_parties(
     if service_id is None:
         found = await call.edition.select("tender_party", party_key(country, named), day=day, limit=most)
     else:
-        marks = [f'"role":"{named}"'.encode()] if named else []
-        marks += [f'"country":"{country}"'.encode()] if country else []
+        marks = [f'"role":"{named.lower()}"'.encode()] if named else []
+        marks += [f'"country":"{country.lower()}"'.encode()] if country else []
         found = await call.edition.select(
             "tender_party",
             party_key(service_id=service_id.upper()),
             day=day,
             limit=most,
-            where=(lambda row: all(mark in row for mark in marks)) if marks else None,
+            where=(lambda row: all(mark in row.lower() for mark in marks)) if marks else None,
         )
     found = found or _NO_ROWS
     return Answer(Selection(found.runs, found.count, truncated=found.truncated or cut))

@@ -122,17 +122,17 @@ def _entry(
 
 def _parameter(parameter: Parameter, today: date) -> JsonSchema:
     schema = parameter.kind.schema(today)
-    example, *_ = schema.pop("examples")
+    examples = schema.pop("examples", ())
     if parameter.default is not None:
         schema["default"] = parameter.default
-    return {
+    described: JsonSchema = {
         "name": parameter.name,
         "in": "path" if parameter.in_path else "query",
         "required": parameter.required,
         "description": parameter.description,
         "schema": schema,
-        "example": example,
     }
+    return described | ({"example": examples[0]} if examples else {})
 
 
 def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:

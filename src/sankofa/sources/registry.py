@@ -33,6 +33,9 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     licence: str = ""
     attribution: str = ""
     floors: dict[str, float] = {}
+    """By measure (`derive.quality`): held against, and told."""
+    hard_floors: dict[str, float] = {}
+    """As `floors`; an edition in which the source falls short of one is not published."""
 
     def refuse_unless_redistributable(self) -> None:
         """The licence gate: what may not be redistributed commercially does not come in."""
@@ -95,4 +98,4 @@ def _source(source_id: str, table: object, where: str) -> Source:
     ):  # fmt: skip
         if not value:
             raise SourceError(f"{where}: source {source_id}: {problem}")
-    return source
+    return msgspec.structs.replace(source, country=source.country and country(source.country))

@@ -11,6 +11,7 @@ from sankofa.edition.blocks import Entry
 from sankofa.edition.columns import (
     ROWS_IN_A_BLOCK,
     Span,
+    block_days,
     column,
     lists,
     pack_column,
@@ -50,6 +51,8 @@ def shelve(columns: dict[str, list[Entry]]) -> Shelf:
     shelf = Shelf()
     for key, entries in columns.items():
         shelf.kept["kind", key] = list(pack_column(entries))
+        if days := block_days(entries):
+            shelf.kept["kind-days", key] = [(b"", days)]
     listed = [column(key, entries) for key, entries in columns.items()]
     for key, pages, _ in lists(listed, lambda one: ("", one.key[:1])):
         shelf.kept["kind-list", key] = list(pack_pages(pages))
@@ -93,6 +96,7 @@ def test_an_answer_is_the_first_rows_seen_in_the_span_and_says_whether_there_are
     assert (found.count, found.truncated) == (len(every[:limit]), len(every) > limit)
     for key in columns:
         one = asyncio.run(read_column(edition, "kind", key, asked, limit))
+        assert one is not None
         whole = expected(columns[key], asked)
         assert (one.rows, one.truncated) == (b",".join(whole[:limit]), len(whole) > limit)
 
@@ -107,11 +111,18 @@ def test_a_few_rows_of_a_long_column_cost_a_page_and_a_block_or_two_wherever_the
         newest = min(span.until, span.known_on, 100_000)
         assert json.loads(b"[" + found.rows + b"]") == list(range(newest, max(newest - 50, 0), -1))
         assert len(found.runs) <= 2
-        assert shelf.asked <= 3
+        assert shelf.asked <= 4
     shelf.asked = 0
     none = asyncio.run(read_columns(edition, "kind", "", Span(FOREVER, 200_000), 50))
     assert none.count == 0
     assert shelf.asked == len(shelf.kept["kind-list", ""]), "columns that cannot match are passed over unread"
+
+
+def test_there_is_no_column_under_another_key() -> None:
+    edition = Edition("e", shelve({"A": [Entry(b"1", tag=1)]}))
+    assert asyncio.run(read_column(edition, "kind", "B", Span(5), 5)) is None
+    for span in (Span(5), Span(0), Span(5, 3), Span(5, 0, 0)):
+        assert asyncio.run(read_column(edition, "kind", "A", span, 5)) is not None
 
 
 def test_the_last_rows_of_a_column_fill_a_block_exactly() -> None:

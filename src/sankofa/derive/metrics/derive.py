@@ -43,6 +43,7 @@ def derive(years: list[FullYear]) -> Derived:
     opening = Stretch(0, min(first for first, _ in asked.values()), State.NOT_PUBLISHED)
     for history in histories:
         history.append(opening)
+    numbered = tuple(enumerate(metrics()))
     with localcontext(EXACT):
         for year in years:
             window = asked.get(year.end)
@@ -51,7 +52,7 @@ def derive(years: list[FullYear]) -> Derived:
             before = year_before(years, year)
             tables = _tables(year, before)
             reported = _reported(year, before)
-            for number, metric in enumerate(metrics()):
+            for number, metric in numbered:
                 found = _value(metric, tables, window)
                 if isinstance(found, State):
                     if found is State.INPUT_ABSENT and any(f.needs <= reported for f in metric.forms):
@@ -70,14 +71,14 @@ def current_values(
     years: list[FullYear], slugs: Container[str]
 ) -> Iterator[tuple[FullYear, Metric, Decimal, Inputs]]:
     """What is computable of every full year from its figures as they stand today, whatever a day showed."""
-    with localcontext(EXACT):
-        for year in years:
-            tables = _tables(year, year_before(years, year))
-            for metric in metrics():
-                if metric.slug in slugs:
-                    found = _value(metric, tables, (0, FOREVER))
-                    if not isinstance(found, State):
-                        yield year, metric, *found[1:]
+    wanted = [metric for metric in metrics() if metric.slug in slugs]
+    for year in years:
+        tables = _tables(year, year_before(years, year))
+        with localcontext(EXACT):
+            found = [(metric, _value(metric, tables, (0, FOREVER))) for metric in wanted]
+        for metric, computed in found:
+            if not isinstance(computed, State):
+                yield year, metric, *computed[1:]
 
 
 def _tables(year: FullYear, before: FullYear | None) -> _Tables:
@@ -114,8 +115,8 @@ def _value(
             value = form.formula(*[f.value for f in figures]).rounded()
             if value is None:
                 return State.DENOMINATOR_NOT_POSITIVE
-            completed = max([f.first_known for f in figures])
-            settled = max(settled, *[f.stands_from for f in figures])
+            settled = max([settled, *[f.stands_from for f in figures]])
+            completed = settled if settled <= window[0] else max([f.first_known for f in figures])
             return standing(window, completed, settled), value, tuple(zip(form.inputs, figures, strict=True))
     return State.INPUT_ABSENT
 

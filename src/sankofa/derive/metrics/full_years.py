@@ -20,7 +20,7 @@ from typing import NamedTuple
 from sankofa.derive.metrics.contract import PRIOR, metrics
 from sankofa.ledger.reports import Report, Reports
 from sankofa.model.days import ordinal
-from sankofa.model.knowable import vintages
+from sankofa.model.knowable import steps
 from sankofa.model.line_items import candidates
 from sankofa.model.periods import IssuerYears, YearEvidence, months_of
 from sankofa.model.places import currency
@@ -54,7 +54,6 @@ class FullYear(NamedTuple):
 
 
 class _Fact(NamedTuple):
-    value: str | None
     vintage: int
     first_known: int
     known_from: int
@@ -75,37 +74,38 @@ def full_years(reports: Reports, evidence: Iterable[YearEvidence]) -> list[FullY
     evidence = list(evidence)
     names = IssuerYears(evidence)
     ends = _year_ends(evidence)
+
+    @cache
+    def ends_a_year(day: int, known: int) -> bool:
+        """Whether an instant, by what was known on a day, is that of a full year's end."""
+        if names.name(None, day, known).period_type != "FY":
+            return False
+        return day in ends or not _astray(day, known, ends)
+
     used = _concepts()
     published: dict[int, int] = {}
     lasting: set[int] = set()
     held: defaultdict[int, _Held] = defaultdict(dict)
     for (concept, unit, period_end, period_start), told in reports.items():
         end = ordinal(period_end)
-        start = ordinal(period_start) if period_start else None
-        story = vintages(told, end)
-        full = [
-            v
-            for v in story
-            if names.name(start, end, v.report.available).period_type == "FY"
-            and (start is not None or end in ends or not _astray(end, v.report.available, ends))
-        ]
+        story = steps(told)
+        if period_start:  # as wanted, of twelve months: a full year whenever it was known
+            full = story
+            lasting.add(end)
+        else:
+            full = [report for report in story if ends_a_year(end, report.available)]
         if not full:
             continue
-        known = full[0].known_from
+        known = max(full[0].available, end)
         if known < published.get(end, known + 1):
             published[end] = known
-        if start is not None:
-            lasting.add(end)
         latest = story[-1]
         if concept not in used or full[-1] is not latest:
             continue
         money = _money(unit)
         if money is not None:
-            fact = _Fact(
-                latest.report.value, latest.number, story[0].known_from, latest.known_from, latest.report
-            )
-            by_start = held[end].setdefault(money, {})
-            by_start.setdefault(period_start, {}).setdefault(concept, fact)
+            fact = _Fact(len(story), max(story[0].available, end), max(latest.available, end), latest)
+            held[end].setdefault(money, {}).setdefault(period_start, {}).setdefault(concept, fact)
     return [_year(end, published[end], held[end], end in lasting) for end in sorted(published)]
 
 
@@ -157,10 +157,10 @@ def _line_items(facts: dict[str, _Fact], end: int) -> tuple[dict[str, Figure], d
             fact = facts.get(concept)
             if fact is None:
                 continue
-            value, vintage, first_known, known_from, report = fact
+            vintage, first_known, known_from, report = fact
             settled = max(settled, known_from)
-            if value is not None:
-                table[item] = Figure(Decimal(value), end, vintage, first_known, settled, report)
+            if report.value is not None:
+                table[item] = Figure(Decimal(report.value), end, vintage, first_known, settled, report)
                 break
         else:
             if settled:

@@ -67,6 +67,8 @@ def standing(window: tuple[int, int], completed: int, settled: int) -> list[Stre
     last of them stands as it does today.
     """
     first, until = window
+    if settled <= first:
+        return [Stretch(first, until, State.STANDS)]
     bounds = (first, min(max(completed, first), until), min(max(settled, first), until), until)
     states = (State.COMPLETED_AFTER_AS_OF, State.REVISED_AFTER_AS_OF, State.STANDS)
     return [

@@ -73,9 +73,7 @@ class Panel:
         return f"{SET}/{self.key}"
 
     def shelves(self, row: PanelRow) -> Iterator[str]:
-        """What a row is looked up by: one name for every question that it may answer."""
-        if not self.filters:
-            yield shelf()
+        """What a row is looked up by where there are filters: one name for every question that it answers."""
         values = [str(getattr(row, name)) for name in self.filters]
         for count in range(1, len(values) + 1):
             if all(len(value) <= LONGEST_FILTER for value in values[:count]):

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from sankofa.derive.series import SeriesReport, series_reports
+from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.edition.blocks import Entry
-from sankofa.edition.columns import Column, column, lists, pack_column, pack_pages
+from sankofa.edition.columns import Column, block_days, column, lists, pack_column, pack_pages
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.knowable import Mode, sights, vintages
@@ -86,21 +86,38 @@ def annual_lists(world: World) -> Iterator[Shelved]:
 @dataset(SERIES, MacroSeriesRow, pack=pack_column)
 def series(world: World) -> Iterator[Shelved]:
     provenance = _Provenance(world)
-    for identity, reports in series_reports(world.ledger):
-        key, family, frequency, country = identity
-        shared = (
-            f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
-            f'"country":{_text(country)},"date":"'
-        )
-        entries = [
-            entry
-            for day in sorted(reports, reverse=True)
-            for entry in _observations(provenance, shared, identity[0], day, reports[day])
-        ]
-        if entries:
-            key = "|".join(identity)
+    for name, told in groupby(series_reports(world.ledger), key=lambda pair: pair[0].series):
+        columns = (("|".join(identity), _column(provenance, identity, reports)) for identity, reports in told)
+        found = [(key, entries) for key, entries in columns if entries]
+        # Almost every key is one series: it then leads to its rows without a list.
+        aliases = (key_list(name),) if len(found) == 1 else ()
+        for key, entries in found:
             world.columns[SERIES].append(column(key, entries))
-            yield Shelved(key, entries)
+            if days := block_days(entries):
+                world.columns[f"{SERIES}-days"].append((key, days, aliases))
+            yield Shelved(key, entries, aliases)
+
+
+def _column(
+    provenance: "_Provenance", identity: Series, reports: dict[str, list[SeriesReport]]
+) -> list[Entry]:
+    key, family, frequency, country = identity
+    shared = (
+        f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
+        f'"country":{_text(country)},"date":"'
+    )
+    return [
+        entry
+        for day in sorted(reports, reverse=True)
+        for entry in _observations(provenance, shared, key, day, reports[day])
+    ]
+
+
+@dataset(f"{SERIES}-days", None, pack=pack_pages)
+def series_days(world: World) -> Iterator[Shelved]:
+    """Where in a long series a day is, so that what is newer need not be read."""
+    for key, days, aliases in world.columns[f"{SERIES}-days"]:
+        yield Shelved(key, [Entry(days)], aliases)
 
 
 @dataset(f"{SERIES}-list", None, pack=pack_pages)

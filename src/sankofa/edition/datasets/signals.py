@@ -1,14 +1,14 @@
 """The panels of signals-v1, each a dataset of its own: this file knows none of them.
 
-A panel without filters is one column; one with filters has a column for each question that they allow, newest
-first, so that an answer is a stretch of a column (see `edition.columns`).
+A panel without filters is one list of rows. One with filters has a column for each question that they allow,
+newest first, so that an answer is a stretch of a column (see `edition.columns`).
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 
-from sankofa.derive.signals.contract import Observation, Panel, panels, shelf
+from sankofa.derive.signals.contract import Panel, panels, shelf
 from sankofa.edition.blocks import Entry
 from sankofa.edition.columns import pack_column
 from sankofa.edition.world import Shelved, World, dataset
@@ -20,22 +20,22 @@ def kind_of(key: str) -> str:
     return f"signal-{key}"
 
 
-def _shelves(panel: Panel, world: World) -> Iterator[Shelved]:
-    if not panel.filters:
-        yield Shelved(shelf(), map(_entry, panel.observe(world)))
-        return
-    shelves: defaultdict[str, list[Entry]] = defaultdict(list)
-    for observation in panel.observe(world):
-        entry = _entry(observation)
-        for name in panel.shelves(observation.row):
-            shelves[name].append(entry)
-    for name in sorted(shelves):
-        yield Shelved(name, shelves[name])
+def _rows(panel: Panel, world: World) -> Iterator[Shelved]:
+    yield Shelved(shelf(), (Entry(wire.encode(o.row), o.seen_from) for o in panel.observe(world)))
 
 
-def _entry(observation: Observation) -> Entry:
-    return Entry(wire.encode(observation.row), observation.seen_from, tag=observation.day)
+def _columns(panel: Panel, world: World) -> Iterator[Shelved]:
+    columns: defaultdict[str, list[Entry]] = defaultdict(list)
+    for row, day, seen_from in panel.observe(world):
+        entry = Entry(wire.encode(row), seen_from, tag=day)
+        for name in panel.shelves(row):
+            columns[name].append(entry)
+    for name in sorted(columns):
+        yield Shelved(name, columns[name])
 
 
 for _panel in panels().values():
-    dataset(kind_of(_panel.key), _panel.row, pack_column)(partial(_shelves, _panel))
+    if _panel.filters:
+        dataset(kind_of(_panel.key), _panel.row, pack_column)(partial(_columns, _panel))
+    else:
+        dataset(kind_of(_panel.key), _panel.row)(partial(_rows, _panel))

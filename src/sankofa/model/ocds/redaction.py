@@ -1,7 +1,8 @@
 """Free text that repeats what was withheld: the words go, the rest of the text stays.
 
-A name is recognised by its words in any order, at least two of them side by side (one, where the name has
-only one, or where a title stands before it); a number or an address only as it was written.
+A name is recognised by its words in any order, at least two of them side by side, one of which may be an
+initial (one word alone, where the name has only one, or where a title stands before it); a number or an
+address only as it was written.
 """
 
 import re
@@ -88,33 +89,41 @@ class Secrets:
                 spans.append((start, start + len(literal)))
                 start = folded.find(literal, start + 1)
         found = [(match.group(), match.span()) for match in _WORD.finditer(folded)]
+        capitals = {span[0] for word, span in found if len(word) == 1 and text[span[0]].isupper()}
         for words in self._names:
-            spans += _runs(found, words)
+            spans += _runs(found, words, capitals)
         return _joined(spans)
 
 
-def _runs(found: list[tuple[str, tuple[int, int]]], words: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Runs of words that are all of one name, long enough to be that name."""
+def _runs(
+    found: list[tuple[str, tuple[int, int]]], words: frozenset[str], capitals: set[int]
+) -> Iterator[tuple[int, int]]:
+    """Runs of words that are all of one name, long enough to be that name.
+
+    `capitals` are the places of single capital letters: initials, where a word of the name begins so.
+    """
     needed = min(2, len(words - _PARTICLES))
+    initials = {word[0] for word in words} - words
     start, length, before = 0, 0, ""
     single = ""
-    for number, (word, _) in enumerate([*found, ("", (0, 0))]):
-        if word in words:
+    for number, (word, place) in enumerate([*found, ("", (0, 0))]):
+        if word in words or (word in initials and place[0] in capitals):
             if not length:
                 start, before = number, found[number - 1][0] if number else ""
             if word not in _PARTICLES:
                 length += 1
-                single = word
+                single = max(single, word, key=len)
             elif not length:
                 continue
         else:
-            enough = length >= needed and (length > 1 or len(single) >= _LEAST_SINGLE)
+            named = single in words or not length
+            enough = named and length >= needed and (length > 1 or len(single) >= _LEAST_SINGLE)
             if enough or (length and before in _TITLES and len(single) > 1):
                 last = number - 1
                 while found[last][0] in _PARTICLES:
                     last -= 1
                 yield found[start][1][0], found[last][1][1]
-            length = 0
+            length, single = 0, ""
 
 
 @lru_cache(maxsize=65536)

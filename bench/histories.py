@@ -1,0 +1,86 @@
+"""Issuers with twenty years of filings, a hundred facts a year: what metrics are derived from.
+
+Per year 25 full-year figures that metrics use, the same again as comparatives a year later (one in twenty of them
+restated), and 50 figures of quarters that only tell the issuer's year. Everything follows from the number of an
+issuer. The facts go straight into a ledger, past the adapters: it is not ingest that is measured.
+"""
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from sankofa.engines.datastore import open_datastore
+from sankofa.ledger.book import SCHEMA, Ledger
+from sankofa.model.identifiers import cik
+from sankofa.model.records import EntityRecord, Fact, Profile
+
+FLOWS = tuple(
+    "us-gaap:" + name
+    for name in """Revenues CostOfRevenue GrossProfit OperatingIncomeLoss DepreciationDepletionAndAmortization
+    InterestExpense IncomeTaxExpenseBenefit ProfitLoss NetIncomeLoss
+    IncomeLossFromContinuingOperationsBeforeIncomeTaxesExtraordinaryItemsNoncontrollingInterest
+    NetCashProvidedByUsedInOperatingActivities PaymentsToAcquirePropertyPlantAndEquipment
+    PaymentsOfDividends""".split()
+)
+STOCKS = tuple(
+    "us-gaap:" + name
+    for name in """Assets AssetsCurrent CashAndCashEquivalentsAtCarryingValue AccountsReceivableNetCurrent
+    InventoryNet Liabilities LiabilitiesCurrent AccountsPayableCurrent DebtCurrent LongTermDebtNoncurrent
+    StockholdersEquity Deposits""".split()
+)
+QUARTERLY = 50
+YEARS = 20
+PER_YEAR = 2 * (len(FLOWS) + len(STOCKS)) + QUARTERLY
+_FIRST_YEAR = 2004
+_FIRST_CIK = 500_000
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_COUNTRIES = ("ZA", "NG", "KE", "EG", "MA", "GH", "TZ", "CI")
+
+
+def subject(number: int) -> str:
+    return str(cik(_FIRST_CIK + number))
+
+
+def facts(number: int, *, changed: bool = False) -> Iterator[Fact]:
+    """Every figure of one issuer; `changed` adds a restatement, as a later filing would."""
+    chance = random.Random(number)
+    month, day = chance.choice(((12, 31), (6, 30), (3, 31)))
+    lag = timedelta(days=chance.randrange(40, 120))
+    own = subject(number)
+    for year in range(_FIRST_YEAR, _FIRST_YEAR + YEARS):
+        end = date(year, month, day)
+        start = date(year - 1, month, day) + timedelta(days=1)
+        filed, again = end + lag, end + lag + timedelta(days=364)
+        first, second = f"{number:010d}-{year % 100:02d}-000001", f"{number:010d}-{year % 100:02d}-900001"
+        for concept in (*FLOWS, *STOCKS):
+            begin = start.isoformat() if concept in FLOWS else ""
+            figure = str(chance.randrange(10**6, 10**11))
+            yield Fact(own, concept, "USD", begin, str(end), str(filed), first, figure, concept)
+            if chance.random() < 0.05:
+                figure = str(chance.randrange(10**6, 10**11))
+            yield Fact(own, concept, "USD", begin, str(end), str(again), second, figure, concept)
+        for part in range(QUARTERLY):
+            quarter = end - timedelta(days=round(91.3 * (1 + part % 3)))
+            begin = "" if part % 2 else str(quarter - timedelta(days=90))
+            concept = (*FLOWS, *STOCKS)[part // 3]
+            filed_then = str(quarter + lag)
+            figure = str(chance.randrange(10**6, 10**10))
+            yield Fact(own, concept, "USD", begin, str(quarter), filed_then, first, figure, f"q{part}")
+    if changed:
+        yield Fact(own, FLOWS[0], "USD", start.isoformat(), str(end), "2025-12-01", "z", "123456789", "z")
+
+
+def fill(home: Path, issuers: range, *, changed: bool = False) -> None:
+    """Put the facts of issuers into the ledger of a home, as one capture."""
+    home.mkdir(parents=True, exist_ok=True)
+    store = open_datastore("sqlite:", home, SCHEMA)
+    ledger = Ledger(store, b"bench" * 8, lambda: _NOW)
+    with ledger.capture("sec-companyfacts", "public-domain", "bench", "0" * 64) as capture:
+        for number in issuers:
+            country = _COUNTRIES[number % len(_COUNTRIES)]
+            profile = Profile(f"Benchmark {number} Plc", country=country, identifiers=(subject(number),))
+            capture.entity(EntityRecord(subject(number), "", profile))
+            for fact in facts(number, changed=changed):
+                capture.fact(fact)
+    ledger.close()

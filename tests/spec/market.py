@@ -1,0 +1,221 @@
+"""A small market of tenders on each engine, for the tests of releases and of their parties."""
+
+import asyncio
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.live import LiveServer, create_key, run
+from tests.services import PostgresServer
+from tests.spec.register import COLUMNS, lei, record
+
+Json = dict[str, Any]
+
+SOURCES = """
+[sources.portal-za]
+adapter = "ocds"
+sku = "AF-TENDER"
+country = "ZA"
+license_class = "open-government"
+commercial_redistribution = true
+
+[sources.portal-ke]
+adapter = "ocds"
+sku = "AF-TENDER"
+country = "ken"
+license_class = "cc-by"
+commercial_redistribution = true
+
+[sources.portal-closed]
+adapter = "ocds"
+sku = "AF-TENDER"
+country = "ZA"
+license_class = "open-government"
+commercial_redistribution = false
+"""
+
+BREWER, MINER, TWIN_ONE, TWIN_TWO = (lei(s) for s in ("BREWER", "MINER", "TWIN1", "TWIN2"))
+TRADER, UNKNOWN = lei("TRADER"), lei("UNKNOWN")
+"""The LEI of a sole proprietor, and one of which no record is held."""
+
+ENTITIES = [
+    record(BREWER, "Thornveld Breweries (Pty) Ltd", "ZA", "RA990300:2001/000777/07", also="Thornveld Beer"),
+    record(MINER, "Société Minière du Fouta S.A.", "SN", "RA990100:SN 2001-B-9"),
+    record(TWIN_ONE, "Twin Baobab Trading Limited", "ZA", "RA990300:1"),
+    record(TWIN_TWO, "Twin Baobab Trading Ltd", "ZA", "RA990300:2"),
+    record(TRADER, "Quentin Zebulon Marchbanks", "ZA", "RA991111:42", category="SOLE_PROPRIETOR"),
+]
+CITY = {"id": "city", "name": "City of Thornveld Metropolitan Municipality"}
+
+
+def release(ocid: str, date: str = "2025-06-01T10:00:00Z", /, number: int = 1, **fields: Any) -> Json:
+    """A release with the least it needs, and whatever else is given."""
+    return {"ocid": f"ocds-test-{ocid}", "id": f"{ocid}-{number}", "date": date, "tag": ["tender"], **fields}
+
+
+def party(key: str, name: str, *roles: str, **fields: Any) -> Json:
+    return {"id": key, "name": name, "roles": list(roles), **fields}
+
+
+def identified(scheme: str, number: str, **fields: Any) -> Json:
+    return {"identifier": {"scheme": scheme, "id": number, **fields}}
+
+
+def package(*releases: Any, **fields: Any) -> Json:
+    return {"uri": "https://example.org", "version": "1.1", "releases": list(releases), **fields}
+
+
+class Desk:
+    """A data folder that files are put into through the command line."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.settings = settings
+        self.home.mkdir(parents=True)
+        (self.home / "sources.toml").write_text(SOURCES)
+
+    def command(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return run(self.home, *arguments, **self.settings)
+
+    def write(self, name: str, content: Any) -> Path:
+        """A file as given: bytes, text, JSON of a value."""
+        path = self.folder / name
+        if not isinstance(content, bytes):
+            content = (content if isinstance(content, str) else json.dumps(content)).encode()
+        path.write_bytes(content)
+        return path
+
+    def ingest(self, source: str, name: str, content: Any, *options: str) -> dict[str, int]:
+        """Take in one file, which must be of its format; and what the summary counts."""
+        done = self.command("ingest", *options, source, self.write(name, content))
+        assert done.returncode == 0, done.stderr + done.stdout
+        return counts(done.stdout)
+
+    def records(self, *rows: str) -> None:
+        self.ingest("gleif-lei", f"lei-{time.monotonic_ns()}.csv", "\n".join([COLUMNS, *rows]) + "\n")
+
+    def publish(self) -> str:
+        done = self.command("publish")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()[2].rstrip(":")
+
+    def rejects(self) -> list[Json]:
+        """Everything rejected so far."""
+        paths = sorted((self.home / "rejects").glob("*.jsonl"))
+        return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+    def key(self, tier: str = "starter") -> str:
+        return create_key(self.home, tier, "--per-minute", "1000000", **self.settings)
+
+    @contextmanager
+    def serve(self, **settings: str) -> Iterator["Asked"]:
+        with LiveServer(self.home, workers=1, **self.settings, **settings) as server:
+            yield Asked(server, self.key())
+
+
+def counts(summary: str) -> dict[str, int]:
+    words = summary.split(" (rejects")[0].partition(": ")[2].replace(",", "").split()
+    return {name: int(number) for name, number in zip(words[::2], words[1::2], strict=True)}
+
+
+class Asked:
+    """A server, asked with a paid key; figures are read exactly."""
+
+    def __init__(self, server: LiveServer, key: str) -> None:
+        self.server = server
+        self.key = key
+
+    def get(self, path: str, **query: Any) -> Json:
+        answer = self.server.http.get(path, params=query, headers={"x-api-key": self.key})
+        assert answer.status_code == 200, answer.text
+        whole: Json = json.loads(answer.text, parse_float=Decimal)
+        assert whole["count"] == len(whole["data"])
+        return whole
+
+    def refused(self, path: str, **query: Any) -> Json:
+        answer = self.server.http.get(path, params=query, headers={"x-api-key": self.key})
+        assert answer.status_code >= 400, answer.text
+        problem: Json = answer.json()
+        return problem
+
+    def tenders(self, **query: Any) -> list[Json]:
+        return list(self.get("/v1/tenders", **{"limit": 10000, **query})["data"])
+
+    def tender(self, ocid: str, **query: Any) -> Json:
+        """The one row of a process."""
+        (row,) = [row for row in self.tenders(**query) if row["ocid"] == f"ocds-test-{ocid}"]
+        return row
+
+    def parties(self, **query: Any) -> list[Json]:
+        return list(self.get("/v1/tender-parties", **{"limit": 10000, **query})["data"])
+
+    def walk(self, limit: int = 7, **query: Any) -> Iterator[Json]:
+        """Every page."""
+        page = self.get("/v1/tenders", limit=limit, **query)
+        yield page
+        while page["next_cursor"] is not None:
+            page = self.get("/v1/tenders", limit=limit, cursor=page["next_cursor"], **query)
+            yield page
+
+    def tool(self, name: str, **arguments: Any) -> tuple[bool, Json]:
+        """Whether a tool failed, and its answer, through the SDK's own client."""
+        return asyncio.run(self._tool(name, arguments))
+
+    async def _tool(self, name: str, arguments: Json) -> tuple[bool, Json]:
+        async with (
+            httpx2.AsyncClient(headers={"x-api-key": self.key}) as http,
+            Client(streamable_http_client(f"{self.server.url}/mcp", http_client=http)) as client,
+        ):
+            found = await client.call_tool(name, arguments)
+            (content,) = found.content
+            body: Json = json.loads(content.text)  # type: ignore[union-attr]
+            if not found.is_error:
+                assert found.structured_content == body
+            return bool(found.is_error), body
+
+
+def instant(text: str) -> datetime:
+    when = datetime.fromisoformat(text)
+    return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """The settings of each engine; a database of its own for each module."""
+    if request.param == "sqlite":
+        yield {}
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_process")
+    server.ensure()
+    with server.database() as url:
+        yield {"datastore": url}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+    """An empty data folder on each engine."""
+    if request.param == "sqlite":
+        yield Desk(tmp_path)
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_process")
+    server.ensure()
+    with server.database() as url:
+        yield Desk(tmp_path, datastore=url)
+
+
+@pytest.fixture
+def plain_desk(tmp_path: Path) -> Desk:
+    """An empty data folder, for what does not hang on the engine."""
+    return Desk(tmp_path)

@@ -1,0 +1,131 @@
+"""GET /v1/metrics/{service_id}, and the methodology pages: specification, section 4; decisions.md."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sankofa.derive.metrics.contract import slugs
+from sankofa.model.identifiers import service_id
+from tests.live import LiveServer
+
+KGALAGADI = service_id("lei:999900SAMPLEZA000189")
+FUND = service_id("lei:999900SAMPLEZA000286")
+BANK = service_id("lei:999900SAMPLENG000126")
+FILER = service_id("registry:US-SEC-CIK:9999900003")
+ZAR_AND_USD = service_id("registry:US-SEC-CIK:9999900001")
+NOBODY = "DC000000000000000000000000"
+DAYS = ("2021-12-31", "2023-08-27", "2024-06-30", "2026-01-01")
+
+
+def ask(server: LiveServer, key: str, issuer: str, query: str = "") -> dict[str, Any]:
+    answer = server.get(f"/v1/metrics/{issuer}?{query}", key)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = json.loads(answer.text, parse_int=Decimal, parse_float=Decimal)
+    assert body["count"] == len(body["data"])
+    return body
+
+
+def test_the_values_are_those_that_the_screen_ranks(server: LiveServer, paid_key: str) -> None:
+    for day in DAYS:
+        ranked: dict[str, dict[str, Any]] = {}
+        for slug in slugs():
+            answer = server.get(f"/v1/screen?metric={slug}&as_of={day}", paid_key).text
+            for row in json.loads(answer, parse_int=Decimal, parse_float=Decimal)["data"]:
+                del row["rank"]
+                ranked.setdefault(row["service_id"], {})[slug] = row
+        assert ranked
+        for issuer, rows in ranked.items():
+            body = ask(server, paid_key, issuer, f"as_of={day}")
+            assert {row["metric"]: row for row in body["data"]} == rows
+            assert body["count"] + sum(body["omitted"].values()) == len(slugs())
+
+
+def test_rows_are_ordered_by_metric_and_one_can_be_asked_for(server: LiveServer, paid_key: str) -> None:
+    body = ask(server, paid_key, KGALAGADI)
+    names = [row["metric"] for row in body["data"]]
+    assert names == sorted(names)
+    for slug in slugs():
+        one = ask(server, paid_key, KGALAGADI, f"metric={slug}")
+        assert one["data"] == [row for row in body["data"] if row["metric"] == slug]
+        assert one["count"] + sum(one["omitted"].values()) == 1
+
+
+@pytest.mark.parametrize("issuer", [KGALAGADI, BANK, FILER, ZAR_AND_USD])
+def test_every_input_is_a_full_year_fact_that_fundamentals_serves(
+    server: LiveServer, paid_key: str, issuer: str
+) -> None:
+    for day in DAYS:
+        answer = server.get(f"/v1/fundamentals/{issuer}?period_type=FY&as_of={day}", paid_key).text
+        facts = json.loads(answer, parse_int=Decimal, parse_float=Decimal)["data"]
+        known = {(f["period_end"], f["value_reported"], f["vintage"], f["source_ref"]) for f in facts}
+        for row in ask(server, paid_key, issuer, f"as_of={day}")["data"]:
+            for i in row["inputs"]:
+                assert (i["period_end"], i["value"], i["vintage"], i["source_ref"]) in known, row["metric"]
+            assert row["available_at"] == max(
+                f["available_at"] for f in facts for i in row["inputs"] if f["source_ref"] == i["source_ref"]
+            )
+
+
+def test_figures_in_two_currencies_are_never_mixed(server: LiveServer, paid_key: str) -> None:
+    """Revenue, profit and assets are there in ZAR and in USD; everything else in ZAR."""
+    answer = server.get(f"/v1/fundamentals/{ZAR_AND_USD}?period_type=FY", paid_key).text
+    facts = json.loads(answer, parse_int=Decimal, parse_float=Decimal)["data"]
+    money = {(f["period_end"], f["value_reported"]): f["currency_reported"] for f in facts}
+    rows = ask(server, paid_key, ZAR_AND_USD)["data"]
+    assert {row["metric"] for row in rows} >= {"net_margin", "return_on_assets", "revenue_growth"}
+    for row in rows:
+        assert {money[i["period_end"], i["value"]] for i in row["inputs"]} == {"ZAR"}
+
+
+def test_a_value_is_exact_to_ten_digits(server: LiveServer, paid_key: str) -> None:
+    for row in ask(server, paid_key, KGALAGADI)["data"]:
+        digits = row["value"].as_tuple().digits
+        assert len(digits) <= 10
+    (margin,) = ask(server, paid_key, KGALAGADI, "metric=net_margin")["data"]
+    profit, revenue = (i["value"] for i in margin["inputs"])
+    assert [i["line_item"] for i in margin["inputs"]] == ["profit", "revenue"]
+    assert abs(profit / revenue - margin["value"]) < Decimal("1e-11")
+
+
+def test_an_unknown_issuer_is_an_empty_answer(server: LiveServer, paid_key: str) -> None:
+    for issuer in (NOBODY, FUND):
+        body = ask(server, paid_key, issuer)
+        assert (body["data"], body["count"], body["truncated"]) == ([], 0, False)
+        assert set(body["omitted"].values()) == {0}
+
+
+def test_an_id_is_taken_in_any_case_and_a_malformed_one_refused(server: LiveServer, paid_key: str) -> None:
+    assert ask(server, paid_key, KGALAGADI.lower())["data"] == ask(server, paid_key, KGALAGADI)["data"]
+    answer = server.get("/v1/metrics/DC-1", paid_key)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, "service_id")
+
+
+def test_limits(server: LiveServer, paid_key: str, sample_key: str) -> None:
+    whole = ask(server, paid_key, KGALAGADI)
+    part = ask(server, paid_key, KGALAGADI, "limit=5")
+    assert part["data"] == whole["data"][:5]
+    assert (part["truncated"], part["omitted"]) == (True, whole["omitted"])
+    preview = ask(server, sample_key, KGALAGADI)
+    assert preview["data"] == whole["data"][:25]
+    assert preview["truncated"] == (whole["count"] > 25)
+    assert server.get(f"/v1/metrics/{KGALAGADI}?limit=26", sample_key).status_code == 402
+
+
+def test_an_unknown_metric_is_refused_by_name(server: LiveServer, paid_key: str) -> None:
+    answer = server.get(f"/v1/metrics/{KGALAGADI}?metric=ev_to_ebitda", paid_key)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, "metric")
+
+
+@pytest.mark.parametrize("slug", slugs())
+def test_methodology_ref_leads_to_a_page_without_a_key(server: LiveServer, slug: str) -> None:
+    page = server.get(f"/methodology/metrics-v1/{slug}")
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/markdown; charset=utf-8"
+    for part in (f"# {slug}", "## Formula", "## Inputs", "Unit: ", "## No value", "## Under `as_of`"):
+        assert part in page.text
+
+
+def test_an_unknown_methodology_is_not_found(server: LiveServer) -> None:
+    assert server.get("/methodology/metrics-v1/ev_to_ebitda").status_code == 404

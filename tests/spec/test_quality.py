@@ -1,0 +1,113 @@
+"""GET /v1/quality-metrics/{sku}, the tool get_quality_metrics, and the floors `sankofa publish` holds to.
+
+Specification, sections 2 and 4; decisions.md, section 3.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live import LiveServer, run
+
+SOURCE = """
+[sources.{name}]
+adapter = "ocds"
+sku = "AF-TENDER"
+country = "ZA"
+license_class = "synthetic"
+commercial_redistribution = true
+{floors}
+"""
+FLOORS = "floors = { releases = 3, share_resolved = 0.5, freshness_days = 36500, share_audited = 0.1 }"
+
+
+def release(number: int, supplier: str = "Sizwe Sample Works (Pty) Ltd") -> dict[str, object]:
+    return {
+        "ocid": f"ocds-q-{number}", "id": f"{number}", "date": f"2026-01-{number:02}T00:00:00Z",
+        "tag": ["award"], "initiationType": "tender", "buyer": {"name": "Department of Sample Health"},
+        "tender": {"id": "t", "title": "Gloves", "value": {"amount": 5 * number % 10, "currency": "ZAR"}},
+        "awards": [{"id": "a", "suppliers": [{"name": supplier}]}],
+    }  # fmt: skip
+
+
+def world(home: Path, floors: str, count: int = 4) -> Path:
+    home.mkdir(parents=True)
+    (home / "sources.toml").write_text(SOURCE.format(name="portal", floors=floors))
+    lines = [release(n) for n in range(1, count)] + [release(count, "Wendeline Quackenbush")]
+    file = home / "releases.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines) + "{broken}\n")
+    assert run(home, "ingest", "portal", str(file)).returncode == 0
+    return home
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    home = world(tmp_path_factory.mktemp("quality") / "home", FLOORS)
+    assert run(home, "publish").returncode == 0
+    with LiveServer(home) as server:
+        yield server
+
+
+def measures(server: LiveServer, sku: str) -> dict[str, tuple[object, object, object]]:
+    answer = server.get(f"/v1/quality-metrics/{sku}", server.key("sample"))
+    assert answer.status_code == 200, answer.text
+    return {row["measure"]: (row["value"], row["floor"], row["status"]) for row in answer.json()["data"]}
+
+
+def test_every_measure_is_held_against_its_floor(live: LiveServer) -> None:
+    found = measures(live, "AF-TENDER")
+    assert found["releases"] == (4, 3, "PASS")
+    assert found["share_resolved"] == (0, 0.5, "FAIL")
+    assert found["freshness_days"][1:] == (36500, "PASS")
+    assert found["processes"] == (4, None, None)
+    assert found["share_with_value"] == (0.5, None, None)
+    assert found["withheld"] == (1, None, None)
+    assert found["rejected"] == (1, None, None)
+
+
+def test_a_floor_that_is_not_measured_is_never_a_pass(live: LiveServer) -> None:
+    assert measures(live, "AF-TENDER")["share_audited"] == (None, 0.1, "UNMEASURED")
+
+
+@pytest.mark.parametrize("sku", ["af-tender", "Af-Tender", "AF-FUND", "af-macro"])
+def test_the_sku_is_taken_in_any_case(live: LiveServer, sku: str) -> None:
+    rows = live.get(f"/v1/quality-metrics/{sku}", live.key("sample")).json()["data"]
+    assert {row["sku"] for row in rows} == {sku.upper()}
+    assert [row["measure"] for row in rows] == sorted(row["measure"] for row in rows)
+
+
+@pytest.mark.parametrize("sku", ["AF-NONE", "a_b", "AF FUND"])
+def test_an_unknown_dataset_is_a_404(live: LiveServer, sku: str) -> None:
+    path = f"/v1/quality-metrics/{sku.replace(' ', '%20')}"
+    assert live.get(path, live.key("sample")).status_code == 404
+
+
+def test_publish_prints_the_table(tmp_path: Path) -> None:
+    done = run(world(tmp_path / "home", FLOORS), "publish")
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["AF-TENDER", "share_audited", "-", "floor", "0.1", "UNMEASURED"] in lines
+    assert ["AF-TENDER", "releases", "4", "floor", "3", "PASS"] in lines
+
+
+@pytest.mark.parametrize("floor", ["releases = 5", "share_audited = 0.1", "rejected = 0"])
+def test_a_source_short_of_a_hard_floor_is_not_published(tmp_path: Path, floor: str) -> None:
+    home = world(tmp_path / "home", "")
+    assert run(home, "publish").returncode == 0
+    before = run(home, "editions").stdout
+    (home / "sources.toml").write_text(SOURCE.format(name="portal", floors=f"hard_floors = {{ {floor} }}"))
+    (home / "more.jsonl").write_text(json.dumps(release(5) | {"date": "2025-01-01"}) + "\n")
+    if not floor.startswith("releases"):
+        assert run(home, "ingest", "portal", str(home / "more.jsonl")).returncode == 0
+    refused = run(home, "publish")
+    assert refused.returncode == 1
+    assert f"source portal: {floor.split()[0]} is" in refused.stderr
+    assert run(home, "editions").stdout == before, "the old edition goes on serving"
+    forced = run(home, "publish", "--despite-floors")
+    assert forced.returncode == 0
+    assert "published despite its floor: source portal" in forced.stderr
+    listed = run(home, "editions").stdout.splitlines()
+    current = next(line.split()[0] for line in listed if line.endswith("current"))
+    manifest = json.loads((home / "editions" / current / "manifest.json").read_text())
+    assert manifest["despite_floors"][0].startswith("source portal:")

@@ -1,0 +1,193 @@
+"""GET /v1/screen: specification, section 4; decisions.md, metrics-v1."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from sankofa.derive.metrics.contract import slugs
+from sankofa.model.identifiers import service_id
+from tests.live import LiveServer
+
+FIELDS = set(
+    "rank service_id legal_name country metric value unit period_end as_of available_at methodology_ref "
+    "inputs source_ref license_class observed_at".split()
+)
+REASONS = {
+    *("not_published", "input_absent", "currency_mixed", "denominator_not_positive"),
+    *("completed_after_as_of", "revised_after_as_of"),
+}
+ISSUERS = 16  # of the sample world: those with a full year
+RIFTLINE = service_id("lei:999900SAMPLEKE000132")
+OKAVANGO = service_id("lei:999900SAMPLEBW000181")
+TERANGA = service_id("lei:999900SAMPLESN000114")
+DODO = service_id("lei:999900SAMPLEMU000120")
+
+
+def ask(server: LiveServer, key: str, query: str) -> dict[str, Any]:
+    answer = server.get(f"/v1/screen?{query}", key)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    assert body["count"] == len(body["data"])
+    assert set(body["omitted"]) == REASONS
+    return body
+
+
+def row_of(body: dict[str, Any], issuer: str) -> dict[str, Any] | None:
+    return next((row for row in body["data"] if row["service_id"] == issuer), None)
+
+
+def ranks(rows: Iterable[dict[str, Any]]) -> list[int]:
+    return [row["rank"] for row in rows]
+
+
+@pytest.mark.parametrize("slug", slugs())
+def test_every_metric_of_the_set_ranks_issuers(server: LiveServer, paid_key: str, slug: str) -> None:
+    body = ask(server, paid_key, f"metric={slug}")
+    rows = body["data"]
+    assert rows
+    assert ranks(rows) == list(range(1, len(rows) + 1))
+    assert len(rows) + sum(body["omitted"].values()) == ISSUERS
+    assert [(-r["value"], r["service_id"]) for r in rows] == sorted(
+        (-r["value"], r["service_id"]) for r in rows
+    )
+    for row in rows:
+        assert set(row) == FIELDS
+        assert row["metric"] == slug
+        assert row["as_of"] == body["as_of"]
+        assert row["methodology_ref"] == f"metrics-v1/{slug}"
+        assert row["unit"] == ("days" if slug.endswith("_days") else "ratio")
+        assert max(row["period_end"], row["available_at"]) <= body["as_of"]
+        assert {"line_item", "period_end", "value", "vintage", "source_ref"} == set(row["inputs"][0])
+        assert row["source_ref"] in {i["source_ref"] for i in row["inputs"]}
+        assert row["license_class"] == "synthetic"
+
+
+def test_the_order_turns_the_ranks_round_and_desc_is_the_default(server: LiveServer, paid_key: str) -> None:
+    down = ask(server, paid_key, "metric=net_margin&order=desc")["data"]
+    up = ask(server, paid_key, "metric=net_margin&order=asc")["data"]
+    assert ask(server, paid_key, "metric=net_margin")["data"] == down
+    assert [r["service_id"] for r in up] == [r["service_id"] for r in reversed(down)]
+    assert ranks(up) == ranks(down)
+
+
+def test_ranks_run_over_the_whole_result_before_the_limit(server: LiveServer, paid_key: str) -> None:
+    whole = ask(server, paid_key, "metric=asset_turnover")
+    for limit in (1, 3, whole["count"]):
+        part = ask(server, paid_key, f"metric=asset_turnover&limit={limit}")
+        assert part["data"] == whole["data"][:limit]
+        assert part["truncated"] == (limit < whole["count"])
+        assert part["omitted"] == whole["omitted"]
+
+
+def test_ranks_run_over_the_country(server: LiveServer, paid_key: str) -> None:
+    whole = ask(server, paid_key, "metric=net_margin")["data"]
+    for country in sorted({r["country"] for r in whole if r["country"]}):
+        body = ask(server, paid_key, f"metric=net_margin&country={country.lower()}")
+        expected = [r for r in whole if r["country"] == country]
+        assert ranks(body["data"]) == list(range(1, len(expected) + 1))
+        assert [r | {"rank": 0} for r in body["data"]] == [r | {"rank": 0} for r in expected]
+
+
+def test_a_country_that_is_not_covered_is_an_empty_answer(server: LiveServer, paid_key: str) -> None:
+    body = ask(server, paid_key, "metric=net_margin&country=AQ")
+    assert (body["data"], body["truncated"], set(body["omitted"].values())) == ([], False, {0})
+
+
+def test_before_anything_was_published_every_issuer_is_omitted_for_that(
+    server: LiveServer, paid_key: str
+) -> None:
+    for day in ("0001-01-01", "1990-01-01", "2020-01-31"):
+        body = ask(server, paid_key, f"metric=net_margin&as_of={day}")
+        assert (body["data"], body["omitted"]["not_published"]) == ([], ISSUERS)
+
+
+def test_a_year_revised_later_is_left_out_and_not_replaced(server: LiveServer, paid_key: str) -> None:
+    """Riftline's FY2023 revenue: 1 June 2023, restated on 3 June 2024, back again on 29 May 2025."""
+    shown = ask(server, paid_key, "metric=net_margin&as_of=2023-05-31")
+    row = row_of(shown, RIFTLINE)
+    assert row is not None
+    assert row["period_end"] == "2022-03-31"
+    for day in ("2023-06-01", "2024-01-01"):
+        left_out = ask(server, paid_key, f"metric=net_margin&as_of={day}")
+        assert row_of(left_out, RIFTLINE) is None
+        assert left_out["omitted"]["revised_after_as_of"] >= 1
+    row = row_of(ask(server, paid_key, "metric=net_margin&as_of=2024-06-03"), RIFTLINE)
+    assert row is not None
+    assert row["period_end"] == "2024-03-31"
+    # growth of FY2024 stands on the figure of FY2023 that was restated back: only from that filing on
+    assert row_of(ask(server, paid_key, "metric=revenue_growth&as_of=2025-05-28"), RIFTLINE) is None
+
+
+def test_a_year_completed_later_is_left_out_until_then(server: LiveServer, paid_key: str) -> None:
+    """Okavango's operating cash flow of FY2022 came in a supplement of 14 July 2023, the rest in March."""
+    before = ask(server, paid_key, "metric=accruals_ratio&as_of=2023-07-13")
+    after = ask(server, paid_key, "metric=accruals_ratio&as_of=2023-07-14")
+    assert row_of(before, OKAVANGO) is None
+    assert before["omitted"]["completed_after_as_of"] == after["omitted"]["completed_after_as_of"] + 1
+    row = row_of(after, OKAVANGO)
+    assert row is not None
+    assert (row["available_at"], row["period_end"]) == ("2023-07-14", "2022-12-31")
+
+
+def test_a_year_filed_after_a_later_one_never_counts(server: LiveServer, paid_key: str) -> None:
+    """Téranga's FY2021 became public on 30 June 2023, a month after FY2022."""
+    days = {"2023-05-30": "2020-12-31", "2023-05-31": "2022-12-31", "2023-07-01": "2022-12-31"}
+    for day, year in days.items():
+        row = row_of(ask(server, paid_key, f"metric=net_margin&as_of={day}"), TERANGA)
+        assert row is not None
+        assert row["period_end"] == year
+
+
+def test_a_year_before_in_another_currency_gives_no_growth(server: LiveServer, paid_key: str) -> None:
+    body = ask(server, paid_key, "metric=revenue_growth&as_of=2024-06-30&country=MU")
+    assert row_of(body, DODO) is None
+    assert body["omitted"]["currency_mixed"] == 1
+    assert row_of(ask(server, paid_key, "metric=net_margin&as_of=2024-06-30&country=MU"), DODO)
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ("", "metric"),
+        ("metric=ev_to_ebitda", "metric"),
+        ("metric=NET_MARGIN", "metric"),
+        ("metric=net_margin&order=up", "order"),
+        ("metric=net_margin&country=ZAF", "country"),
+        ("metric=net_margin&limit=0", "limit"),
+        ("metric=net_margin&as_of=2024-02-30", "as_of"),
+        ("metric=net_margin&asof=2024-02-28", "asof"),
+        ("metric=net_margin&metric=net_margin", "metric"),
+    ],
+)
+def test_a_malformed_question_is_refused_by_name(
+    server: LiveServer, paid_key: str, query: str, parameter: str
+) -> None:
+    answer = server.get(f"/v1/screen?{query}", paid_key)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
+
+
+def test_a_future_day_is_refused(server: LiveServer, paid_key: str) -> None:
+    later = datetime.now(UTC).date() + timedelta(days=2)
+    answer = server.get(f"/v1/screen?metric=net_margin&as_of={later}", paid_key)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, "as_of")
+
+
+def test_the_sample_tier_may_not_ask_for_more_than_its_cap(
+    server: LiveServer, sample_key: str, paid_key: str
+) -> None:
+    assert server.get("/v1/screen?metric=net_margin&limit=26", sample_key).status_code == 402
+    assert server.get("/v1/screen?metric=net_margin&limit=25", sample_key).status_code == 200
+    assert server.get("/v1/screen?metric=net_margin", sample_key).status_code == 200
+    above = ask(server, paid_key, "metric=net_margin&limit=10001")
+    assert (above["count"], above["truncated"]) == (ISSUERS, True)
+    assert server.get("/v1/screen?metric=net_margin", None).status_code == 401
+
+
+def test_the_description_lists_the_slugs(server: LiveServer) -> None:
+    described = server.get("/openapi.json").json()
+    for path in ("/v1/screen", "/v1/metrics/{service_id}"):
+        (parameter,) = [p for p in described["paths"][path]["get"]["parameters"] if p["name"] == "metric"]
+        assert parameter["schema"]["enum"] == list(slugs())
+        assert parameter["required"] == (path == "/v1/screen")

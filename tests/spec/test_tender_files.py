@@ -1,0 +1,372 @@
+"""OCDS files at the door: decisions, section 1 (ingest, adapter `ocds`) and section 2 ("Releases")."""
+
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spec.market import Asked, Desk, package, release
+from tests.spec.market import desk as desk
+from tests.spec.market import engine as engine
+from tests.spec.market import plain_desk as plain_desk
+
+LINK = {"url": "https://example.org/r.json", "date": "2025-01-01T00:00:00Z", "tag": ["tender"]}
+
+
+def titled(ocid: str, title: str = "Roads", **fields: Any) -> dict[str, Any]:
+    return release(ocid, tender={"title": title}, **fields)
+
+
+def zipped(**members: Any) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(
+                name.replace("_", "."), content if isinstance(content, str) else json.dumps(content)
+            )
+    return buffer.getvalue()
+
+
+def lines(*values: Any) -> str:
+    return "".join(json.dumps(value) + "\n" for value in values)
+
+
+def records(*found: Any) -> dict[str, Any]:
+    return {"uri": "https://example.org", "version": "1.1", "records": list(found)}
+
+
+def compiled(ocid: str) -> dict[str, Any]:
+    return {**titled(ocid, "Compiled"), "id": f"{ocid}-compiled", "tag": ["compiled"]}
+
+
+ACCENTS = "Réfection de l'école Çédille"
+FILES: dict[str, tuple[Any, set[str]]] = {
+    # name: (content, the releases that are in it)
+    "package.json": (package(titled("package-a"), titled("package-b")), {"package-a-1", "package-b-1"}),
+    "bare.json": (titled("bare"), {"bare-1"}),
+    "pretty.json": (json.dumps(package(titled("pretty")), indent=4), {"pretty-1"}),
+    "list.json": ([titled("list-a"), titled("list-b")], {"list-a-1", "list-b-1"}),
+    "list-of-packages.json": (
+        [package(titled("lop-a"), titled("lop-b")), package(titled("lop-c"))],
+        {"lop-a-1", "lop-b-1", "lop-c-1"},
+    ),
+    "lines.jsonl": (lines(titled("lines-a"), titled("lines-b")), {"lines-a-1", "lines-b-1"}),
+    "lines-of-packages.ndjson": (
+        lines(package(titled("lines-c")), package(titled("lines-d"))),
+        {"lines-c-1", "lines-d-1"},
+    ),
+    "lines-by-content.json": (lines(titled("lines-e"), titled("lines-f")), {"lines-e-1", "lines-f-1"}),
+    "line.jsonl": (json.dumps(titled("line")), {"line-1"}),
+    "blank-lines.jsonl": (
+        "\n" + lines(titled("blank-a")) + "\n\n" + lines(titled("blank-b")),
+        {"blank-a-1", "blank-b-1"},
+    ),
+    "records-embedded.json": (
+        records({"ocid": "x", "releases": [titled("embedded")], "compiledRelease": compiled("embedded")}),
+        {"embedded-1"},
+    ),
+    "records-linked.json": (
+        records({"ocid": "x", "releases": [LINK, LINK], "compiledRelease": compiled("linked")}),
+        {"linked-compiled"},
+    ),
+    "records-mixed.json": (
+        records({"ocid": "x", "releases": [LINK, titled("mixed")], "compiledRelease": compiled("mixed")}),
+        {"mixed-1"},
+    ),
+    "records-compiled.json": (
+        records({"ocid": "x", "compiledRelease": compiled("alone")}),
+        {"alone-compiled"},
+    ),
+    "record.json": ({"ocid": "x", "releases": [titled("record")]}, {"record-1"}),
+    "records.jsonl": (
+        lines({"ocid": "x", "compiledRelease": compiled("rl")}, {"ocid": "y", "releases": [titled("rm")]}),
+        {"rl-compiled", "rm-1"},
+    ),
+    "bom.json": (
+        b"\xef\xbb\xbf" + json.dumps(package(titled("bom", ACCENTS)), ensure_ascii=False).encode(),
+        {"bom-1"},
+    ),
+    "utf16.json": (
+        json.dumps(package(titled("utf16", ACCENTS)), ensure_ascii=False).encode("utf-16"),
+        {"utf16-1"},
+    ),
+    "utf16be.json": (
+        json.dumps(package(titled("utf16be", ACCENTS)), ensure_ascii=False).encode("utf-16-be"),
+        {"utf16be-1"},
+    ),
+    "utf16.jsonl": (lines(titled("u16-a"), titled("u16-b")).encode("utf-16-le"), {"u16-a-1", "u16-b-1"}),
+    "utf32.json": (
+        json.dumps(package(titled("utf32", ACCENTS)), ensure_ascii=False).encode("utf-32"),
+        {"utf32-1"},
+    ),
+    "cp1252.json": (
+        json.dumps(package(titled("cp1252", ACCENTS), titled("cp-b")), ensure_ascii=False).encode("cp1252"),
+        {"cp1252-1", "cp-b-1"},
+    ),
+    "package.json.gz": (gzip.compress(json.dumps(package(titled("gz"))).encode()), {"gz-1"}),
+    "lines.jsonl.gz": (gzip.compress(lines(titled("gz-a"), titled("gz-b")).encode()), {"gz-a-1", "gz-b-1"}),
+    "archive.zip": (
+        zipped(one_json=package(titled("zip-a")), two_jsonl=lines(titled("zip-b")), readme_txt="not ours"),
+        {"zip-a-1", "zip-b-1"},
+    ),
+    "empty-list.json": ("[]", set()),
+    "empty-package.json": (package(), set()),
+}
+
+
+@pytest.fixture(scope="module")
+def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """Every file in one folder, taken in by one command."""
+    desk = Desk(tmp_path_factory.mktemp("files"), **engine)
+    inbox = desk.folder / "inbox"
+    inbox.mkdir()
+    for name, (content, _) in FILES.items():
+        desk.write(f"inbox/{name}", content)
+    done = desk.command("ingest", "portal-za", inbox)
+    assert done.returncode == 0, done.stderr
+    assert "rejected 0" in done.stdout, desk.rejects()
+    desk.publish()
+    with desk.serve() as asked:
+        yield asked
+
+
+def test_every_kind_of_file_gives_the_releases_in_it_and_no_others(market: Asked) -> None:
+    found: dict[str, set[str]] = {name: set() for name in FILES}
+    for row in market.tenders():
+        found[row["source_ref"].partition("#")[0]].add(row["release_id"])
+    assert found == {name: ids for name, (_, ids) in FILES.items()}
+
+
+def test_letters_come_through_every_encoding(market: Asked) -> None:
+    for ocid in ("bom", "utf16", "utf16be", "utf32", "cp1252"):
+        assert market.tender(ocid)["title"] == ACCENTS, ocid
+
+
+@pytest.mark.parametrize(
+    ("ocid", "place"),
+    [
+        ("package-b", "package.json#releases[1]"),
+        ("list-b", "list.json#[1]"),
+        ("lop-b", "list-of-packages.json#[0].releases[1]"),
+        ("lines-b", "lines.jsonl#line 2"),
+        ("blank-b", "blank-lines.jsonl#line 5"),
+        ("embedded", "records-embedded.json#records[0].releases[0]"),
+        ("linked", "records-linked.json#records[0].compiledRelease"),
+        ("zip-b", "archive.zip#two.jsonl: line 1"),
+    ],
+)
+def test_source_ref_says_where_in_which_file(market: Asked, ocid: str, place: str) -> None:
+    assert market.tender(ocid)["source_ref"] == place
+
+
+# Corrections
+
+
+def served_title(desk: Desk, ocid: str = "x") -> list[str]:
+    desk.publish()
+    with desk.serve() as asked:
+        return [row["title"] for row in asked.tenders() if row["ocid"] == f"ocds-test-{ocid}"]
+
+
+def test_the_content_captured_last_is_served_and_a_return_to_an_earlier_one_is_a_correction(
+    desk: Desk,
+) -> None:
+    one, two = package(titled("x", "A")), package(titled("x", "B"))
+    assert desk.ingest("portal-za", "1.json", one)["appended"] == 1
+    assert desk.ingest("portal-za", "2.json", two)["appended"] == 1
+    assert desk.ingest("portal-za", "3.json", json.dumps(one, indent=1))["appended"] == 1
+    assert served_title(desk) == ["A"]
+    assert desk.ingest("portal-za", "2.json", two) == {
+        **dict.fromkeys(("appended", "withheld", "rejected", "skipped"), 0),
+        "read": 1,
+        "unchanged": 1,
+    }
+    assert served_title(desk) == ["A"]
+
+
+def test_the_same_file_twice_changes_nothing_not_even_the_edition(desk: Desk) -> None:
+    content = package(titled("x"), titled("y"), titled("x", number=2))
+    desk.ingest("portal-za", "a.json", content)
+    edition = desk.publish()
+    again = desk.ingest("portal-za", "a.json", content)
+    assert (again["read"], again["unchanged"], again["appended"]) == (3, 3, 0)
+    renamed = desk.ingest("portal-za", "b.json", content)
+    assert (renamed["unchanged"], renamed["appended"]) == (3, 0)
+    assert desk.publish() == edition
+
+
+def test_within_one_file_the_later_of_two_contents_is_served(plain_desk: Desk) -> None:
+    counted = plain_desk.ingest(
+        "portal-za", "a.json", package(titled("x", "A"), titled("x", "B"), titled("x", "B"))
+    )
+    assert (counted["appended"], counted["unchanged"]) == (2, 1)
+    assert served_title(plain_desk) == ["B"]
+
+
+def test_another_date_or_another_id_is_another_release(plain_desk: Desk) -> None:
+    plain_desk.ingest(
+        "portal-za",
+        "a.json",
+        package(titled("x", "1"), titled("x", "2", number=2), {**titled("x", "3"), "date": "2025-06-02"}),
+    )
+    assert served_title(plain_desk) == ["3", "1", "2"]
+
+
+# What cannot be read
+
+
+BAD = [
+    ("no ocid", {"id": "1", "date": "2025-01-01"}, "ocid"),
+    ("no id", {"ocid": "o", "date": "2025-01-01"}, "id"),
+    ("no date", {"ocid": "o", "id": "1"}, "date"),
+    ("blank ocid", {"ocid": "  ", "id": "1", "date": "2025-01-01"}, "ocid"),
+    ("list for an id", {"ocid": "o", "id": ["1"], "date": "2025-01-01"}, "id"),
+    ("placeholder date", {"ocid": "o", "id": "1", "date": "0001-01-01T00:00:00Z"}, "date"),
+    ("impossible date", {"ocid": "o", "id": "1", "date": "2025-02-30"}, "date"),
+    ("date in the future", {"ocid": "o", "id": "1", "date": "2999-01-01"}, "date"),
+    ("not an object", 5, "object"),
+    ("a text", "release", "object"),
+    ("a list", [[]], "object"),
+    ("null", None, "object"),
+]
+
+
+def test_a_release_without_ocid_id_or_date_is_rejected_with_its_place_and_costs_no_other(desk: Desk) -> None:
+    content = []
+    for number, (_, bad, _) in enumerate(BAD):
+        content += [titled(f"good-{number}"), bad]
+    counted = desk.ingest("portal-za", "bad.json", package(*content))
+    assert (counted["read"], counted["appended"], counted["rejected"]) == (2 * len(BAD), len(BAD), len(BAD))
+    rejected = desk.rejects()
+    assert [row["file"] for row in rejected] == ["bad.json"] * len(BAD)
+    assert [row["position"] for row in rejected] == [f"releases[{2 * n + 1}]" for n in range(len(BAD))]
+    for row, (what, _, reason) in zip(rejected, BAD, strict=True):
+        assert reason in row["reason"], what
+
+
+def test_a_bad_field_is_null_or_dropped_and_named_and_the_rest_of_the_release_stays(plain_desk: Desk) -> None:
+    bad = release(
+        "bad",
+        tender={
+            "title": ["a list"],
+            "value": {"amount": "much", "currency": "ZZZ"},
+            "tenderPeriod": {"startDate": "2025-02-30", "endDate": "2025-03-01"},
+            "numberOfTenderers": 2.5,
+            "items": "none",
+        },
+        awards=[7, {"id": "a", "date": "0000-00-00"}, None],
+    )
+    text = json.dumps(package(bad)).replace('"much"', "NaN")
+    counted = plain_desk.ingest("portal-za", "fields.json", text)
+    assert (counted["read"], counted["appended"]) == (1, 1)
+    assert {(row["position"], row["reason"]) for row in plain_desk.rejects()} == {
+        ("releases[0]: tender.title", "expected text"),
+        ("releases[0]: tender.value.amount", "not a finite number"),
+        ("releases[0]: tender.value.currency", "unknown currency"),
+        ("releases[0]: tender.tenderPeriod.startDate", "no such date"),
+        ("releases[0]: tender.numberOfTenderers", "expected a whole number"),
+        ("releases[0]: tender.items", "expected a list"),
+        ("releases[0]: awards[0]", "expected an object"),
+        ("releases[0]: awards[1].date", "no such date"),
+        ("releases[0]: awards[2]", "expected an object"),
+    }
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        row = asked.tender("bad")
+        assert (row["title"], row["value_amount"], row["value_currency"]) == (None, None, None)
+        assert row["award_count"] == 1
+        assert row["release"]["tender"]["tenderPeriod"] == {"startDate": None, "endDate": "2025-03-01"}
+
+
+def test_a_malformed_line_among_good_ones_is_rejected_by_its_number(desk: Desk) -> None:
+    text = lines(titled("a")) + "{broken\n" + lines(titled("b")) + '{"ocid": \n' + lines(titled("c"))
+    counted = desk.ingest("portal-za", "mixed.jsonl", text)
+    assert (counted["appended"], counted["rejected"]) == (3, 2)
+    assert [row["position"] for row in desk.rejects()] == ["line 2", "line 4"]
+    assert all(row["reason"].startswith("not JSON") for row in desk.rejects())
+
+
+def test_a_malformed_release_in_a_package_costs_no_other(plain_desk: Desk) -> None:
+    text = json.dumps(package(titled("a"), {"ocid": "BROKEN"}, titled("b"))).replace('"BROKEN"', "tru")
+    counted = plain_desk.ingest("portal-za", "mixed.json", text)
+    assert (counted["appended"], counted["rejected"]) == (2, 1)
+    assert [row["position"] for row in plain_desk.rejects()] == ["releases[1]"]
+
+
+def test_strict_makes_a_reject_an_error(plain_desk: Desk) -> None:
+    path = plain_desk.write("bad.json", package(titled("a"), {}))
+    assert plain_desk.command("ingest", "portal-za", path).returncode == 0
+    assert plain_desk.command("ingest", "--strict", "portal-za", path).returncode != 0
+    good = plain_desk.write("good.json", package(titled("b")))
+    assert plain_desk.command("ingest", "--strict", "portal-za", good).returncode == 0
+
+
+WHOLE = json.dumps(package(*(titled(f"t-{n}") for n in range(20))))
+WRONG: dict[str, Any] = {
+    "truncated.json": WHOLE[:-1],
+    "cut-in-the-middle.json": WHOLE[: len(WHOLE) // 2],
+    "truncated.json.gz": gzip.compress(WHOLE.encode())[:-20],
+    "empty.json": "",
+    "blank.json": " \n",
+    "html.json": "<html></html>",
+    "other.json": {"type": "FeatureCollection", "features": []},
+    "number.json": "5",
+    "releases-is-an-object.json": {"releases": {"a": titled("a")}},
+    "no-json.zip": zipped(readme_txt="nothing"),
+    "broken.zip": zipped(one_json=WHOLE)[:-30],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_file_that_is_not_ocds_is_an_error_by_name_and_nothing_of_it_is_kept(
+    plain_desk: Desk, name: str
+) -> None:
+    plain_desk.ingest("portal-za", "good.json", package(titled("good")))
+    done = plain_desk.command("ingest", "portal-za", plain_desk.write(name, WRONG[name]))
+    assert done.returncode != 0
+    assert name.split(".")[0] in done.stderr
+    assert "Traceback" not in done.stderr
+    plain_desk.publish()
+    database = (plain_desk.home / "ledger.sqlite").read_bytes()
+    assert b"ocds-test-good" in database
+    assert b"ocds-test-t-0" not in database
+    assert plain_desk.rejects() == []
+
+
+def test_a_file_that_is_not_ocds_costs_no_other_file(desk: Desk) -> None:
+    paths = [
+        desk.write("1.json", package(titled("a"))),
+        desk.write("2.json", WRONG["truncated.json"]),
+        desk.write("3.json", package(titled("b"))),
+    ]
+    done = desk.command("ingest", "portal-za", *paths)
+    assert done.returncode != 0
+    assert "appended 2" in done.stdout
+    desk.publish()
+    with desk.serve() as asked:
+        assert {row["ocid"] for row in asked.tenders()} == {"ocds-test-a", "ocds-test-b"}
+
+
+def test_a_source_that_may_not_be_redistributed_is_refused_by_name(plain_desk: Desk) -> None:
+    done = plain_desk.command("ingest", "portal-closed", plain_desk.write("a.json", package(titled("a"))))
+    assert done.returncode != 0
+    assert "portal-closed" in done.stderr
+    assert "commercial redistribution" in done.stderr
+    assert not list(Path(plain_desk.home).glob("ledger*"))
+
+
+def test_fields_outside_the_standard_are_left_out(plain_desk: Desk) -> None:
+    plain_desk.ingest(
+        "portal-za",
+        "a.json",
+        package({**titled("x"), "_links": {"self": "x"}, "mood": "good", "language": "en"}),
+    )
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        served = asked.tender("x")["release"]
+        assert set(served) == {"ocid", "id", "date", "tag", "tender", "language"}

@@ -1,0 +1,288 @@
+"""GET /v1/tender-parties and get_resolved_parties: specification, section 4; decisions, sections 2 and 3."""
+
+import time
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.spec.market import (
+    BREWER,
+    CITY,
+    ENTITIES,
+    MINER,
+    TRADER,
+    TWIN_ONE,
+    UNKNOWN,
+    Asked,
+    Desk,
+    identified,
+    package,
+    party,
+    release,
+)
+from tests.spec.market import desk as desk
+from tests.spec.market import engine as engine
+from tests.spec.register import lei, record
+
+FIELDS = {
+    *("service_id", "name", "role", "country", "identifier", "org_evidence", "match_method", "release_count"),
+    *("first_seen", "last_seen", "source_ref", "license_class", "observed_at"),
+}
+NOBODY = "DC000000000000000000000000"
+
+
+def won(ocid: str, date: str, *suppliers: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    refs = [{"id": s["id"], "name": s["name"]} for s in suppliers]
+    return release(
+        ocid,
+        date,
+        parties=[party(CITY["id"], CITY["name"], "buyer"), *suppliers],
+        buyer=CITY,
+        awards=[{"id": "1", "suppliers": refs}],
+        **fields,
+    )
+
+
+def supplier(key: str, name: str, **fields: Any) -> dict[str, Any]:
+    return party(key, name, "supplier", **fields)
+
+
+RELEASES = [
+    won("lei", "2025-01-01", supplier("1", "Thornveld (some spelling) Ltd", **identified("XI-LEI", BREWER))),
+    won(
+        "lei-lower", "2025-02-01", supplier("1", "Thornveld Brewing Ltd", **identified("LEI", BREWER.lower()))
+    ),
+    won("registry", "2025-03-01", supplier("1", "TB Ltd", **identified("RA990300", "2001/000777/07"))),
+    won("name", "2025-04-01", supplier("1", "THORNVELD BREWERIES PROPRIETARY LIMITED")),
+    won(
+        "other-name", "2025-04-02", supplier("1", "Thornveld Beer", **identified("ZA-CIPC", "2001/000777/07"))
+    ),
+    won("twins", "2025-05-01", supplier("1", "Twin Baobab Trading Ltd")),
+    won("twin", "2025-05-02", supplier("1", "Twin Baobab Trading Ltd", **identified("XI-LEI", TWIN_ONE))),
+    won(
+        "abroad",
+        "2025-06-01",
+        supplier("1", "SOCIETE MINIERE DU FOUTA, S.A.", address={"countryName": "Senegal"}),
+        supplier("2", "Thornveld Breweries (Pty) Ltd", address={"countryName": "Kenya"}),
+    ),
+    won("unknown-lei", "2025-06-02", supplier("1", "Somebody Somewhere", **identified("XI-LEI", UNKNOWN))),
+    won("trader", "2025-06-03", supplier("1", "Marchbanks Spares Ltd", **identified("XI-LEI", TRADER))),
+    won("plain", "2025-06-04", supplier("1", "Unheard Of Holdings Limited")),
+    won(
+        "three",
+        "2025-06-05",
+        supplier("1", "Unheard Of Holdings Limited"),
+        supplier("2", "Second Sample Supplies (Pty) Ltd", **identified("ZA-CIPC", "1899/999009/07")),
+    ),
+    release(
+        "roles",
+        "2025-06-06",
+        parties=[
+            party("1", "Oferta Sample S.A. Limited", "proveedor", "licitante"),
+            party("2", "Municipalidad de Prueba Municipality", "comprador", "entidadConvocante"),
+        ],
+        tender={"procuringEntity": {"id": "2"}, "tenderers": [{"id": "1"}]},
+    ),
+    release("embedded", "2025-06-07", buyer={"name": "Department of Sample Affairs"}),
+]
+KENYA = [
+    won(
+        "ke",
+        "2025-01-01",
+        supplier("1", "Kisample Limited"),
+        supplier("2", "Second Sample Supplies (Pty) Ltd"),
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    desk = Desk(tmp_path_factory.mktemp("parties"), **engine)
+    desk.records(*ENTITIES)
+    desk.ingest("portal-za", "za.json", package(*RELEASES))
+    desk.ingest("portal-ke", "ke.json", package(*KENYA))
+    desk.publish()
+    with desk.serve(per_minute_sample="100000", per_month_sample="1000000") as asked:
+        yield asked
+
+
+def sid(asked: Asked, number: str) -> str:
+    (row,) = asked.get("/v1/crosswalk", id_type="lei", id_value=number)["data"]
+    return str(row["service_id"])
+
+
+def named(asked: Asked, name: str, role: str = "supplier") -> list[dict[str, Any]]:
+    return [row for row in asked.parties() if (row["name"], row["role"]) == (name, role)]
+
+
+def test_a_row_has_every_field(market: Asked) -> None:
+    rows = market.parties()
+    assert rows
+    assert all(set(row) == FIELDS for row in rows)
+    row = next(r for r in named(market, "Second Sample Supplies (Pty) Ltd") if r["identifier"])
+    del row["observed_at"]
+    assert row == {
+        "service_id": None,
+        "name": "Second Sample Supplies (Pty) Ltd",
+        "role": "supplier",
+        "country": "ZA",
+        "identifier": {"scheme": "ZA-CIPC", "id": "1899/999009/07"},
+        "org_evidence": "registry: ZA-CIPC",
+        "match_method": None,
+        "release_count": 1,
+        "first_seen": "2025-06-05",
+        "last_seen": "2025-06-05",
+        "source_ref": "za.json#releases[11]",
+        "license_class": "open-government",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "method", "evidence"),
+    [
+        ("Thornveld (some spelling) Ltd", BREWER, "lei", f"lei: {BREWER}"),
+        ("Thornveld Brewing Ltd", BREWER, "lei", f"lei: {BREWER}"),
+        ("TB Ltd", BREWER, "identifier", "legal_form: Ltd"),
+        ("THORNVELD BREWERIES PROPRIETARY LIMITED", BREWER, "name", "legal_form: PROPRIETARY LIMITED"),
+        ("Thornveld Beer", BREWER, "name", "registry: ZA-CIPC"),
+        ("SOCIETE MINIERE DU FOUTA, S.A.", MINER, "name", "legal_form: S.A."),
+    ],
+)
+def test_a_party_is_resolved_by_lei_registry_number_or_name(
+    market: Asked, name: str, number: str, method: str, evidence: str
+) -> None:
+    (row,) = named(market, name)
+    assert (row["service_id"], row["match_method"]) == (sid(market, number), method)
+    assert row["org_evidence"] == evidence
+
+
+def test_a_name_that_two_organisations_have_resolves_to_neither_but_an_identifier_decides(
+    market: Asked,
+) -> None:
+    rows = named(market, "Twin Baobab Trading Ltd")
+    assert {(row["service_id"], row["match_method"]) for row in rows} == {
+        (None, None),
+        (sid(market, TWIN_ONE), "lei"),
+    }
+
+
+def test_a_name_of_another_country_resolves_to_nobody(market: Asked) -> None:
+    (row,) = [r for r in named(market, "Thornveld Breweries (Pty) Ltd") if r["country"] == "KE"]
+    assert (row["service_id"], row["match_method"]) == (None, None)
+
+
+def test_an_lei_without_a_record_or_of_a_sole_proprietor_proves_nothing(market: Asked) -> None:
+    names = {row["name"] for row in market.parties()}
+    assert not {"Somebody Somewhere", "Quentin Zebulon Marchbanks"} & names
+    assert market.tender("unknown-lei")["withheld_parties"] == 1
+
+
+def test_releases_are_counted_by_name_and_role(market: Asked) -> None:
+    (row,) = named(market, "Unheard Of Holdings Limited")
+    assert (row["release_count"], row["first_seen"], row["last_seen"]) == (2, "2025-06-04", "2025-06-05")
+    (buyer,) = [r for r in named(market, CITY["name"], "buyer") if r["country"] == "ZA"]
+    assert buyer["release_count"] == sum("buyer" in r and r["buyer"] == CITY for r in RELEASES)
+
+
+def test_foreign_words_for_roles_are_told_in_those_of_the_standard(market: Asked) -> None:
+    roles = {(row["name"], row["role"]) for row in market.parties()}
+    assert {
+        ("Oferta Sample S.A. Limited", "supplier"),
+        ("Oferta Sample S.A. Limited", "tenderer"),
+        ("Municipalidad de Prueba Municipality", "buyer"),
+        ("Municipalidad de Prueba Municipality", "procuringEntity"),
+    } <= roles
+    assert not {role for _, role in roles} & {"proveedor", "licitante", "comprador", "entidadConvocante"}
+
+
+def test_an_organisation_named_only_where_it_is_meant_has_the_role_of_that_place(market: Asked) -> None:
+    assert named(market, "Department of Sample Affairs", "buyer")
+
+
+def test_most_releases_come_first_and_then_names(market: Asked) -> None:
+    rows = [
+        (-row["release_count"], row["name"], row["role"], row["country"] or "") for row in market.parties()
+    ]
+    assert rows == sorted(rows)
+
+
+COUNTRIES = (None, "ZA", "ke", "XX")
+ROLES = (None, "buyer", "supplier", "SUPPLIER", "proveedor", "procuringEntity", "procuringentity", "payer")
+
+
+def test_filters_in_every_combination_give_exactly_the_rows_that_meet_them_all(market: Asked) -> None:
+    everything = market.parties()
+    ids = (None, sid(market, BREWER), sid(market, BREWER).lower(), sid(market, TWIN_ONE), NOBODY)
+    met = 0
+    for country, role, service_id in product(COUNTRIES, ROLES, ids):
+        query = {"country": country, "role": role, "service_id": service_id}
+        rows = market.parties(**{name: value for name, value in query.items() if value})
+        word = "supplier" if role == "proveedor" else (role or "").lower()
+        assert rows == [
+            row
+            for row in everything
+            if (not country or row["country"] == country.upper())
+            and (not role or row["role"].lower() == word)
+            and (not service_id or row["service_id"] == service_id.upper())
+        ], query
+        met += bool(rows)
+    assert met > 20
+
+
+def test_limits_are_those_of_every_list(market: Asked) -> None:
+    page = market.get("/v1/tender-parties", limit=3)
+    assert (page["count"], page["truncated"]) == (3, True)
+    assert page["data"] == market.parties()[:3]
+    rows = len(market.parties())
+    assert market.get("/v1/tender-parties", limit=rows)["truncated"] is False
+    key = market.server.key("sample")
+    assert market.server.get("/v1/tender-parties?limit=26", key).status_code == 402
+    assert market.server.get("/v1/tender-parties?limit=25", key).status_code == 200
+    preview = market.server.get("/v1/tender-parties", key).json()
+    assert (preview["count"], preview["truncated"]) == (min(rows, 25), rows > 25)
+    brewer = sid(market, BREWER)
+    cut = market.get("/v1/tender-parties", service_id=brewer, role="supplier", limit=2)
+    assert (cut["count"], cut["truncated"]) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("country", "ZAF"),
+        ("role", "no role"),
+        ("service_id", "a-b"),
+        ("limit", "0"),
+        ("from", "2025-01-01"),
+        ("cursor", "x"),
+    ],
+)
+def test_a_wrong_parameter_is_a_400_naming_it(market: Asked, name: str, value: str) -> None:
+    problem = market.refused("/v1/tender-parties", **{name: value})
+    assert (problem["status"], problem["parameter"]) == (400, name)
+
+
+def test_the_tool_gives_the_rows_of_the_endpoint(market: Asked) -> None:
+    for query in ({}, {"role": "buyer"}, {"country": "KE", "limit": 2}, {"service_id": sid(market, BREWER)}):
+        failed, body = market.tool("get_resolved_parties", **query)
+        assert not failed
+        rest = market.server.http.get("/v1/tender-parties", params=query, headers={"x-api-key": market.key})  # type: ignore[arg-type]
+        assert body == rest.json()
+
+
+def test_a_party_is_resolved_once_its_record_is_there(desk: Desk) -> None:
+    number = lei("LATER")
+    desk.ingest(
+        "portal-za", "a.json", package(won("a", "2025-01-01", supplier("1", "Later Known (Pty) Ltd")))
+    )
+    desk.publish()
+    with desk.serve() as asked:
+        assert [row["service_id"] for row in asked.parties(role="supplier")] == [None]
+        desk.records(record(number, "Later Known Proprietary Limited", "ZA"))
+        desk.publish()
+        deadline = time.monotonic() + 10
+        while (rows := asked.parties(role="supplier"))[0]["service_id"] is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert [(row["service_id"], row["match_method"]) for row in rows] == [(sid(asked, number), "name")]

@@ -1,0 +1,529 @@
+"""GET /v1/tenders and search_tenders: specification, section 4; decisions, sections 2 and 3."""
+
+import re
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.spec.market import (
+    BREWER,
+    CITY,
+    ENTITIES,
+    Asked,
+    Desk,
+    identified,
+    instant,
+    package,
+    party,
+    release,
+)
+from tests.spec.market import desk as desk
+from tests.spec.market import engine as engine
+from tests.spec.market import plain_desk as plain_desk
+
+FIELDS = {
+    *("source_ref", "license_class", "observed_at", "buyer_service_id", "country", "ocid", "release_id"),
+    *("release_date", "tag", "title", "category", "procurement_method", "status", "value_amount"),
+    *("value_currency", "buyer_name", "award_count", "withheld_parties", "release"),
+}
+COMPLETE = release(
+    "complete",
+    "2025-05-05T05:05:05Z",
+    tag=["award", "contract"],
+    buyer={"id": "brewer", "name": "Thornveld Breweries (Pty) Ltd"},
+    parties=[party("brewer", "Thornveld Breweries (Pty) Ltd", "buyer", **identified("XI-LEI", BREWER))],
+    tender={
+        "id": "t",
+        "title": "  Road\n maintenance ",
+        "category": "Services: Civil",
+        "mainProcurementCategory": "works",
+        "procurementMethod": "open",
+        "status": "complete",
+        "value": {"amount": 1200.50, "currency": "ZAR"},
+    },
+    awards=[{"id": "a1", "value": {"amount": 7, "currency": "ZAR"}}, {"id": "a2"}],
+)
+SPREAD = [
+    release(f"spread-{n:02}", f"2024-{1 + n % 12:02}-{1 + n % 28:02}T{n % 24:02}:00:00Z", tender=tender)
+    for n in range(60)
+    for tender in [
+        {"title": f"Road {n % 3} maintenance", "description": "Grader hire" if n % 4 else "Roller"}
+    ]
+]
+TIMES = [
+    release("zoned", "2025-03-01T01:00:00+02:00"),
+    release("unzoned", "2025-02-28T10:00:00"),
+    release("bare", "2025-03-01"),
+    release("tie-b", "2025-01-10T10:00:00Z"),
+    release("tie-a", "2025-01-10T10:00:00Z", 2),
+    release("tie-a", "2025-01-10T10:00:00Z", 1),
+    release("tie-half", "2025-01-10T10:00:00.500Z"),
+    release("tie-quarter", "2025-01-10T10:00:00.25Z"),
+]
+
+
+def valued(ocid: str, **value: Any) -> dict[str, Any]:
+    return release(ocid, "2025-04-01T00:00:00Z", tender={"value": value})
+
+
+BUYERS = [
+    release("buyer", "2025-04-03", buyer=CITY),
+    release("listed-buyer", "2025-04-03", parties=[party("c", CITY["name"], "buyer")]),
+]
+VALUES = [
+    valued("zero", amount=0, currency="ZAR"),
+    valued("zero-point", amount=0.0, currency="ZAR"),
+    valued("text", amount=" 1250.50 ", currency="zar"),
+    valued("unknown-currency", amount=5, currency="ZZZ"),
+    valued("words", amount="five", currency="ZAR"),
+    release("nothing", "2025-04-01T00:00:00Z"),
+]
+DIGITS = '{"ocid":"ocds-test-digits","id":"1","date":"2025-04-02","tender":{"value":{"amount":%s}}}'
+BIG = ("9007199254740993", "123456789012345678901234567890.12", "0.10")
+
+
+@pytest.fixture(scope="module")
+def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    desk = Desk(tmp_path_factory.mktemp("market"), **engine)
+    desk.records(*ENTITIES)
+    desk.ingest("portal-za", "za.json", package(COMPLETE, *SPREAD, *TIMES, *VALUES, *BUYERS))
+    lines = (DIGITS.replace("digits", f"digits-{n}") % number for n, number in enumerate(BIG))
+    desk.ingest("portal-za", "digits.jsonl", "\n".join(lines))
+    desk.ingest("portal-ke", "ke.json", package(release("kenya", "2025-01-01", tender={"title": "Road"})))
+    desk.publish()
+    with desk.serve(per_minute_sample="100000", per_month_sample="1000000") as asked:
+        yield asked
+
+
+def expected(releases: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Newest first, then by ocid and release id."""
+    ordered = sorted(releases, key=lambda r: (r["ocid"], r["id"]))
+    ordered.sort(key=lambda r: instant(r["date"]), reverse=True)
+    return [(r["ocid"], r["id"]) for r in ordered]
+
+
+def keys(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(row["ocid"], row["release_id"]) for row in rows]
+
+
+# Fields
+
+
+def test_a_row_has_every_field_and_they_say_what_the_release_says(market: Asked) -> None:
+    row = market.tender("complete")
+    assert set(row) == FIELDS
+    assert all(set(other) == FIELDS for other in market.tenders())
+    del row["release"], row["observed_at"]
+    assert row == {
+        "source_ref": "za.json#releases[0]",
+        "license_class": "open-government",
+        "buyer_service_id": market.get("/v1/crosswalk", id_type="lei", id_value=BREWER)["data"][0][
+            "service_id"
+        ],
+        "country": "ZA",
+        "ocid": "ocds-test-complete",
+        "release_id": "complete-1",
+        "release_date": "2025-05-05T05:05:05Z",
+        "tag": ["award", "contract"],
+        "title": "Road maintenance",
+        "category": "Services: Civil",
+        "procurement_method": "open",
+        "status": "complete",
+        "value_amount": Decimal("1200.5"),
+        "value_currency": "ZAR",
+        "buyer_name": "Thornveld Breweries (Pty) Ltd",
+        "award_count": 2,
+        "withheld_parties": 0,
+    }
+
+
+def test_a_release_with_nothing_but_its_keys_has_nulls(market: Asked) -> None:
+    row = market.tender("nothing")
+    empty = (
+        "title",
+        "category",
+        "procurement_method",
+        "status",
+        "value_amount",
+        "value_currency",
+        "buyer_name",
+    )
+    assert [row[field] for field in empty] == [None] * len(empty)
+    assert (row["award_count"], row["withheld_parties"]) == (0, 0)
+
+
+def test_the_release_itself_is_served_with_its_keys(market: Asked) -> None:
+    for row in market.tenders():
+        assert row["release"]["ocid"] == row["ocid"]
+        assert row["release"]["id"] == row["release_id"]
+
+
+@pytest.mark.parametrize("ocid", ["buyer", "listed-buyer"])
+def test_the_buyer_is_named_wherever_the_release_names_it(market: Asked, ocid: str) -> None:
+    assert market.tender(ocid)["buyer_name"] == CITY["name"]
+
+
+@pytest.mark.parametrize("ocid", ["zero", "zero-point"])
+def test_a_zero_amount_is_null_in_the_row_and_in_the_release(market: Asked, ocid: str) -> None:
+    row = market.tender(ocid)
+    assert row["value_amount"] is None
+    assert row["release"]["tender"]["value"] == {"amount": None, "currency": "ZAR"}
+
+
+def test_an_amount_in_text_and_a_currency_in_lower_case_are_understood(market: Asked) -> None:
+    row = market.tender("text")
+    assert (row["value_amount"], row["value_currency"]) == (Decimal("1250.5"), "ZAR")
+
+
+def test_an_unknown_currency_and_an_amount_in_words_are_null(market: Asked) -> None:
+    row = market.tender("unknown-currency")
+    assert (row["value_amount"], row["value_currency"]) == (5, None)
+    assert market.tender("words")["value_amount"] is None
+
+
+def test_amounts_keep_every_digit_of_the_source(market: Asked) -> None:
+    body = market.server.get("/v1/tenders?limit=10000", market.key).text
+    for number in BIG:
+        assert body.count(f'"amount":{number}}}') == 1
+        assert len(re.findall(rf'"value_amount":{re.escape(number)},', body)) == 1
+
+
+# Order, country, from
+
+
+def test_rows_come_newest_first_and_then_by_ocid_and_release_id(market: Asked) -> None:
+    served = [k for k in keys(market.tenders()) if not k[0].startswith("ocds-test-digits")]
+    assert served == expected([COMPLETE, *SPREAD, *TIMES, *VALUES, *BUYERS])
+
+
+def test_the_country_is_za_where_none_is_asked_for(market: Asked) -> None:
+    assert {row["country"] for row in market.tenders()} == {"ZA"}
+    assert market.tenders() == market.tenders(country="za")
+
+
+def test_another_country_is_asked_for_in_any_case(market: Asked) -> None:
+    for country in ("KE", "ke", "kE"):
+        assert keys(market.tenders(country=country)) == [("ocds-test-kenya", "kenya-1")]
+
+
+def test_a_country_that_is_not_covered_has_no_rows(market: Asked) -> None:
+    answer = market.get("/v1/tenders", country="XX")
+    assert (answer["data"], answer["next_cursor"], answer["truncated"]) == ([], None, False)
+
+
+@pytest.mark.parametrize("country", ["Z", "ZAF", "", "Z1", "Z "])
+def test_a_malformed_country_is_a_400_naming_it(market: Asked, country: str) -> None:
+    problem = market.refused("/v1/tenders", country=country)
+    assert (problem["status"], problem["parameter"]) == (400, "country")
+
+
+@pytest.mark.parametrize(
+    ("ocid", "date"),
+    [
+        ("zoned", "2025-02-28T23:00:00Z"),
+        ("unzoned", "2025-02-28T10:00:00Z"),
+        ("bare", "2025-03-01T00:00:00Z"),
+    ],
+)
+def test_release_date_is_an_instant_in_utc(market: Asked, ocid: str, date: str) -> None:
+    assert market.tender(ocid)["release_date"] == date
+
+
+def test_from_cuts_by_the_day_in_utc(market: Asked) -> None:
+    def since(day: str) -> set[str]:
+        return {row["ocid"].removeprefix("ocds-test-") for row in market.tenders(**{"from": day})}
+
+    assert "bare" in since("2025-03-01")
+    assert not {"zoned", "unzoned"} & since("2025-03-01")
+    assert {"zoned", "unzoned", "bare"} <= since("2025-02-28")
+    assert since("2025-05-06") == set()
+    assert since("2025-05-05") == {"complete"}
+    assert len(market.tenders(**{"from": "1990-01-01"})) == len(market.tenders())
+    assert market.tenders(**{"from": "2999-01-01"}) == []
+
+
+@pytest.mark.parametrize("day", ["2025-02-30", "2025-2-3", "20250203", "yesterday", "2025-02-28T00:00:00Z"])
+def test_a_malformed_from_is_a_400_naming_it(market: Asked, day: str) -> None:
+    problem = market.refused("/v1/tenders", **{"from": day})
+    assert (problem["status"], problem["parameter"]) == (400, "from")
+
+
+def test_the_text_query_belongs_to_the_tool_alone(market: Asked) -> None:
+    problem = market.refused("/v1/tenders", query="road")
+    assert (problem["status"], problem["parameter"]) == (400, "query")
+
+
+# Limits
+
+
+def test_without_a_limit_the_sample_tier_gets_its_cap_and_a_paid_one_100(market: Asked) -> None:
+    sample = market.server.get("/v1/tenders", market.server.key("sample")).json()
+    assert (sample["count"], sample["truncated"]) == (25, True)
+    assert sample["next_cursor"] is not None
+    paid = market.get("/v1/tenders")
+    assert (paid["count"], paid["truncated"], paid["next_cursor"]) == (len(market.tenders()), False, None)
+
+
+def test_a_sample_key_that_asks_for_more_gets_402_with_the_way_up(market: Asked) -> None:
+    key = market.server.key("sample")
+    answer = market.server.get("/v1/tenders?limit=26", key)
+    assert answer.status_code == 402
+    assert answer.json()["upgrade"]["checkout_url"] == answer.headers["x-upgrade-url"]
+    assert market.server.get("/v1/tenders?limit=25", key).status_code == 200
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "1.5", "ten", "", "+1", "01"])
+def test_a_malformed_limit_is_a_400_naming_it(market: Asked, limit: str) -> None:
+    problem = market.refused("/v1/tenders", limit=limit)
+    assert (problem["status"], problem["parameter"]) == (400, "limit")
+
+
+def test_a_limit_above_the_paid_ceiling_gives_the_ceiling(plain_desk: Desk) -> None:
+    desk = plain_desk
+    desk.ingest("portal-za", "a.json", package(*SPREAD[:8]))
+    desk.publish()
+    with desk.serve(rows_paid="5") as asked:
+        page = asked.get("/v1/tenders", limit=100000)
+        assert (page["count"], page["truncated"]) == (5, True)
+        assert len(asked.get("/v1/tenders", limit=100000, cursor=page["next_cursor"])["data"]) == 3
+
+
+# Pages
+
+
+def test_pages_tell_of_the_next_in_the_body_and_in_a_link(market: Asked) -> None:
+    answer = market.server.get("/v1/tenders?limit=3&from=2024-02-01&country=za", market.key)
+    body = answer.json()
+    (target,) = re.findall(r'<(.+)>; rel="next"', answer.headers["link"])
+    assert parse_qs(urlsplit(target).query) == {
+        "limit": ["3"],
+        "from": ["2024-02-01"],
+        "country": ["za"],
+        "cursor": [body["next_cursor"]],
+    }
+    following = market.server.get(target, market.key).json()
+    assert keys(body["data"] + following["data"]) == keys(market.tenders(**{"from": "2024-02-01"}))[:6]
+
+
+def test_the_last_page_has_a_null_cursor_and_no_link(market: Asked) -> None:
+    answer = market.server.get("/v1/tenders?country=KE", market.key)
+    assert answer.json()["next_cursor"] is None
+    assert answer.json()["truncated"] is False
+    assert "link" not in answer.headers
+    rows = len(market.tenders())
+    exact = market.get("/v1/tenders", limit=rows)
+    assert (exact["count"], exact["next_cursor"], exact["truncated"]) == (rows, None, False)
+
+
+def test_a_cursor_altered_anywhere_is_a_400_naming_it(market: Asked) -> None:
+    cursor = market.get("/v1/tenders", limit=3)["next_cursor"]
+    altered = [cursor[:n] + ("A" if cursor[n] != "A" else "B") + cursor[n + 1 :] for n in range(len(cursor))]
+    altered += [cursor + "A", cursor[:-1], cursor + "=", cursor.swapcase(), "", "x", "!", cursor * 2]
+    for text in altered:
+        problem = market.refused("/v1/tenders", limit=3, cursor=text)
+        assert (problem["status"], problem["parameter"]) == (400, "cursor"), text
+
+
+@pytest.mark.parametrize(
+    "other", [{"country": "KE"}, {"from": "2024-02-02"}, {}, {"from": "2024-02-01", "country": "KE"}]
+)
+def test_a_cursor_with_other_filters_is_a_400_naming_it(market: Asked, other: dict[str, str]) -> None:
+    cursor = market.get("/v1/tenders", limit=3, **{"from": "2024-02-01"})["next_cursor"]
+    problem = market.refused("/v1/tenders", limit=3, cursor=cursor, **other)
+    assert (problem["status"], problem["parameter"]) == (400, "cursor")
+
+
+def test_the_default_country_said_aloud_is_the_same_filter(market: Asked) -> None:
+    cursor = market.get("/v1/tenders", limit=3)["next_cursor"]
+    assert market.get("/v1/tenders", limit=3, cursor=cursor) == market.get(
+        "/v1/tenders", limit=3, cursor=cursor, country="za"
+    )
+
+
+def test_a_cursor_is_good_for_another_key(market: Asked) -> None:
+    cursor = market.get("/v1/tenders", limit=3)["next_cursor"]
+    answer = market.server.get(f"/v1/tenders?limit=3&cursor={cursor}", market.server.key("sample"))
+    assert (
+        answer.json()["data"]
+        == market.server.get(f"/v1/tenders?limit=3&cursor={cursor}", market.key).json()["data"]
+    )
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    limits=st.lists(st.integers(1, 40), min_size=1, max_size=6),
+    since=st.sampled_from([None, "2024-01-01", "2024-06-15", "2025-01-10", "2025-05-05", "2999-12-31"]),
+    country=st.sampled_from(["ZA", "KE", "XX"]),
+)
+def test_a_walk_in_pages_of_any_sizes_gives_every_release_once_and_in_order(
+    market: Asked, limits: list[int], since: str | None, country: str
+) -> None:
+    query = {"country": country} | ({"from": since} if since else {})
+    whole = market.tenders(**query)
+    walked: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    for page_number in range(1000):
+        limit = limits[page_number % len(limits)]
+        page = market.get("/v1/tenders", limit=limit, **query, **cursor)
+        assert page["truncated"] is (page["next_cursor"] is not None)
+        assert len(page["data"]) == limit or page["next_cursor"] is None
+        walked += page["data"]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert walked == whole
+
+
+def wait_for_edition(asked: Asked, edition: str) -> None:
+    deadline = time.monotonic() + 10
+    while asked.get("/v1/tenders", limit=1)["edition"] != edition:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_walk_stays_on_its_edition_while_another_is_published(desk: Desk) -> None:
+    desk.ingest("portal-za", "a.json", package(*SPREAD[:30]))
+    first = desk.publish()
+    with desk.serve() as asked:
+        whole = asked.tenders()
+        pages = asked.walk(limit=4)
+        walked = [next(pages), next(pages)]
+        corrected = {**SPREAD[3], "tender": {"title": "Corrected"}}
+        newer = [release(f"newer-{n}", f"2025-01-{n:02}") for n in range(1, 6)]
+        desk.ingest("portal-za", "b.json", package(corrected, *newer))
+        second = desk.publish()
+        assert second != first
+        wait_for_edition(asked, second)
+        walked += pages
+        assert {page["edition"] for page in walked} == {first}
+        assert [row for page in walked for row in page["data"]] == whole
+        fresh = [row for page in asked.walk(limit=4) for row in page["data"]]
+        assert keys(fresh) == expected([*SPREAD[:30], *newer])
+        assert "Corrected" in {row["title"] for row in fresh}
+
+
+def test_a_cursor_of_an_edition_that_is_no_longer_kept_is_a_400(desk: Desk) -> None:
+    desk.settings["editions_kept"] = "1"
+    desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))
+    desk.publish()
+    with desk.serve() as asked:
+        cursor = asked.get("/v1/tenders", limit=4)["next_cursor"]
+        for name in "bcd":
+            desk.ingest("portal-za", f"{name}.json", package(release(name)))
+            wait_for_edition(asked, desk.publish())
+        problem = asked.refused("/v1/tenders", limit=4, cursor=cursor)
+        assert (problem["status"], problem["parameter"]) == (400, "cursor")
+        failed, told = asked.tool("search_tenders", limit=4, cursor=cursor)
+        assert (failed, told["status"], told["parameter"]) == (True, 400, "cursor")
+
+
+def test_a_cursor_outlives_a_restart(plain_desk: Desk) -> None:
+    desk = plain_desk
+    desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))
+    desk.publish()
+    with desk.serve() as asked:
+        page = asked.get("/v1/tenders", limit=4)
+    with desk.serve() as asked:
+        rest = asked.get("/v1/tenders", limit=10, cursor=page["next_cursor"])
+        assert page["data"] + rest["data"] == asked.tenders()
+
+
+# HTTP
+
+
+def test_head_gives_the_headers_of_get_without_the_body(market: Asked) -> None:
+    for path in ("/v1/tenders?limit=3", "/v1/tender-parties"):
+        got = market.server.get(path, market.key)
+        head = market.server.http.head(path, headers={"x-api-key": market.key})
+        assert (head.status_code, head.content) == (200, b"")
+        for name in ("etag", "content-length", "content-type", "link"):
+            assert head.headers.get(name) == got.headers.get(name)
+
+
+def test_an_answer_that_is_held_is_a_304(market: Asked) -> None:
+    first = market.server.get("/v1/tenders?limit=3", market.key)
+    again = market.server.get("/v1/tenders?limit=3", market.key, if_none_match=first.headers["etag"])
+    assert (again.status_code, again.content) == (304, b"")
+    other = market.server.get("/v1/tenders?limit=4", market.key, if_none_match=first.headers["etag"])
+    assert other.status_code == 200
+
+
+def test_a_key_is_needed(market: Asked) -> None:
+    assert market.server.get("/v1/tenders").status_code == 401
+    assert market.server.get("/v1/tender-parties").status_code == 401
+
+
+# The tool
+
+
+def test_the_tool_gives_the_rows_of_the_endpoint(market: Asked) -> None:
+    for tool, query in (
+        ({"country": "KE"}, {"country": "KE"}),
+        ({"limit": 4, "from_date": "2024-03-01"}, {"limit": 4, "from": "2024-03-01"}),
+        ({}, {}),
+    ):
+        failed, body = market.tool("search_tenders", **tool)
+        assert not failed
+        rest = market.server.http.get("/v1/tenders", params=query, headers={"x-api-key": market.key})  # type: ignore[arg-type]
+        assert body == rest.json()
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("roller", lambda n: n % 4 == 0),
+        ("GRADER", lambda n: n % 4 != 0),
+        ("maintenance road", lambda n: True),
+        ("road 2 roller", lambda n: n % 3 == 2 and n % 4 == 0),
+        ("Röad, (2)!", lambda n: n % 3 == 2),
+        ("road snowplough", lambda n: False),
+        ("roa", lambda n: False),
+    ],
+)
+def test_a_search_finds_the_releases_that_have_every_word(market: Asked, query: str, found: Any) -> None:
+    failed, body = market.tool("search_tenders", query=query, limit=10000)
+    assert not failed
+    expected_ocids = {f"ocds-test-spread-{n:02}" for n in range(60) if found(n)}
+    ocids = [row["ocid"] for row in body["data"] if row["ocid"] != "ocds-test-complete"]
+    assert set(ocids) == expected_ocids
+    assert len(ocids) == len(expected_ocids)
+    order = [row["ocid"] for row in market.tenders() if row["ocid"] in expected_ocids]
+    assert ocids == order
+    assert body["next_cursor"] is None
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_a_search_is_walked_page_by_page(market: Asked, limit: int) -> None:
+    _, whole = market.tool("search_tenders", query="road roller", from_date="2024-04-01")
+    rows: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        failed, page = market.tool(
+            "search_tenders", query="Roller ROAD", from_date="2024-04-01", limit=limit, **cursor
+        )
+        assert not failed
+        assert page["count"] <= limit
+        rows += page["data"]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert rows == whole["data"]
+    assert rows
+
+
+def test_a_cursor_of_a_search_is_bound_to_its_words(market: Asked) -> None:
+    _, page = market.tool("search_tenders", query="road", limit=2)
+    for other in ({"query": "roller"}, {}, {"query": "road", "country": "KE"}):
+        failed, problem = market.tool("search_tenders", limit=2, cursor=page["next_cursor"], **other)
+        assert (failed, problem["status"], problem["parameter"]) == (True, 400, "cursor")
+
+
+def test_a_query_without_any_word_finds_nothing_rather_than_everything(market: Asked) -> None:
+    failed, body = market.tool("search_tenders", query="?!")
+    assert (failed and body["parameter"] == "query") or body["count"] == 0

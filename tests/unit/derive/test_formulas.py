@@ -1,0 +1,124 @@
+"""Every formula of metrics-v1: it is what its page says, exact, and silent where it cannot be computed."""
+
+import random
+import re
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sankofa.derive.metrics.contract import Metric, Ratio, metric, metrics, slugs
+from sankofa.derive.metrics.methodology import methodology
+from sankofa.model.line_items import candidates
+
+BY_SLUG = {m.slug: m for m in metrics()}
+DECIDED = """gross_margin operating_margin ebitda_margin pretax_margin net_margin effective_tax_rate
+    return_on_assets return_on_equity return_on_capital_employed asset_turnover current_ratio quick_ratio
+    cash_ratio debt_to_equity net_debt_to_ebitda interest_cover liabilities_to_assets free_cash_flow_margin
+    cash_conversion capex_intensity payout_ratio accruals_ratio revenue_growth profit_growth loan_to_deposit
+    receivable_days inventory_days payable_days""".split()
+
+
+def test_the_set_is_the_decided_one() -> None:
+    assert list(slugs()) == sorted(DECIDED)
+
+
+def figures(chance: random.Random, names: tuple[str, ...]) -> dict[str, Decimal]:
+    return {name: Decimal(chance.randrange(1, 10 ** chance.randrange(1, 30))) for name in names}
+
+
+def by_the_page(text: str, inputs: dict[str, Decimal]) -> Decimal | None:
+    """The formula as the page writes it, in fractions: names, numbers and arithmetic only."""
+    assert re.fullmatch(r"[a-z0-9_ ()+*/-]+", text)
+    exact: Fraction = eval(  # noqa: S307 - our own text, just matched
+        re.sub(r"\b([0-9]+)\b", r"Fraction(\1)", text),
+        {"Fraction": Fraction, **{name: Fraction(value) for name, value in inputs.items()}},
+    )
+    wide = Context(prec=200).divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    return Context(prec=10, rounding=ROUND_HALF_EVEN).plus(wide)
+
+
+@pytest.mark.parametrize("slug", DECIDED)
+def test_a_metric_is_what_its_page_says(slug: str) -> None:
+    chance = random.Random(slug)
+    found = BY_SLUG[slug]
+    lines = found.explanation.split()
+    formulas = [line.strip() for line in found.explanation.splitlines() if line.strip()]
+    assert len(formulas) == len(found.forms), lines
+    for form, text in zip(found.forms, formulas, strict=True):
+        assert set(re.findall(r"[a-z_]{2,}", text)) == form.needs
+        for _ in range(50):
+            inputs = figures(chance, form.inputs)
+            ratio = form.formula(*(inputs[name] for name in form.inputs))
+            if ratio.denominator > 0:
+                assert found(inputs) == by_the_page(text, inputs)
+    page = methodology(found)
+    for form in found.forms:
+        for name in form.inputs:
+            for concept in candidates(name.removeprefix("prior_")):
+                assert f"`{concept}`" in page
+
+
+@pytest.mark.parametrize("slug", DECIDED)
+def test_without_any_one_of_its_inputs_there_is_no_value(slug: str) -> None:
+    found = BY_SLUG[slug]
+    names = {name for form in found.forms for name in form.inputs}
+    one = dict.fromkeys(names, Decimal(1)) | {"assets": Decimal(2), "prior_assets": Decimal(2)}
+    assert found({k: v for k, v in one.items() if k in names}) is not None
+    for name in found.forms[-1].inputs:
+        rest = {k: v for k, v in one.items() if k != name and k != "gross_profit"}
+        assert found(rest) is None
+
+
+@pytest.mark.parametrize(
+    ("slug", "inputs", "value"),
+    [
+        ("gross_margin", {"gross_profit": "40", "revenue": "160", "cost_of_sales": "1"}, "0.25"),
+        ("gross_margin", {"revenue": "160", "cost_of_sales": "120"}, "0.25"),
+        ("net_margin", {"profit": "-1", "revenue": "3"}, "-0.3333333333"),
+        ("net_margin", {"profit": "1", "revenue": "-3"}, None),
+        ("net_margin", {"profit": "0", "revenue": "0"}, None),
+        ("net_margin", {"profit": "0", "revenue": "5"}, "0"),
+        ("return_on_assets", {"profit": "3", "assets": "10", "prior_assets": "20"}, "0.2"),
+        ("return_on_assets", {"profit": "3", "assets": "10", "prior_assets": "-10"}, None),
+        ("revenue_growth", {"revenue": "150", "prior_revenue": "100"}, "0.5"),
+        ("profit_growth", {"profit": "5", "prior_profit": "-5"}, None),
+        ("receivable_days", {"receivables": "1", "revenue": "365"}, "1"),
+        ("effective_tax_rate", {"income_tax": "-2", "profit_before_tax": "8"}, "-0.25"),
+        ("interest_cover", {"operating_profit": "9007199254740993", "finance_costs": "1"}, "9.007199255E+15"),
+        ("payout_ratio", {"dividends_paid": "0", "profit_owners": "7"}, "0"),
+    ],
+)
+def test_values(slug: str, inputs: dict[str, str], value: str | None) -> None:
+    found = BY_SLUG[slug]({name: Decimal(text) for name, text in inputs.items()})
+    assert found == (None if value is None else Decimal(value))
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=4), st.integers(1, 10**30))
+def test_a_value_is_rounded_once_half_to_even(above: Decimal, below: int) -> None:
+    rounded = Ratio(above, Decimal(below)).rounded()
+    assert rounded is not None
+    assert len(rounded.as_tuple().digits) <= 10
+    exact = Fraction(above) / below
+    unit = Fraction(10) ** (rounded.adjusted() - 9)
+    assert abs(Fraction(rounded) - exact) * 2 <= unit
+    if abs(Fraction(rounded) - exact) * 2 == unit and rounded:
+        assert int(Fraction(rounded) / unit) % 2 == 0
+
+
+def test_ties_go_to_the_even_digit() -> None:
+    assert Ratio(Decimal("1.0000000005"), Decimal(1)).rounded() == Decimal("1.000000000")
+    assert Ratio(Decimal("1.0000000015"), Decimal(1)).rounded() == Decimal("1.000000002")
+    assert Ratio(Decimal("-1.0000000025"), Decimal(1)).rounded() == Decimal("-1.000000002")
+
+
+def test_a_formula_may_only_ask_for_line_items() -> None:
+    def ev_to_sales(enterprise_value: Decimal, revenue: Decimal) -> Ratio:
+        return Ratio(enterprise_value, revenue)
+
+    with pytest.raises(TypeError, match="enterprise_value"):
+        metric("ratio")(ev_to_sales)
+    assert "ev_to_sales" not in slugs()
+    assert isinstance(BY_SLUG["net_margin"], Metric)

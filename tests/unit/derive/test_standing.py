@@ -1,0 +1,45 @@
+"""On which days a value stands: windows of full years, and the stretches within one."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sankofa.derive.metrics.standing import State, standing, windows
+from sankofa.model.days import FOREVER
+
+YEARS = st.dictionaries(st.integers(1, 8), st.integers(1, 30), max_size=6)
+DAYS = st.integers(1, 40)
+
+
+@given(YEARS)
+def test_on_every_day_the_latest_year_published_by_then_is_the_one_asked_about(years: dict[int, int]) -> None:
+    found = windows(years.items())
+    for day in range(50):
+        published = [end for end, known in years.items() if known <= day]
+        asked = [end for end, (first, until) in found.items() if first <= day < until]
+        assert asked == ([max(published)] if published else [])
+
+
+@given(DAYS, DAYS, DAYS, DAYS)
+def test_each_day_of_a_window_shows_one_thing(first: int, length: int, completed: int, wait: int) -> None:
+    window = (first, first + length)
+    settled = completed + wait
+    shown = standing(window, completed, settled)
+    for day in range(first - 2, first + length + 2):
+        states = [s.state for s in shown if s.first <= day < s.until]
+        if not first <= day < first + length:
+            expected = []
+        elif day < completed:
+            expected = [State.COMPLETED_AFTER_AS_OF]
+        elif day < settled:
+            expected = [State.REVISED_AFTER_AS_OF]
+        else:
+            expected = [State.STANDS]
+        assert states == expected
+
+
+def test_a_year_published_after_a_later_one_has_no_window() -> None:
+    assert windows([(1, 10), (2, 30), (3, 20)]) == {1: (10, 20), 3: (20, FOREVER)}
+
+
+def test_two_years_published_on_one_day_are_the_later_one() -> None:
+    assert windows([(1, 10), (2, 10)]) == {2: (10, FOREVER)}

@@ -1,0 +1,115 @@
+"""Screens off sheets: order, ties, countries, years, counts."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from types import MappingProxyType
+
+import msgspec
+
+from sankofa.derive.metrics.contract import metrics, slugs
+from sankofa.derive.metrics.derive import Derived, Value
+from sankofa.derive.metrics.standing import State, Stretch
+from sankofa.edition.reading import Edition
+from sankofa.edition.screening import AS_OF, dated, screen
+from sankofa.edition.sheets import Screening
+from sankofa.edition.world import Places
+from sankofa.engines.datastore import Manifest, Place
+from sankofa.model.days import FOREVER
+from sankofa.model.rows import MetricsRow
+
+METRIC = metrics()[3]
+
+
+class Reader:
+    """Sheets and rows in memory: each row is a block."""
+
+    def __init__(self, rows: list[bytes], screening: Screening) -> None:
+        places = Places()
+        for number, row in enumerate(rows, 1):
+            places.append(number, 0, len(row))
+        self._rows = rows
+        self._sheets = dict(screening.sheets(places))
+        self.manifest: Manifest = MappingProxyType({"screen_years": screening.years()})
+
+    async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
+        return [(b"", self._sheets[key])] if key in self._sheets else None
+
+    async def pieces(self, places: Sequence[Place]) -> list[bytes]:
+        return [self._rows[block - 1][start:end] for block, start, end in places]
+
+    def close(self) -> None: ...
+
+
+def test_a_screen_is_what_sorting_everything_would_give() -> None:
+    chance = random.Random(3)
+    screening = Screening()
+    rows: list[bytes] = []
+    told: list[tuple[str, str | None, Decimal, int, int]] = []
+    issuers = [(f"DC{n:04d}", chance.choice(("ZA", "NG", None))) for n in range(120)]
+    silent: dict[str, int] = {}
+    for issuer, country in issuers:
+        day = chance.randrange(date(2001, 1, 1).toordinal(), date(2003, 12, 31).toordinal())
+        silent[issuer] = day
+        values = []
+        stretches = [Stretch(0, day, State.NOT_PUBLISHED)]
+        for _ in range(chance.randrange(1, 6)):
+            value = Decimal(chance.randrange(-3, 4)) / 2
+            until = day + chance.randrange(1, 700)
+            last = chance.random() < 0.2
+            values.append(Value(METRIC, value, day, day, FOREVER if last else until, ()))
+            stretches.append(Stretch(day, FOREVER if last else until, State.STANDS))
+            told.append((issuer, country, value, day, FOREVER if last else until))
+            rows.append(b'{"id":"%b","value":%b,%b}' % (issuer.encode(), str(value).encode(), AS_OF))
+            if last:
+                break
+            day = until
+        else:
+            stretches.append(Stretch(day, FOREVER, State.INPUT_ABSENT))
+        histories: list[list[Stretch]] = [[] for _ in slugs()]
+        histories[slugs().index(METRIC.slug)] = stretches
+        screening.add(issuer, (), country, Derived(values, histories))
+    edition = Edition("e", Reader(rows, screening))
+    for _ in range(200):
+        asked_day = date.fromordinal(
+            chance.randrange(date(1999, 1, 1).toordinal(), date(2015, 1, 1).toordinal())
+        )
+        day = asked_day.toordinal()
+        country = chance.choice((None, "ZA", "NG"))
+        upwards = chance.random() < 0.5
+        most = chance.choice((1, 5, 50, 500))
+        found = asyncio.run(
+            screen(edition, METRIC.slug, country, asked_day, smallest_first=upwards, most=most)
+        )
+        standing = sorted(
+            ((v if upwards else -v, i) for i, c, v, a, b in told if a <= day < b and country in (None, c))
+        )
+        served = msgspec.json.decode(b"[%b]" % found.selection.rows)
+        assert [(r["rank"], r["id"], r["as_of"]) for r in served] == [
+            (n, i, str(asked_day)) for n, (_, i) in enumerate(standing[:most], 1)
+        ]
+        assert found.selection.truncated == (len(standing) > most)
+        asked = [i for i, c in issuers if country in (None, c)]
+        assert len(standing) + sum(found.omitted.values()) == len(asked)
+        assert found.omitted["not_published"] == sum(silent[i] > day for i in asked)
+
+
+def test_without_any_full_year_a_screen_is_empty() -> None:
+    edition = Edition("e", Reader([], Screening()))
+    found = asyncio.run(screen(edition, "net_margin", None, date(2024, 1, 1), smallest_first=False, most=9))
+    assert (found.selection.count, set(found.omitted.values())) == (0, {0})
+
+
+def test_the_day_applied_is_put_in_no_text() -> None:
+    row = MetricsRow(
+        source_ref='"as_of":"0001-01-01"', license_class="synthetic", observed_at="", service_id="",
+        legal_name='"as_of":"0001-01-01"', country=None, metric="m", value=Decimal(1), unit="ratio",
+        period_end=date(2020, 1, 1), as_of=date(1, 1, 1), available_at=date(2020, 1, 1), methodology_ref="",
+        inputs=[],
+    )  # fmt: skip
+    shown = msgspec.json.decode(dated(msgspec.json.encode(row), date(2024, 6, 30)), type=MetricsRow)
+    assert (shown.as_of, shown.legal_name, shown.source_ref) == (
+        date(2024, 6, 30), row.legal_name, row.source_ref,
+    )  # fmt: skip

@@ -1,0 +1,217 @@
+"""metrics-v1, written from decisions.md and the four rules of the specification alone, a day at a time.
+
+Nothing of the product is used here. For each day asked about it looks at what was
+public by then (`reference.knowable`), finds the latest full year, computes today's value of it, and asks of
+every input whether the figure it holds today was the one in force on that day.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
+
+from tests.world.reference import Seen, Told, knowable
+
+F = Fraction
+Table = dict[str, Fraction]
+STANDS_IN = {"profit_owners": "profit", "equity_owners": "equity"}
+FORMULAS: dict[str, Callable[[Table], tuple[Fraction, Fraction]]] = {
+    "operating_margin": lambda t: (t["operating_profit"], t["revenue"]),
+    "pretax_margin": lambda t: (t["profit_before_tax"], t["revenue"]),
+    "net_margin": lambda t: (t["profit"], t["revenue"]),
+    "ebitda_margin": lambda t: (t["operating_profit"] + t["depreciation_amortisation"], t["revenue"]),
+    "effective_tax_rate": lambda t: (t["income_tax"], t["profit_before_tax"]),
+    "return_on_assets": lambda t: (t["profit"], F(t["assets"] + t["-assets"], 2)),
+    "return_on_equity": lambda t: (t["profit_owners"], F(t["equity_owners"] + t["-equity_owners"], 2)),
+    "return_on_capital_employed": lambda t: (
+        t["operating_profit"], t["assets"] - t["current_liabilities"]
+    ),
+    "asset_turnover": lambda t: (t["revenue"], F(t["assets"] + t["-assets"], 2)),
+    "current_ratio": lambda t: (t["current_assets"], t["current_liabilities"]),
+    "quick_ratio": lambda t: (t["current_assets"] - t["inventories"], t["current_liabilities"]),
+    "cash_ratio": lambda t: (t["cash"], t["current_liabilities"]),
+    "debt_to_equity": lambda t: (t["short_term_debt"] + t["long_term_debt"], t["equity"]),
+    "net_debt_to_ebitda": lambda t: (
+        t["short_term_debt"] + t["long_term_debt"] - t["cash"],
+        t["operating_profit"] + t["depreciation_amortisation"],
+    ),
+    "interest_cover": lambda t: (t["operating_profit"], t["finance_costs"]),
+    "liabilities_to_assets": lambda t: (t["liabilities"], t["assets"]),
+    "free_cash_flow_margin": lambda t: (t["operating_cash_flow"] - t["capex"], t["revenue"]),
+    "cash_conversion": lambda t: (
+        t["operating_cash_flow"], t["operating_profit"] + t["depreciation_amortisation"]
+    ),
+    "capex_intensity": lambda t: (t["capex"], t["revenue"]),
+    "payout_ratio": lambda t: (t["dividends_paid"], t["profit_owners"]),
+    "accruals_ratio": lambda t: (t["profit"] - t["operating_cash_flow"], F(t["assets"] + t["-assets"], 2)),
+    "revenue_growth": lambda t: (t["revenue"] - t["-revenue"], t["-revenue"]),
+    "profit_growth": lambda t: (t["profit"] - t["-profit"], t["-profit"]),
+    "loan_to_deposit": lambda t: (t["loans"], t["deposits"]),
+    "receivable_days": lambda t: (365 * t["receivables"], t["revenue"]),
+    "inventory_days": lambda t: (365 * t["inventories"], t["cost_of_sales"]),
+    "payable_days": lambda t: (365 * t["payables"], t["cost_of_sales"]),
+}  # fmt: skip
+SLUGS = sorted([*FORMULAS, "gross_margin"])
+
+
+class Worked(NamedTuple):
+    """A value as computed from a set of figures, with the rows it came from; or why there is none."""
+
+    value: Decimal | None
+    inputs: tuple[Seen, ...]
+    available: date | None
+    reason: str
+    withdrawn: tuple[Seen, ...] = ()
+    """What would have been taken instead, had it not been withdrawn."""
+
+
+class _Looked(dict[str, Fraction]):
+    """A table that remembers what a formula asked of it."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        self.asked: list[str] = []
+
+    def __getitem__(self, name: str) -> Fraction:
+        self.asked.append(name)
+        return super().get(name, F(1))
+
+
+class Issuer:
+    """Everything one issuer ever told, and what each day shows of it."""
+
+    def __init__(self, told: Sequence[Told], today: date) -> None:
+        self.told = told
+        self.today = knowable(told, today, "latest")
+        self._year_ends = {(t.end, t.available) for t in told if t.start and _twelve_months(t.start, t.end)}
+        self._named: dict[tuple[date | None, date, date], bool] = {}
+        self._today: dict[tuple[str, date], Worked] = {}
+
+    def shown(self, day: date) -> dict[str, tuple[str, Worked | None, date | None]]:
+        """By metric: the value or the reason why there is none, how it was worked out, and the year."""
+        then = knowable(self.told, day, "latest")
+        ends = {row.end for row in knowable(self.told, day, "all") if self._full_year(row)}
+        if not ends:
+            return dict.fromkeys(SLUGS, ("not_published", None, None))
+        latest = max(ends)
+        return {slug: self._answer(slug, latest, then) for slug in SLUGS}
+
+    def _answer(self, slug: str, end: date, then: set[Seen]) -> tuple[str, Worked | None, date | None]:
+        if (slug, end) not in self._today:
+            self._today[slug, end] = self._worked(slug, end, self.today)
+        now = self._today[slug, end]
+        if now.value is None:
+            return now.reason, None, end
+        known = {row[:4] for row in then}
+        if any(row[:4] not in known for row in now.inputs):
+            return "completed_after_as_of", None, end
+        # what it is computed from must have been in force then, and what it would rather be withdrawn
+        if not {*now.inputs, *now.withdrawn} <= then:
+            return "revised_after_as_of", None, end
+        return "stands", now, end
+
+    def _worked(self, slug: str, end: date, rows: set[Seen]) -> Worked:
+        years = {row.end for row in rows if self._full_year(row)}
+        prior = [e for e in years if abs((e - _year_earlier(end)).days) <= 10]
+        before = min(prior, key=lambda e: abs((e - _year_earlier(end)).days), default=None)
+        full = [row for row in rows if self._full_year(row) and row.value is not None]
+        units = {row.unit for row in full if row.end == end and row.unit and row.concept in ITEMS}
+        tables = {unit: _table(full, unit, end, before) for unit in units}
+        best = sorted(units, key=lambda u: (-sum(not n.startswith("-") for n in tables[u]), u))
+        everything: set[str] = set().union(*tables.values())
+        if before is not None:
+            for unit in {row.unit for row in full}:
+                everything |= {"-" + name for name in _table(full, unit, before, None)}
+        forms = _forms(slug)
+        for unit in best:
+            gone = {(r.concept, r.end): r for r in rows if r.unit == unit and r.value is None}
+            rather: list[Seen] = []
+            for needs, formula in forms:
+                for name in _asked(formula):
+                    day = before if name[0] == "-" else end
+                    row = gone.get((name.removeprefix("-"), day)) if day else None
+                    if row is not None and self._full_year(row):
+                        rather.append(row)
+                if needs <= tables[unit].keys():
+                    table = {name: F(row.value or 0) for name, row in tables[unit].items()}
+                    above, below = formula(table)
+                    inputs = tuple(tables[unit][name] for name in _asked(formula))
+                    if below <= 0:
+                        return Worked(None, inputs, None, "denominator_not_positive")
+                    available = max(row.available for row in inputs)
+                    return Worked(_ten_digits(above / below), inputs, available, "", tuple(rather))
+        mixed = any(needs <= everything for needs, _ in forms)
+        return Worked(None, (), None, "currency_mixed" if mixed else "input_absent")
+
+    def _full_year(self, row: Seen) -> bool:
+        named = (row.start, row.end, row.available)
+        if named not in self._named:
+            self._named[named] = self._is_full_year(row)
+        return self._named[named]
+
+    def _is_full_year(self, row: Seen) -> bool:
+        """Twelve months, or an instant on a year-end as far as those were known that day."""
+        if row.start is not None:
+            return _twelve_months(row.start, row.end)
+        every = {end for end, _ in self._year_ends}
+        known = {end for end, public in self._year_ends if public is not None and public <= row.available}
+        if any(0 < abs((row.end - e).days) <= 10 for e in known) and row.end not in every:
+            return False
+        nearest = min(known, key=lambda e: (abs((row.end - e).days), e))
+        away = (row.end - nearest).days
+        return abs(away - round(away / 365.25) * 365.25) <= 10
+
+
+@cache
+def _asked(formula: Callable[[Table], Any]) -> tuple[str, ...]:
+    looked = _Looked({})
+    formula(looked)
+    return tuple(dict.fromkeys(looked.asked))
+
+
+@cache
+def _forms(slug: str) -> list[tuple[set[str], Callable[[Table], tuple[Fraction, Fraction]]]]:
+    if slug == "gross_margin":
+        formulas: list[Callable[[Table], tuple[Fraction, Fraction]]] = [
+            lambda t: (t["gross_profit"], t["revenue"]),
+            lambda t: (t["revenue"] - t["cost_of_sales"], t["revenue"]),
+        ]
+    else:
+        formulas = [FORMULAS[slug]]
+    return [(set(_asked(formula)), formula) for formula in formulas]
+
+
+ITEMS = {name for slug in SLUGS for needs, _ in _forms(slug) for name in needs if name[0] != "-"}
+
+
+def _table(rows: Sequence[Seen], unit: str, end: date, before: date | None) -> dict[str, Seen]:
+    table: dict[str, Seen] = {}
+    for mark, day in (("", end), ("-", before)):
+        own = {row.concept: row for row in rows if row.unit == unit and row.end == day}
+        for item in ITEMS:
+            row = own.get(item) or own.get(STANDS_IN.get(item, ""))
+            if row is not None:
+                table[mark + item] = row
+    return table
+
+
+def _ten_digits(exact: Fraction) -> Decimal:
+    """Round half to even at the tenth significant digit, in whole numbers."""
+    if exact == 0:
+        return Decimal(0)
+    place = 0
+    while abs(exact) * F(10) ** place >= 10**10:
+        place -= 1
+    while abs(exact) * F(10) ** place < 10**9:
+        place += 1
+    return Decimal(round(exact * F(10) ** place)).scaleb(-place)  # round() of a Fraction is half-even
+
+
+def _twelve_months(start: date, end: date) -> bool:
+    return timedelta(days=345) <= end - start + timedelta(days=1) <= timedelta(days=385)
+
+
+def _year_earlier(day: date) -> date:
+    return day.replace(year=day.year - 1, day=28 if (day.month, day.day) == (2, 29) else day.day)

@@ -1,0 +1,251 @@
+"""Metrics through the real ledger, build and edition, against a replay of the rules for each day."""
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.edition.reading import Edition
+from sankofa.edition.screening import dated, screen
+from sankofa.model.identifiers import service_id
+from tests.world.desk import Desk, around, as_row
+from tests.world.metrics_reference import ITEMS, SLUGS, Issuer, Worked
+from tests.world.reference import Told
+
+TODAY = date(2024, 6, 1)
+STOCKS = sorted(
+    {
+        *("assets", "current_assets", "cash", "receivables", "inventories", "liabilities", "payables"),
+        *("current_liabilities", "short_term_debt", "long_term_debt", "equity", "equity_owners"),
+        *("loans", "deposits"),
+    }
+)
+FLOWS = sorted(ITEMS - set(STOCKS))
+ISSUERS = 24
+
+
+def full_years(chance: random.Random) -> list[tuple[date, date]]:
+    """Five years: calendar, 52/53 weeks, ending in February, or with another year-end from the third on."""
+    kind = chance.choice(("calendar", "weeks", "february", "changed"))
+    if kind == "calendar":
+        return [(date(y, 1, 1), date(y, 12, 31)) for y in range(2018, 2023)]
+    if kind == "february":
+        ends = [date(y, 2, 29 if y == 2020 else 28) for y in range(2017, 2023)]
+        return [(a + timedelta(days=1), b) for a, b in pairwise(ends)]
+    if kind == "weeks":
+        start = date(2018, 1, 1)
+        years = []
+        for _ in range(5):
+            end = start + timedelta(days=7 * chance.choice((52, 53)) - 1)
+            years.append((start, end))
+            start = end + timedelta(days=1)
+        return years
+    return [
+        (date(2017, 1, 1), date(2017, 12, 31)),
+        (date(2018, 1, 1), date(2018, 12, 31)),
+        (date(2020, 7, 1), date(2021, 6, 30)),  # after a period of eighteen months
+        (date(2021, 7, 1), date(2022, 6, 30)),
+        (date(2022, 7, 1), date(2023, 6, 30)),
+    ]
+
+
+def history(chance: random.Random) -> list[Told]:
+    """Filings of five years: late ones, partial ones completed later, restatements, some back again."""
+    told: list[Told] = []
+    years = full_years(chance)
+    change = chance.choice((None, None, None, 2, 3))
+    items = [i for i in sorted(ITEMS) if chance.random() < 0.85]
+    lag = timedelta(days=chance.randrange(30, 150))
+    evidence = (date(2016, 1, 1), date(2016, 12, 31)) if years[0][1].month == 12 else years[0]
+    start, end = evidence
+    told.append(Told("finance_income", "", start, end, "d0", Decimal(1), end + timedelta(days=1), TODAY))
+    for number, (start, end) in enumerate(years):
+        unit = "USD" if change is not None and number >= change else "ZAR"
+        filed = end + (lag if chance.random() < 0.8 else timedelta(days=chance.randrange(200, 600)))
+        if years[number - 1][1].month != end.month or chance.random() < 0.5:
+            told.append(Told("other_income", unit, start, end, f"f{number}", Decimal(1), filed, TODAY))
+        for item in items:
+            if chance.random() < 0.03:
+                continue
+            begin = None if item in STOCKS else start
+            partial = chance.random() < 0.06
+            first = filed + timedelta(days=chance.randrange(1, 400)) if partial else filed
+            known, figure = first, _figure(chance)
+            told.append(Told(item, unit, begin, end, f"f{number}", figure, known, TODAY))
+            told += _later(chance, told[-1])
+            if chance.random() < 0.06:  # a convenience translation
+                translated = Decimal(str(figure)) / 4
+                told.append(Told(item, "EUR", begin, end, f"f{number}", translated, known, TODAY))
+        if chance.random() < 0.15:  # opening balances under a new standard, a day after the year-end
+            opened = end + timedelta(days=1)
+            day = filed + timedelta(days=60)
+            told.append(Told("assets", unit, None, opened, f"q{number}", _figure(chance), day, TODAY))
+    return [t for t in told if t.available is not None and t.available <= TODAY]
+
+
+def _later(chance: random.Random, first: Told) -> Iterator[Told]:
+    """What became of a figure: repeated, restated, restated back, withdrawn, filed again."""
+    assert first.available is not None
+    kind = chance.choices(
+        ("nothing", "repeated", "restated", "back", "withdrawn", "same day"), (70, 10, 10, 5, 2, 2)
+    )[0]
+    later = first.available + timedelta(days=chance.randrange(1, 500))
+    again = later + timedelta(days=chance.randrange(1, 300))
+    if kind == "repeated":
+        yield first._replace(document="g1", available=later)
+    elif kind in ("restated", "back"):
+        yield first._replace(document="g1", available=later, value=_figure(chance))
+        if kind == "back":
+            yield first._replace(document="g2", available=again)
+    elif kind == "withdrawn":
+        yield first._replace(document="g1", available=later, value=None)
+        if chance.random() < 0.3:
+            yield first._replace(document="g2", available=again)
+    elif kind == "same day":
+        yield first._replace(document="g1", value=_figure(chance))
+
+
+def _figure(chance: random.Random) -> Decimal:
+    size = chance.choice((10**12, 10**12, 10**5, 50))
+    sign = chance.choices((1, -1, 0), (90, 7, 3))[0]
+    return Decimal(sign * chance.randrange(1, size)) / chance.choice((1, 1, 1, 100))
+
+
+class World:
+    """Some issuers, published; and their stories as the reference tells them."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.desk = Desk(folder / "home", TODAY)
+        self.issuers: dict[str, Issuer] = {}
+        rows = []
+        for number in range(ISSUERS):
+            name = f"ticker:JSE:T{number}"
+            told = history(self.chance)
+            self.issuers[service_id(name)] = Issuer(told, TODAY)
+            rows += [as_row(name, report, f"p. {n}") for n, report in enumerate(told)]
+        self.chance.shuffle(rows)
+        for part in range(3):
+            summary = self.desk.filings(f"{part}.csv", rows[part::3])
+            assert (summary.failures, summary.rejects) == ([], None)
+        self.edition = self.desk.publish()
+
+
+@pytest.fixture(scope="module", params=range(4))
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
+    return World(tmp_path_factory.mktemp("metrics"), request.param)
+
+
+def events(told: Iterable[Told]) -> list[date]:
+    """The days on which anything can change, the one before and the one after each."""
+    return around({day for t in told for day in (t.end, t.available) if day is not None and day < TODAY})
+
+
+def of_issuer(edition: Edition, key: str, day: date) -> tuple[list[dict[str, Any]], Counter[str]]:
+    async def ask() -> tuple[list[dict[str, Any]], Counter[str]]:
+        found = await edition.select("metrics", key, day=day.toordinal())
+        missing = await edition.select("omitted", key, day=day.toordinal())
+        rows = json.loads(
+            b"[%b]" % dated(found.rows if found else b"", day), parse_int=Decimal, parse_float=Decimal
+        )
+        return rows, Counter(missing.rows.decode().split(",")) if missing and missing.count else Counter()
+
+    return asyncio.run(ask())
+
+
+def test_every_day_shows_the_values_and_the_reasons_that_a_replay_of_the_rules_shows(world: World) -> None:
+    compared = 0
+    for key, issuer in world.issuers.items():
+        for day in world.chance.sample(all_days := events(issuer.told), min(25, len(all_days))):
+            rows, missing = of_issuer(world.edition, key, day)
+            expected = issuer.shown(day)
+            values = {slug: found for slug, found in expected.items() if found[0] == "stands"}
+            assert {r["metric"]: as_worked(r) for r in rows} == {
+                slug: as_expected(worked, end) for slug, (_, worked, end) in values.items()
+            }, (key, day)
+            reasons = Counter(why for why, _, _ in expected.values() if why != "stands")
+            assert missing == reasons, (key, day)
+            assert [r["metric"] for r in rows] == sorted(values)
+            compared += len(values)
+    assert compared > 2_500  # or the histories are too thin to prove anything
+
+
+def as_worked(row: dict[str, Any]) -> tuple[Any, ...]:
+    inputs = tuple((Decimal(i["value"]), i["period_end"], int(i["vintage"])) for i in row["inputs"])
+    return Decimal(row["value"]), row["period_end"], row["available_at"], Counter(inputs)
+
+
+def as_expected(worked: Worked | None, end: date | None) -> tuple[Any, ...]:
+    assert worked is not None
+    inputs = tuple((row.value, str(row.end), row.vintage) for row in worked.inputs)
+    return worked.value, str(end), str(worked.available), Counter(inputs)
+
+
+def test_no_value_appears_before_its_filing(world: World) -> None:
+    for key, issuer in world.issuers.items():
+        for day in world.chance.sample(all_days := events(issuer.told), min(10, len(all_days))):
+            for row in of_issuer(world.edition, key, day)[0]:
+                ends = [i["period_end"] for i in row["inputs"]]
+                assert max(row["available_at"], row["period_end"], *ends) <= str(day)
+                assert row["as_of"] == str(day)
+
+
+def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world: World) -> None:
+    every = sorted({day for issuer in world.issuers.values() for day in events(issuer.told)})
+    for day in [date(1990, 1, 1), *world.chance.sample(every, 12), TODAY, date(2031, 1, 1)]:
+        held = {key: of_issuer(world.edition, key, day) for key in world.issuers}
+        for slug in SLUGS:
+            rows = [r for rows, _ in held.values() for r in rows if r["metric"] == slug]
+            for order in ("asc", "desc"):
+                sign = 1 if order == "asc" else -1
+                ranked = sorted(rows, key=lambda r: (sign * r["value"], r["service_id"]))
+                expected = [{"rank": n, **r} for n, r in enumerate(ranked, 1)]
+                for most in (1, 7, 100):
+                    found = asyncio.run(
+                        screen(world.edition, slug, None, day, smallest_first=order == "asc", most=most)
+                    )
+                    served = json.loads(
+                        b"[%b]" % found.selection.rows, parse_int=Decimal, parse_float=Decimal
+                    )
+                    assert served == expected[:most], (slug, day, order)
+                    assert found.selection.truncated == (len(expected) > most)
+                    assert sum(found.omitted.values()) + len(expected) == len(world.issuers)
+        total = Counter[str]()
+        for _, missing in held.values():
+            total += missing
+        counted = Counter[str]()
+        for slug in SLUGS:
+            found = asyncio.run(screen(world.edition, slug, None, day, smallest_first=False, most=1))
+            counted += Counter(found.omitted)
+        assert counted == total
+
+
+def test_a_later_filing_never_adds_a_value_to_a_day_before_it(tmp_path: Path) -> None:
+    """Rule 4, between two editions: what a past day shows can shrink, and change by nothing else."""
+    chance = random.Random(7)
+    desk = Desk(tmp_path / "home", date(2021, 6, 1))
+    stories = {service_id(f"ticker:JSE:T{n}"): history(chance) for n in range(10)}
+    names = {service_id(f"ticker:JSE:T{n}"): f"ticker:JSE:T{n}" for n in range(10)}
+    cut = date(2021, 6, 1)
+    told = [(names[key], t) for key, story in stories.items() for t in story]
+    desk.filings("early.csv", [as_row(name, t) for name, t in told if t.available and t.available <= cut])
+    before = desk.publish()
+    desk.set_day(TODAY)
+    desk.filings("late.csv", [as_row(name, t) for name, t in told if t.available and t.available > cut])
+    after = desk.publish()
+    removed = 0
+    for key, story in stories.items():
+        for day in chance.sample(days := [d for d in events(story) if d < cut], min(12, len(days))):
+            old = {r["metric"]: as_worked(r) for r in of_issuer(before, key, day)[0]}
+            new = {r["metric"]: as_worked(r) for r in of_issuer(after, key, day)[0]}
+            assert new.items() <= old.items(), (key, day)
+            removed += len(old) - len(new)
+    assert removed > 0
