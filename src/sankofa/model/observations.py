@@ -1,6 +1,6 @@
 """Observations: annual indicators of countries, and dated series; and the columns they travel in.
 
-A table of two million values is some ten thousand columns. A column, not a value, is what an adapter
+A table of two million values is some hundred thousand columns. A column, not a value, is what an adapter
 makes, what the ledger keeps and what an edition is cut from.
 """
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sankofa.model.places import currency
+from sankofa.model.places import country, currency
 
 FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
 SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -30,9 +30,10 @@ class AnnualColumn(NamedTuple):
     """Alpha-2."""
     document: str
     values: Mapping[str, str]
-    """By year; only those the table has."""
+    """By year; empty where the table lists the year without one."""
     covers: frozenset[str] | None
-    """The years the table speaks of: one it covers and has no value for is withdrawn. None: every year."""
+    """The years the table has a place for: without a value there, it is withdrawn. None where the table lists
+    only what it has: what is not listed is no longer part of it."""
     name: str = ""
     """The indicator in words, where the table has them."""
     unread: frozenset[str] = frozenset()
@@ -75,6 +76,16 @@ def series_key(text: str) -> str:
     if family == "FX" and not (len(pair) == 2 and all(map(currency, pair)) and pair[0] != pair[1]):
         raise ValueError("series: expected FX.<base>.<quote> with two ISO 4217 codes")
     return key
+
+
+def quoted_in(series: str) -> str:
+    """The country (alpha-2) whose currency a rate is quoted in; empty for what is no rate.
+
+    The first two letters of an ISO 4217 code are those of its country: FX.EUR.ZAR is of ZA. A currency of
+    several countries (EUR, XOF) is of none of them.
+    """
+    family, *pair = series.split(".")
+    return country(pair[1][:2]) or "" if family == "FX" and len(pair) == 2 else ""
 
 
 def indicator_code(text: str) -> str:

@@ -14,7 +14,7 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.signals.contract import LONGEST_FILTER
 from sankofa.model.day_patterns import pattern_until
 from sankofa.model.days import parse_day
-from sankofa.model.identifiers import SERVICE_ID_PATTERN
+from sankofa.model.identifiers import ENTITY_ID_PATTERN, SERVICE_ID_PATTERN
 from sankofa.model.observations import (
     FREQUENCIES,
     INDICATOR_PATTERN,
@@ -25,6 +25,7 @@ from sankofa.model.observations import (
 )
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.places import country
+from sankofa.model.provenance import SKUS
 
 JsonSchema = dict[str, Any]
 
@@ -227,8 +228,10 @@ IdValueParameter = Annotated[
 ]
 CountryParameter = Annotated[str | None, Country(), "ISO 3166-1 alpha-2 code, in any case."]
 _METRIC = "Slug of the metrics-v1 set; each is explained at `/methodology/metrics-v1/` and its slug."
-RequiredMetricParameter = Annotated[str, Choice(slugs(), "net_margin"), _METRIC]
-MetricParameter = Annotated[str | None, Choice(slugs(), "net_margin"), _METRIC + " Omit for every metric."]
+RequiredMetricParameter = Annotated[str, Choice(slugs(), "revenue_growth"), _METRIC]
+MetricParameter = Annotated[
+    str | None, Choice(slugs(), "revenue_growth"), _METRIC + " Omit for every metric."
+]
 OrderParameter = Annotated[
     Literal["asc", "desc"], Choice(("asc", "desc"), "desc"), "From the smallest, or from the largest."
 ]
@@ -306,4 +309,24 @@ ToMonthParameter = Annotated[
 ]
 SkuParameter = Annotated[
     str, Text(r"^[A-Za-z0-9-]+$", "AF-FUND"), "The dataset, in any case: AF-FUND, AF-TENDER or AF-MACRO."
+]
+EntityIdParameter = Annotated[
+    str | None,
+    Text(ENTITY_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),
+    "An organisation's service_id, or the alpha-3 code of a country for its AF-MACRO facts.",
+]
+SharedCountryParameter = Annotated[
+    str | None,
+    Text("^[A-Za-z]{3}$", "ZAF", longest=3),
+    "ISO 3166-1 alpha-3 code, in any case; needs `dataset`.",
+]
+DatasetParameter = Annotated[
+    str | None,
+    Choice(SKUS, "AF-FUND"),
+    "SKU. With `country`: AF-TENDER or AF-MACRO. With an organisation: AF-FUND (default) or AF-TENDER.",
+]
+MeasureParameter = Annotated[
+    str | None,
+    Text(r"^[A-Za-z0-9][A-Za-z0-9._-]*$", "revenue", longest=256),
+    "One measure only, in any case: a line item, an indicator code, a series key, award_value, tender_value.",
 ]
