@@ -23,6 +23,8 @@ import sankofa.sources
 from sankofa.access.tiers import TIERS, grant
 from sankofa.cli.main import main as command_line
 from sankofa.derive.metrics.contract import metrics
+from sankofa.derive.signals.contract import panels
+from sankofa.derive.signals.methodology import columns_of, holds_for_all
 from sankofa.model.errors import Problem
 from sankofa.model.line_items import LINE_ITEMS, candidates, line_item
 from sankofa.model.provenance import LICENSE_CLASSES, LICENSE_NOTICE, SKUS
@@ -190,6 +192,20 @@ def metrics_page() -> str:
     )
 
 
+def signals_page() -> str:
+    rows = [(f"[{p.key}](#{p.key})", p.access, p.sku, p.summary) for p in panels().values()]
+    parts = [_table(("panel", "file", "dataset", "tells"), rows), holds_for_all()]
+    for panel in panels().values():
+        columns = [(_code(name), meaning) for name, meaning in columns_of(panel)]
+        parts += [f"## {panel.key}", panel.summary, panel.explanation, _table(("column", "meaning"), columns)]
+    return _page(
+        "Signals",
+        "Panels of signals-v1, at `/v1/signals/` and the key. The service explains each at"
+        " `/methodology/signals-v1/` and its key, without an API key.",
+        *parts,
+    )
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "api.md": api_page,
     "problems.md": problems_page,
@@ -198,6 +214,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "sources.md": sources_page,
     "line-items.md": line_items_page,
     "metrics.md": metrics_page,
+    "signals.md": signals_page,
 }
 
 
@@ -280,6 +297,7 @@ def _open_paths() -> Iterator[tuple[str, str]]:
             yield _code(path), f"{methods['get']['summary']}. {methods['get']['description']}"
     yield _code("/problems/{slug}"), "What a problem means, as text ([list](problems.md))."
     yield _code("/methodology/metrics-v1/{slug}"), "How a metric is computed, as text ([list](metrics.md))."
+    yield _code("/methodology/signals-v1/{key}"), "How a signal is computed, as text ([list](signals.md))."
     yield _code("/"), "A page for people: what this is, and the first thing to try."
 
 
