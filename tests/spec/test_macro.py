@@ -53,9 +53,10 @@ def told() -> list[Told]:
         ("CPI.ZA", "cpi", "monthly", "ZA", 31),
         ("CPI.KE", "cpi", "monthly", "KE", 31),
         ("GDP.ZA", "gdp", "quarterly", "ZA", 92),
-        ("FX.USD.ZAR", "fx", "daily", "", 1),
-        ("FX.USD.NGN", "fx", "monthly", "", 31),
-        ("FX.USD.NGN", "fx", "daily", "", 1),
+        ("FX.USD.ZAR", "fx", "daily", "ZA", 1),
+        ("FX.USD.NGN", "fx", "monthly", "NG", 31),
+        ("FX.USD.NGN", "fx", "daily", "NG", 1),
+        ("FX.USD.XOF", "fx", "daily", "", 1),
     ):
         for n in range(14):
             day = date(2023, 1, 31) + timedelta(days=n * step)
@@ -309,7 +310,7 @@ def test_series_rows_have_every_field_and_the_key_is_taken_in_any_case(live: Liv
     assert found == rows(live, key, "series=FX.USD.ZAR")
     for row in found:
         assert set(row) == SERIES_FIELDS
-        assert row["country"] is None
+        assert row["country"] == "ZA"
         assert row["license_class"] == "licensed-redistribution"
         assert row["source_ref"].partition("#")[2].startswith("row ")
 

@@ -202,3 +202,16 @@ def test_a_source_of_one_country_gives_it_to_its_series(desk: Desk) -> None:
         ("KE", "open-government"),
         ("ZA", "open-government"),
     ]
+
+
+def test_a_rate_of_no_country_is_of_the_one_it_is_quoted_in_whatever_source_tells_it(desk: Desk) -> None:
+    take(desk, FIRST, "ecb-fx", "h.csv", "Date,ZAR,XOF\n2023-12-29,20.3,655.957\n")
+    told = "FX.EUR.ZAR,fx,daily,,2023-12-28,20.5,ZAR,\nFX.USD.ZAR,fx,daily,LS,2023-12-28,18.5,ZAR,\n"
+    take(desk, FIRST, "series", "s.csv", SERIES_CSV + told)
+    found = rows(desk.publish(), SERIES, series_list("", "", ""))
+    assert [(row["series"], row["country"], row["date"]) for row in found] == [
+        ("FX.EUR.XOF", None, "2023-12-29"),
+        ("FX.EUR.ZAR", "ZA", "2023-12-29"),
+        ("FX.EUR.ZAR", "ZA", "2023-12-28"),
+        ("FX.USD.ZAR", "LS", "2023-12-28"),
+    ]

@@ -61,9 +61,13 @@ class Edition:
         tag: int = ANY_TAG,
         limit: int | None = None,
         where: Callable[[bytes], bool] | None = None,
+        skip: int = 0,
     ) -> Selection | None:
-        """The rows under a key that are seen on a day, in their order; None where there is no such key."""
-        if limit is None and where is None:
+        """The rows under a key that are seen on a day, in their order; None where there is no such key.
+
+        `skip` as many blocks as are known to have none.
+        """
+        if limit is None and where is None and not skip:
             return await self._every(kind, key, day, modes, tag)
 
         def take(block: Block, room: int) -> tuple[list[Run], int]:
@@ -74,7 +78,7 @@ class Edition:
         most = _EVERY_BLOCK if limit is None else 1 + limit // _ROWS_IN_A_BLOCK
         room = _EVERY_BLOCK if limit is None else limit
         runs: list[Run] = []
-        count = skip = 0
+        count = 0
         while True:
             blocks = await self._reader.blocks(kind, key, skip, most)
             if blocks is None:

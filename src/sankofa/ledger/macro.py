@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import LedgerSession, Row
-from sankofa.model.observations import AnnualColumn, SeriesColumn, Told
+from sankofa.model.observations import AnnualColumn, SeriesColumn, Told, quoted_in
 from sankofa.model.records import Record, Rejected
 
 _BATCH = 5_000
@@ -86,7 +86,7 @@ class MacroCapture:
             self.flush()
 
     def series(self, column: SeriesColumn) -> Iterator[Rejected]:
-        """Raises nothing; yields what no source may say."""
+        """Raises nothing; yields what no source may say. A rate is of the country it is quoted in."""
         kept: list[Told] = []
         day = self._day
         for told in column.told:
@@ -98,7 +98,7 @@ class MacroCapture:
                 self._forecasts += bool(told.value)
             else:
                 kept.append(told)
-        self._series.append(column._replace(told=kept))
+        self._series.append(column._replace(told=kept, country=column.country or quoted_in(column.series)))
         self._pending += len(kept)
         if self._pending >= _SERIES_BATCH:
             self.flush()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sankofa.model.places import currency
+from sankofa.model.places import country, currency
 
 FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
 SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -75,6 +75,16 @@ def series_key(text: str) -> str:
     if family == "FX" and not (len(pair) == 2 and all(map(currency, pair)) and pair[0] != pair[1]):
         raise ValueError("series: expected FX.<base>.<quote> with two ISO 4217 codes")
     return key
+
+
+def quoted_in(series: str) -> str:
+    """The country (alpha-2) whose currency a rate is quoted in; empty for what is no rate.
+
+    The first two letters of an ISO 4217 code are those of its country: FX.EUR.ZAR is of ZA. A currency of
+    several countries (EUR, XOF) is of none of them.
+    """
+    family, *pair = series.split(".")
+    return country(pair[1][:2]) or "" if family == "FX" and len(pair) == 2 else ""
 
 
 def indicator_code(text: str) -> str:

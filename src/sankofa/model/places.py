@@ -59,3 +59,10 @@ def _names() -> dict[str, str]:
 def country_named(name: str) -> str | None:
     """The alpha-2 code of a country by its English name; None where there is no such country."""
     return _names().get(" ".join(name.lower().split()))
+
+
+@cache
+def country_name(alpha2: str) -> str | None:
+    """The English name of a country, the short one where there are two."""
+    found = pycountry.countries.get(alpha_2=alpha2)
+    return None if found is None else str(getattr(found, "common_name", None) or found.name)

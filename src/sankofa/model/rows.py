@@ -281,5 +281,52 @@ class QualityRow(Row, frozen=True, kw_only=True):
     ]
 
 
+class FactRow(Row, frozen=True, kw_only=True):
+    """The latest vintage of one value of any dataset, with who it is of and where it is from."""
+
+    fact_id: Annotated[
+        str,
+        Meta(
+            description="`<dataset>:<record_ref>:<measure>`: names this vintage, the same in every edition."
+        ),
+    ]
+    entity_id: Annotated[
+        str, Meta(description="An organisation's service_id, or an ISO 3166-1 alpha-3 code.")
+    ]
+    entity_name: Annotated[str | None, Meta(description="Of the organisation or country.")]
+    country_iso3: Annotated[str | None, Meta(description="ISO 3166-1 alpha-3 code of the entity's country.")]
+    dataset: Annotated[str, Meta(description="SKU.", extra_json_schema={"enum": list(SKUS)})]
+    measure: Annotated[
+        str,
+        Meta(description="A line item, award_value, tender_value, an indicator code or the key of a series."),
+    ]
+    value: Annotated[Decimal | None, Meta(description="Every digit; null where withdrawn.")]
+    unit: Annotated[str | None, Meta(description="Unit or currency as the source writes it.")]
+    period_end: Annotated[
+        date,
+        Meta(description="Last day of the period; of an award its day, of a tender that of the release."),
+    ]
+    period_type: Annotated[
+        str,
+        Meta(description="Of the report, the frequency of a series, `annual`, `award` or `tender`."),
+    ]
+    available_at: Annotated[
+        date | None,
+        Meta(description="The day this value became public; null where none is evidenced (annual macro)."),
+    ]
+    vintage: Annotated[str, Meta(description="1 is the value as first told.")]
+    provenance_id: Annotated[str, Meta(description="Stands for the five fields of its provenance together.")]
+    extraction_confidence: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="Null where structured.")
+    ]
+    method: Annotated[
+        str,
+        Meta(
+            description="Extracted from a document, or published as data.",
+            extra_json_schema={"enum": ["extracted", "structured"]},
+        ),
+    ]
+
+
 wire = msgspec.json.Encoder(decimal_format="number")
 """How every row is written: decimals as JSON numbers, every digit kept."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Protocol
 from sankofa.derive.metrics.contract import slugs
 from sankofa.model.day_patterns import pattern_until
 from sankofa.model.days import parse_day
-from sankofa.model.identifiers import SERVICE_ID_PATTERN
+from sankofa.model.identifiers import ENTITY_ID_PATTERN, SERVICE_ID_PATTERN
 from sankofa.model.observations import (
     FREQUENCIES,
     INDICATOR_PATTERN,
@@ -24,6 +24,7 @@ from sankofa.model.observations import (
 )
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.places import country
+from sankofa.model.provenance import SKUS
 
 JsonSchema = dict[str, Any]
 
@@ -289,4 +290,24 @@ ToParameter = Annotated[
 ]
 SkuParameter = Annotated[
     str, Text(r"^[A-Za-z0-9-]+$", "AF-FUND"), "The dataset, in any case: AF-FUND, AF-TENDER or AF-MACRO."
+]
+EntityIdParameter = Annotated[
+    str | None,
+    Text(ENTITY_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),
+    "An organisation's service_id, or the alpha-3 code of a country for its AF-MACRO facts.",
+]
+SharedCountryParameter = Annotated[
+    str | None,
+    Text("^[A-Za-z]{3}$", "ZAF", longest=3),
+    "ISO 3166-1 alpha-3 code, in any case; needs `dataset`.",
+]
+DatasetParameter = Annotated[
+    str | None,
+    Choice(SKUS, "AF-FUND"),
+    "SKU. With `country`: AF-TENDER or AF-MACRO. With an organisation: AF-FUND (default) or AF-TENDER.",
+]
+MeasureParameter = Annotated[
+    str | None,
+    Text(r"^[A-Za-z0-9][A-Za-z0-9._-]*$", "revenue", longest=256),
+    "One measure only, in any case: a line item, an indicator code, a series key, award_value, tender_value.",
 ]

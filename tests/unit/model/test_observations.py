@@ -2,7 +2,7 @@
 
 import pytest
 
-from sankofa.model.observations import indicator_code, series_key, series_type, unit_of
+from sankofa.model.observations import indicator_code, quoted_in, series_key, series_type, unit_of
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,20 @@ def test_keys_and_codes_are_in_upper_case_and_families_in_lower() -> None:
 def test_what_is_no_key_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match="series: expected"):
         series_key(key)
+
+
+@pytest.mark.parametrize(
+    ("series", "country"),
+    [
+        ("FX.EUR.ZAR", "ZA"),
+        ("FX.ZAR.USD", "US"),
+        ("FX.EUR.CYP", "CY"),
+        ("FX.USD.EUR", ""),
+        ("FX.EUR.XOF", ""),
+        ("FX.EUR.XAU", ""),
+        ("CPI.ZA", ""),
+        ("CPI.EUR.ZAR", ""),
+    ],
+)
+def test_a_rate_is_of_the_country_whose_currency_it_is_quoted_in(series: str, country: str) -> None:
+    assert quoted_in(series) == country

@@ -3,7 +3,6 @@
 Order: period_end descending, period_type, line_item, vintage, then concept, unit and period_start.
 """
 
-import hashlib
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
@@ -16,6 +15,7 @@ from sankofa.edition.world import Shelved, World, dataset
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Identity, Report, published_reports
 from sankofa.model.days import ordinal
+from sankofa.model.facts import record_ref
 from sankofa.model.knowable import Vintage, sights, vintages
 from sankofa.model.line_items import line_item
 from sankofa.model.periods import PERIOD_TYPES, IssuerYears
@@ -86,9 +86,8 @@ def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, ta
 
 
 def _record_ref(identity: Identity, report: Report) -> str:
-    """Names a vintage by what it is, so that it is the same in every edition and on every machine."""
-    text = "\x1f".join((report.subject, *identity, report.evidenced, report.document, report.value or ""))
-    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+    """The same in every edition and on every machine, whatever becomes of the organisation."""
+    return record_ref(report.subject, *identity, report.evidenced, report.document, report.value or "")
 
 
 @lru_cache(maxsize=65536)

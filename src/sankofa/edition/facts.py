@@ -1,0 +1,173 @@
+"""Facts read back: stored ones by their day, reported figures turned into facts as they are asked for.
+
+Reported figures are not stored twice: turning one into a fact costs some 5 us (docs/decisions/0014).
+"""
+
+from bisect import bisect_left
+from heapq import merge
+from typing import Final
+
+import msgspec
+
+from sankofa.edition.blocks import Run
+from sankofa.edition.datasets.facts import FACT_DAYS, FACTS, ROWS_PER_BLOCK
+from sankofa.edition.datasets.macro_facts import (
+    ANNUAL,
+    FACT_ORDER,
+    MACRO_FACTS,
+    PLACES_IN_A_BLOCK,
+    SERIES,
+    macro_key,
+    order_key,
+)
+from sankofa.edition.reading import Edition, Selection
+from sankofa.engines.datastore import Place
+from sankofa.model.facts import FUND, Source, Who, fact
+from sankofa.model.places import alpha3_of
+from sankofa.model.rows import wire
+
+NO_FACTS: Final = Selection((), 0, truncated=False)
+
+
+class _Figure(msgspec.Struct):
+    """What a fact takes of a row of fundamentals."""
+
+    source_ref: str
+    license_class: str
+    observed_at: str
+    service_id: str
+    record_ref: str
+    line_item: str
+    value_reported: msgspec.Raw
+    unit: str | None
+    period_end: str
+    period_type: str
+    available_at: str
+    vintage: int
+    extraction_confidence: float | None
+    method: str
+
+
+class _Entity(msgspec.Struct):
+    legal_name: str | None
+    country: str | None
+
+
+class _Ended(msgspec.Struct):
+    period_end: str
+
+
+_figures = msgspec.json.Decoder(list[_Figure]).decode
+_entity = msgspec.json.Decoder(_Entity).decode
+_raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_ended = msgspec.json.Decoder(_Ended).decode
+
+
+async def reported_facts(
+    edition: Edition, service_id: str, day: int, measure: str | None, most: int
+) -> Selection:
+    """An organisation's reported figures, in the order of fundamentals."""
+    mark = f'"line_item":"{measure}"'.encode()
+    where = None if measure is None else lambda row: mark in row
+    found = await edition.select("fundamentals", service_id, day=day, limit=most, where=where)
+    if found is None or not found.count:
+        return NO_FACTS
+    entity = await edition.raw("entity", service_id)
+    named = _Entity(None, None) if entity is None else _entity(entity)
+    iso3 = alpha3_of().get(named.country or "")
+    facts = [_reported(row, named.legal_name, iso3) for row in _figures(b"[%b]" % found.rows)]
+    return Selection((wire.encode(facts)[1:-1],), found.count, found.truncated)
+
+
+def _reported(row: _Figure, name: str | None, iso3: str | None) -> object:
+    return fact(
+        Who(row.service_id, name, iso3),
+        FUND,
+        row.record_ref,
+        row.line_item,
+        row.value_reported,
+        row.unit,
+        (row.period_end, row.period_type),
+        row.available_at,
+        row.vintage,
+        Source(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, row.method),
+    )
+
+
+async def award_facts(edition: Edition, service_id: str, day: int, most: int) -> Selection:
+    """The awards an organisation won, the newest release first."""
+    return await edition.select(FACTS, service_id, day=day, limit=most) or NO_FACTS
+
+
+async def tender_facts(edition: Edition, country_iso3: str, day: int, most: int) -> Selection:
+    """The values of a country's tenders, the newest release first."""
+    starts = await edition.numbers(FACT_DAYS, country_iso3, keep=True)
+    days = range(len(starts) // 2)
+    known = bisect_left(days, True, key=lambda n: starts[2 * n] <= day)
+    if known == len(days):
+        return NO_FACTS
+    skip = starts[2 * known + 1] // ROWS_PER_BLOCK
+    return await edition.select(FACTS, country_iso3, day=day, limit=most, skip=skip) or NO_FACTS
+
+
+async def measure_facts(
+    edition: Edition, country: str, measure: str, day: int, most: int, *, dated: bool
+) -> Selection:
+    """One measure of a country, the newest period first; only what is dated where a day was asked about."""
+    modes = (SERIES,) if dated else (ANNUAL, SERIES)
+    found = [
+        selection
+        for mode in modes
+        if (
+            selection := await edition.select(
+                MACRO_FACTS, macro_key(country, measure, mode), day=day, limit=most
+            )
+        )
+    ]
+    if len(found) < 2:
+        return found[0] if found else NO_FACTS
+    # Hardly ever is the code of an indicator the key of a series too.
+    rows = list(
+        merge(
+            *(_raws(b"[%b]" % one.rows) for one in found),
+            key=lambda row: _ended(row).period_end,
+            reverse=True,
+        )
+    )
+    more = any(one.truncated for one in found) or len(rows) > most
+    return Selection([bytes(row) for row in rows[:most]], min(len(rows), most), truncated=more)
+
+
+async def macro_facts(edition: Edition, country: str, day: int, most: int, *, dated: bool) -> Selection:
+    """Everything of a country, the newest period first, then by measure."""
+    key = order_key(country, dated=dated)
+    starts = await edition.raw(FACT_ORDER, key)
+    if starts is None:
+        return NO_FACTS
+    # Nothing is known before its period ends: a block is too new where the next still begins after the day.
+    begins = memoryview(starts).cast("i")
+    after = bisect_left(range(len(begins)), True, key=lambda n: begins[n] <= day) if dated else 0
+    number = 1 + max(0, after - 1)
+    places: list[Place] = []
+    while len(places) <= most:
+        blocks = await edition.blocks(FACT_ORDER, key, number, 1 + most // PLACES_IN_A_BLOCK)
+        for _, block in blocks:
+            places += _places(block, day)
+        if not blocks:
+            break
+        number += len(blocks)
+    rows: list[Run] = list(await edition.rows_at(places[:most]))
+    return Selection(rows, len(rows), truncated=len(places) > most)
+
+
+def _places(block: Run, day: int) -> list[Place]:
+    """Where the facts of a block that are seen on a day stand."""
+    numbers = memoryview(block).cast("i")
+    firsts, untils, blocks, starts, ends = (
+        numbers[n * len(numbers) // 5 : (n + 1) * len(numbers) // 5].tolist() for n in range(5)
+    )
+    return [
+        (at, start, end)
+        for first, until, at, start, end in zip(firsts, untils, blocks, starts, ends, strict=True)
+        if first <= day < until
+    ]

@@ -1,0 +1,89 @@
+"""Facts: a value of any dataset in one shape, with who it is of and where it is from.
+
+The one place that names a fact and its provenance, for the endpoint and for files in bulk alike: a fact has
+the same `fact_id` in every edition and on every machine.
+"""
+
+import hashlib
+from typing import Final, NamedTuple
+
+import msgspec
+
+from sankofa.model.provenance import SKUS
+
+FUND, TENDER, MACRO = SKUS
+AWARD_VALUE: Final = "award_value"
+TENDER_VALUE: Final = "tender_value"
+
+
+class Who(NamedTuple):
+    """The entity a fact is of: an organisation, or a country by its alpha-3 code."""
+
+    entity_id: str
+    entity_name: str | None
+    country_iso3: str | None
+
+
+class Source(NamedTuple):
+    """Where a value is from: what `provenance_id` stands for."""
+
+    source_ref: str
+    license_class: str
+    observed_at: str
+    extraction_confidence: float | None = None
+    method: str = "structured"
+
+
+class SharedFact(msgspec.Struct, frozen=True):
+    """A fact on the wire, its fields in served order; `model.rows.FactRow` describes them."""
+
+    fact_id: str
+    entity_id: str
+    entity_name: str | None
+    country_iso3: str | None
+    dataset: str
+    measure: str
+    value: msgspec.Raw
+    unit: str | None
+    period_end: str
+    period_type: str
+    available_at: str | None
+    vintage: str
+    provenance_id: str
+    source_ref: str
+    license_class: str
+    extraction_confidence: float | None
+    observed_at: str
+    method: str
+
+
+def fact(
+    who: Who,
+    dataset: str,
+    record_ref: str,
+    measure: str,
+    value: msgspec.Raw,
+    unit: str | None,
+    period: tuple[str, str],
+    available_at: str | None,
+    vintage: int,
+    source: Source,
+) -> SharedFact:
+    """One vintage of one value; `period` is its last day and what kind of period it is."""
+    source_ref, license_class, observed_at, confidence, method = source
+    return SharedFact(
+        f"{dataset}:{record_ref}:{measure}", *who, dataset, measure, value, unit, *period, available_at,
+        str(vintage), provenance_id(source), source_ref, license_class, confidence, observed_at, method,
+    )  # fmt: skip
+
+
+def record_ref(*told: str) -> str:
+    """Names a vintage by what it is, never by when or in which order it was taken in."""
+    return hashlib.blake2b("\x1f".join(told).encode(), digest_size=12).hexdigest()
+
+
+def provenance_id(source: Source) -> str:
+    """Names a provenance: rows from one place in one document, captured at one time, share it."""
+    return hashlib.blake2b(
+        "\x1f".join("" if part is None else str(part) for part in source).encode(), digest_size=12
+    ).hexdigest()

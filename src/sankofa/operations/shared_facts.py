@@ -1,0 +1,102 @@
+"""GET /v1/shared/facts."""
+
+from sankofa.edition.facts import award_facts, macro_facts, measure_facts, reported_facts, tender_facts
+from sankofa.edition.reading import Selection
+from sankofa.model.errors import InvalidParameter
+from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE
+from sankofa.model.places import alpha2_of
+from sankofa.model.rows import FactRow
+from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.parameters import (
+    AsOfParameter,
+    DatasetParameter,
+    EntityIdParameter,
+    LimitParameter,
+    MeasureParameter,
+    SharedCountryParameter,
+)
+
+_NOTHING = Selection((), 0, truncated=False)
+
+
+@operation("/v1/shared/facts", row=FactRow, errors=(400, 401, 402, 429, 503))
+async def get_shared_facts(
+    call: Call,
+    *,
+    entity_id: EntityIdParameter = None,
+    country: SharedCountryParameter = None,
+    dataset: DatasetParameter = None,
+    as_of: AsOfParameter = None,
+    measure: MeasureParameter = None,
+    limit: LimitParameter = None,
+) -> Answer:
+    """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
+
+    Exactly one of `entity_id` and `country` is given. An organisation's `entity_id` selects its AF-FUND facts
+    (the default), ordered as `/v1/fundamentals` orders them, or with AF-TENDER the contract awards it won,
+    the newest release first, then by ocid and award. A country, by `country` and a `dataset`, has AF-TENDER
+    facts (the values of its tenders, the newest release first, then by ocid) and AF-MACRO facts (the newest
+    period first, then by measure), which its alpha-3 code as `entity_id` selects too. `as_of` keeps what was
+    available by that day, and of that the latest vintage; annual macro has no evidenced release date and is
+    left out under any `as_of`. An amount that is not published, or zero, is no fact. Each winner of an award
+    has its whole amount, known from the day of the release that told it, not from the day of the award.
+    """
+    if (entity_id is None) == (country is None):
+        raise InvalidParameter("entity_id", "exactly one of entity_id and country is needed")
+    issuer = entity_id if entity_id and entity_id.startswith("DC") else None
+    dataset = _dataset(issuer, country, dataset)
+    most, cut = call.grant.rows(limit)
+    day = as_of or call.today
+    if issuer:
+        found = await _of_issuer(call, issuer.upper(), dataset, day.toordinal(), measure, most)
+    else:
+        code = (country or entity_id or "").upper()
+        if dataset == TENDER:
+            found = await _of_tenders(call, code, day.toordinal(), measure, most)
+        else:
+            place, dated = alpha2_of().get(code, ""), as_of is not None
+            if measure is None:
+                found = await macro_facts(call.edition, place, day.toordinal(), most, dated=dated)
+            else:
+                found = await measure_facts(
+                    call.edition, place, measure.upper(), day.toordinal(), most, dated=dated
+                )
+    if cut:
+        found = Selection(found.runs, found.count, truncated=True)
+    return Answer(found, as_of=day)
+
+
+def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> str:
+    """The dataset asked for. Raises InvalidParameter for one that whoever is asked about has not."""
+    if country is not None:
+        if dataset is None:
+            raise InvalidParameter("dataset", f"required with country: {TENDER} or {MACRO}")
+        if dataset == FUND:
+            raise InvalidParameter("dataset", f"with country, expected {TENDER} or {MACRO}")
+        return dataset
+    if issuer:
+        if dataset == MACRO:
+            raise InvalidParameter(
+                "dataset", f"with an organisation's entity_id, expected {FUND} or {TENDER}"
+            )
+        return dataset or FUND
+    if dataset not in (None, MACRO):
+        raise InvalidParameter("dataset", f"with a country's entity_id, expected {MACRO}")
+    return MACRO
+
+
+async def _of_issuer(
+    call: Call, service_id: str, dataset: str, day: int, measure: str | None, most: int
+) -> Selection:
+    if dataset == FUND:
+        named = None if measure is None else measure.lower()
+        return await reported_facts(call.edition, service_id, day, named, most)
+    if measure is not None and measure.lower() != AWARD_VALUE:
+        return _NOTHING
+    return await award_facts(call.edition, service_id, day, most)
+
+
+async def _of_tenders(call: Call, code: str, day: int, measure: str | None, most: int) -> Selection:
+    if measure is not None and measure.lower() != TENDER_VALUE:
+        return _NOTHING
+    return await tender_facts(call.edition, code, day, most)

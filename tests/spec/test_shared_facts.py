@@ -1,0 +1,372 @@
+"""GET /v1/shared/facts: specification, section 4; decisions.md, sections 2 and 3; docs/decisions/0014."""
+
+import json
+import random
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live import LiveServer
+from tests.services import PostgresServer
+from tests.spec import shared_world
+from tests.spec.shared_world import (
+    BANK_ID,
+    LEI_ID,
+    RELEASES,
+    TICKER,
+    awards_won,
+    build,
+    files,
+    tender_values,
+)
+
+FIELDS = (
+    "fact_id entity_id entity_name country_iso3 dataset measure value unit period_end period_type "
+    "available_at vintage provenance_id source_ref license_class extraction_confidence observed_at method"
+).split()
+NOBODY = "DC000000000000000000000000"
+QUESTIONS = (
+    f"entity_id={TICKER}",
+    f"entity_id={TICKER}&dataset=AF-TENDER",
+    f"entity_id={BANK_ID}&dataset=AF-TENDER",
+    "country=ZAF&dataset=AF-TENDER",
+    "country=KEN&dataset=AF-TENDER",
+    "country=ZAF&dataset=AF-MACRO",
+    "country=NGA&dataset=AF-MACRO",
+)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    folder = tmp_path_factory.mktemp("shared")
+    if request.param == "sqlite":
+        yield from shared_world.serve(folder)
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres_process")
+        server.ensure()
+        with server.database() as url:
+            yield from shared_world.serve(folder, datastore=url)
+
+
+@pytest.fixture(scope="module")
+def key(live: LiveServer) -> str:
+    return live.key("starter", "--per-minute", "1000000", "--per-month", "10000000")
+
+
+def ask(server: LiveServer, key: str, query: str) -> dict[str, Any]:
+    answer = server.get(f"/v1/shared/facts?{query}", key)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = json.loads(answer.text, parse_int=Decimal, parse_float=Decimal)
+    assert body["count"] == len(body["data"])
+    return body
+
+
+def rows(server: LiveServer, key: str, query: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ask(server, key, f"{query}&limit=10000")["data"]
+    return found
+
+
+def seen(found: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names) for row in found]
+
+
+AMOUNTS = ("unit", "value", "available_at", "period_end", "vintage")
+
+
+def around() -> list[date]:
+    released = {date.fromisoformat(told.day) for told in RELEASES}
+    return sorted({day + timedelta(days=step) for day in released for step in (-1, 0, 1)})
+
+
+# The shape
+
+
+@pytest.mark.parametrize("query", QUESTIONS)
+def test_every_row_has_every_field_in_order_and_its_provenance(
+    live: LiveServer, key: str, query: str
+) -> None:
+    found = rows(live, key, query)
+    assert found
+    for row in found:
+        assert list(row) == FIELDS
+        dataset, ref, measure = row["fact_id"].split(":", 2)
+        assert (dataset, measure) == (row["dataset"], row["measure"])
+        assert ref
+        assert isinstance(row["vintage"], str)
+        assert row["method"] == ("structured" if row["extraction_confidence"] is None else "extracted")
+        assert row["source_ref"]
+        assert row["license_class"]
+        assert row["observed_at"].endswith("Z")
+    assert len({row["fact_id"] for row in found}) == len(found)
+
+
+def test_a_provenance_id_stands_for_its_five_fields(live: LiveServer, key: str) -> None:
+    found = [row for query in QUESTIONS for row in rows(live, key, query)]
+    told = {(row["provenance_id"], tuple(str(row[name]) for name in FIELDS[13:])) for row in found}
+    assert len(told) == len({one for one, _ in told}) == len({fields for _, fields in told})
+    assert len(told) < len(found), "rows of one place share theirs"
+
+
+# AF-FUND
+
+
+def test_an_issuer_has_its_latest_reported_figures_by_default(live: LiveServer, key: str) -> None:
+    found = rows(live, key, f"entity_id={TICKER}")
+    assert seen(
+        found, "measure", "value", "unit", "period_end", "period_type", "available_at", "vintage"
+    ) == [
+        ("dividends_paid", 0, "ZAR", "2023-12-31", "FY", "2024-03-01", "1"),
+        ("revenue", 120, "ZAR", "2023-12-31", "FY", "2024-03-01", "1"),
+        ("profit", Decimal("9007199254740993.25"), "ZAR", "2022-12-31", "FY", "2023-03-01", "1"),
+        ("revenue", 110, "ZAR", "2022-12-31", "FY", "2023-06-01", "2"),
+    ]
+    assert {seen([row], "entity_id", "entity_name", "country_iso3", "dataset")[0] for row in found} == {
+        (TICKER, "Thornveld Breweries (Pty) Ltd", "ZAF", "AF-FUND")
+    }
+    assert rows(live, key, f"entity_id={TICKER}&dataset=AF-FUND") == found
+
+
+def test_facts_of_an_issuer_are_its_fundamentals_on_any_day(live: LiveServer, key: str) -> None:
+    for day in ("2023-02-28", "2023-03-01", "2023-05-31", "2023-06-01", "2024-02-29", "2024-03-01"):
+        body = json.loads(live.get(f"/v1/fundamentals/{TICKER}?as_of={day}", key).text, parse_int=Decimal)
+        expected = [(f"AF-FUND:{r['record_ref']}:{r['line_item']}", r["period_end"]) for r in body["data"]]
+        found = ask(live, key, f"entity_id={TICKER}&as_of={day}")
+        assert found["as_of"] == day
+        assert seen(found["data"], "fact_id", "period_end") == expected
+
+
+def test_an_id_of_a_merged_organisation_answers_too_in_any_case_after_its_prefix(
+    live: LiveServer, key: str
+) -> None:
+    for dataset in ("AF-FUND", "AF-TENDER"):
+        found = rows(live, key, f"entity_id={TICKER}&dataset={dataset}")
+        assert found
+        for other in (LEI_ID, "DC" + TICKER[2:].lower()):
+            assert rows(live, key, f"entity_id={other}&dataset={dataset}") == found
+
+
+# AF-TENDER
+
+
+def test_tender_values_of_every_release_date_and_its_neighbours_are_those_of_a_replay(
+    live: LiveServer, key: str
+) -> None:
+    for day in around():
+        for country, code in (("ZA", "ZAF"), ("KE", "ken")):
+            found = rows(live, key, f"country={code}&dataset=AF-TENDER&as_of={day}")
+            assert seen(found, *AMOUNTS) == tender_values(country, str(day)), day
+
+
+def test_awards_of_every_release_date_and_its_neighbours_are_those_of_a_replay(
+    live: LiveServer, key: str
+) -> None:
+    for day in around():
+        for winner, issuer in (("brewer", TICKER), ("bank", BANK_ID)):
+            found = rows(live, key, f"entity_id={issuer}&dataset=AF-TENDER&as_of={day}")
+            assert seen(found, *AMOUNTS) == awards_won(winner, str(day)), day
+
+
+def test_without_as_of_it_is_today_and_a_limit_gives_the_first(live: LiveServer, key: str) -> None:
+    today = datetime.now(UTC).date().isoformat()
+    for query in QUESTIONS[:5]:
+        every = rows(live, key, query)
+        assert every == rows(live, key, f"{query}&as_of={today}")
+    for query in (*QUESTIONS, "country=ZAF&dataset=AF-TENDER&as_of=2022-02-15"):
+        every = rows(live, key, query)
+        for limit in (1, 2, len(every) - 1, len(every), len(every) + 1):
+            body = ask(live, key, f"{query}&limit={max(limit, 1)}")
+            assert body["data"] == every[: max(limit, 1)]
+            assert body["truncated"] == (max(limit, 1) < len(every))
+
+
+def test_a_tender_value_is_of_the_country_and_an_award_of_its_winner(live: LiveServer, key: str) -> None:
+    names = ("entity_id", "entity_name", "country_iso3", "dataset", "measure", "period_type", "license_class")
+    assert set(seen(rows(live, key, "country=KEN&dataset=AF-TENDER"), *names)) == {
+        ("KEN", "Kenya", "KEN", "AF-TENDER", "tender_value", "tender", "open-government")
+    }
+    assert set(seen(rows(live, key, f"entity_id={BANK_ID}&dataset=AF-TENDER"), *names)) == {
+        (BANK_ID, "First Marula Bank Plc", "NGA", "AF-TENDER", "award_value", "award", "open-government")
+    }
+
+
+def test_an_award_is_known_from_its_release_and_never_from_its_own_date(live: LiveServer, key: str) -> None:
+    found = rows(live, key, f"entity_id={TICKER}&dataset=AF-TENDER")
+    earlier = [row for row in found if row["period_end"] < row["available_at"]]
+    assert earlier
+    for row in earlier:
+        before = date.fromisoformat(row["available_at"]) - timedelta(days=1)
+        known = rows(live, key, f"entity_id={TICKER}&dataset=AF-TENDER&as_of={before}")
+        assert row["fact_id"] not in {one["fact_id"] for one in known}
+
+
+# AF-MACRO
+
+
+def test_a_country_has_its_indicators_and_series_the_newest_period_first(live: LiveServer, key: str) -> None:
+    found = rows(live, key, "country=zaf&dataset=AF-MACRO")
+    assert seen(found, "period_end", "measure", "value", "period_type", "available_at", "vintage") == [
+        ("2023-01-31", "CPI.ZA", 102, "monthly", "2023-02-18", "1"),
+        ("2023-01-03", "FX.EUR.ZAR", Decimal("18.2"), "daily", "2023-01-03", "1"),
+        ("2023-01-02", "FX.EUR.ZAR", Decimal("18.1"), "daily", "2023-01-02", "1"),
+        ("2022-12-31", "CPI.ZA", 101, "monthly", "2023-02-18", "2"),
+        ("2022-12-31", "CPI.ZA", 99, "quarterly", "2023-01-20", "1"),
+        ("2022-12-31", "NY.GDP.MKTP.CD", Decimal("406920000000.1"), "annual", None, "1"),
+        ("2022-12-31", "NY.GDP.MKTP.CD", 7, "annual", "2023-05-01", "1"),
+        ("2021-12-31", "NY.GDP.MKTP.CD", 420886900000, "annual", None, "1"),
+        ("2020-12-31", "NY.GDP.MKTP.CD", 6, "annual", "2021-05-01", "1"),
+    ]
+    assert {seen([row], "entity_id", "entity_name", "country_iso3", "method")[0] for row in found} == {
+        ("ZAF", "South Africa", "ZAF", "structured")
+    }
+    for query in ("entity_id=ZAF", "entity_id=ZAF&dataset=AF-MACRO"):
+        assert rows(live, key, query) == found
+
+
+def test_as_of_shows_the_vintage_of_that_day_and_no_annual_indicator(live: LiveServer, key: str) -> None:
+    expected = {
+        "2021-04-30": [],
+        "2023-01-17": [(18.2, "1"), (18.1, "1"), (6, "1")],
+        "2023-01-18": [(18.2, "1"), (18.1, "1"), (100, "1"), (6, "1")],
+        "2023-02-17": [(18.2, "1"), (18.1, "1"), (100, "1"), (99, "1"), (6, "1")],
+        "2023-02-18": [(102, "1"), (18.2, "1"), (18.1, "1"), (101, "2"), (99, "1"), (6, "1")],
+        "2023-05-01": [(102, "1"), (18.2, "1"), (18.1, "1"), (101, "2"), (99, "1"), (7, "1"), (6, "1")],
+    }
+    for day, values in expected.items():
+        for who in ("country=ZAF&dataset=AF-MACRO", "entity_id=ZAF"):
+            found = rows(live, key, f"{who}&as_of={day}")
+            assert [(float(row["value"]), row["vintage"]) for row in found] == values, day
+
+
+def test_one_measure_is_the_same_rows_as_among_all(live: LiveServer, key: str) -> None:
+    for query in QUESTIONS:
+        for as_of in ("", "&as_of=2023-03-01", "&as_of=2022-02-01", f"&as_of={datetime.now(UTC).date()}"):
+            every = rows(live, key, query + as_of)
+            for measure in {row["measure"] for row in every}:
+                expected = [row for row in every if row["measure"] == measure]
+                for spelled in (measure, measure.upper(), measure.lower()):
+                    assert rows(live, key, f"{query}{as_of}&measure={spelled}") == expected
+                for limit in (1, 2):
+                    body = ask(live, key, f"{query}{as_of}&measure={measure}&limit={limit}")
+                    assert (body["data"], body["truncated"]) == (expected[:limit], limit < len(expected))
+            assert rows(live, key, f"{query}{as_of}&measure=no_such.measure") == []
+
+
+def test_a_currency_of_several_countries_is_of_none(live: LiveServer, key: str) -> None:
+    assert seen(rows(live, key, "entity_id=USA"), "measure") == [("FX.EUR.USD",)] * 2
+    assert "FX.EUR.XOF" not in {
+        row["measure"] for code in ("SEN", "CIV", "BEN") for row in rows(live, key, f"entity_id={code}")
+    }
+
+
+# Errors and limits
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ("", "entity_id"),
+        ("dataset=AF-FUND", "entity_id"),
+        ("measure=revenue&limit=3", "entity_id"),
+        (f"entity_id={TICKER}&country=ZAF", "entity_id"),
+        ("entity_id=ZAF&country=ZAF&dataset=AF-MACRO", "entity_id"),
+        (f"entity_id=dc{TICKER[2:]}", "entity_id"),
+        ("entity_id=zaf", "entity_id"),
+        ("entity_id=ZA", "entity_id"),
+        ("entity_id=DC", "entity_id"),
+        ("entity_id=DC-1", "entity_id"),
+        ("entity_id=ZAFX", "entity_id"),
+        ("entity_id=", "entity_id"),
+        ("country=ZAF", "dataset"),
+        ("country=ZAF&dataset=AF-FUND", "dataset"),
+        (f"entity_id={TICKER}&dataset=AF-MACRO", "dataset"),
+        ("entity_id=ZAF&dataset=AF-FUND", "dataset"),
+        ("entity_id=ZAF&dataset=AF-TENDER", "dataset"),
+        (f"entity_id={TICKER}&dataset=af-fund", "dataset"),
+        (f"entity_id={TICKER}&dataset=", "dataset"),
+        ("country=ZA&dataset=AF-MACRO", "country"),
+        ("country=Z4F&dataset=AF-MACRO", "country"),
+        (f"entity_id={TICKER}&as_of=2024-02-30", "as_of"),
+        (f"entity_id={TICKER}&as_of=9999-01-01", "as_of"),
+        (f"entity_id={TICKER}&measure=", "measure"),
+        (f"entity_id={TICKER}&measure=a%20b", "measure"),
+        (f"entity_id={TICKER}&limit=0", "limit"),
+        (f"entity_id={TICKER}&vintages=all", "vintages"),
+        (f"entity_id={TICKER}&entity_id={TICKER}", "entity_id"),
+    ],
+)
+def test_a_question_that_cannot_be_is_a_400_that_names_the_parameter(
+    live: LiveServer, key: str, query: str, parameter: str
+) -> None:
+    answer = live.get(f"/v1/shared/facts?{query}", key)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"entity_id={NOBODY}",
+        f"entity_id={NOBODY}&dataset=AF-TENDER",
+        "entity_id=DCX",
+        "entity_id=XXX",
+        "entity_id=FRA",
+        "country=XXX&dataset=AF-MACRO",
+        "country=XXX&dataset=AF-TENDER",
+        "country=fra&dataset=AF-TENDER",
+        f"entity_id={BANK_ID}",
+        f"entity_id={TICKER}&as_of=1990-01-01",
+        "country=ZAF&dataset=AF-TENDER&as_of=1990-01-01",
+        "country=ZAF&dataset=AF-TENDER&measure=award_value",
+        f"entity_id={TICKER}&dataset=AF-TENDER&measure=tender_value",
+    ],
+)
+def test_what_is_not_held_is_no_rows(live: LiveServer, key: str, query: str) -> None:
+    body = ask(live, key, query)
+    assert (body["data"], body["truncated"]) == ([], False)
+    assert body["as_of"]
+    assert body["_license"]
+
+
+def test_the_sample_tier_has_its_preview_and_checks_come_in_their_order(live: LiveServer) -> None:
+    sample = live.key("sample")
+    body = ask(live, sample, "country=ZAF&dataset=AF-TENDER")
+    assert (body["count"], body["truncated"]) == (25, True)
+    refused = live.get("/v1/shared/facts?country=ZAF&dataset=AF-TENDER&limit=26", sample)
+    assert (refused.status_code, "checkout_url" in refused.json()["upgrade"]) == (402, True)
+    assert live.get("/v1/shared/facts?country=ZAF&limit=26", sample).status_code == 400
+    assert live.get("/v1/shared/facts?country=ZAF&limit=26").status_code == 401
+    once = live.key("sample", "--per-minute", "1")
+    live.get(f"/v1/shared/facts?entity_id={TICKER}", once)
+    assert live.get("/v1/shared/facts?country=ZAF&limit=26", once).status_code == 429
+
+
+def test_above_the_ceiling_a_paid_key_gets_the_ceiling(live: LiveServer, key: str) -> None:
+    assert ask(live, key, f"entity_id={TICKER}&limit=1000000")["truncated"] is True
+
+
+# Editions
+
+
+def test_a_fact_has_one_id_in_every_edition_and_order_of_ingestion(tmp_path: Path) -> None:
+    early = [told for told in RELEASES if told.ocid < "ocds-test-015"]
+    late = [told for told in RELEASES if told.ocid >= "ocds-test-015"]
+    home = build(tmp_path / "one", files(early, 1))
+    before = _ids(home)
+    build(tmp_path / "one", files(late, 1))
+    filings, *others = files(random.Random(3).sample(RELEASES, len(RELEASES)), 3)
+    other = build(tmp_path / "other", [filings, *reversed(others)])
+    after = _ids(home)
+    assert after == _ids(other)
+    assert before.items() < after.items()
+
+
+def _ids(home: Path) -> dict[str, str]:
+    """By fact_id what each fact says, but for when and in which file it was captured."""
+    with LiveServer(home) as server:
+        key = server.key("starter")
+        found = [row for query in QUESTIONS for row in rows(server, key, query)]
+    names = ("entity_id", "measure", "value", "unit", "period_end", "available_at", "vintage")
+    return {row["fact_id"]: str([row[name] for name in names]) for row in found}
