@@ -1,5 +1,6 @@
 """Licence classes, datasets, and the notice every response carries."""
 
+from collections.abc import Iterable
 from typing import Final
 
 LICENSE_CLASSES: Final = (
@@ -19,3 +20,8 @@ LICENSE_NOTICE: Final = (
     "Licence-clean data: every row names its source and the licence class it is held under, and no "
     "natural-person data is served. For research and information only; not a regulated benchmark."
 )
+
+
+def strictest(license_classes: Iterable[str]) -> str:
+    """What a value derived from rows of these classes is held under."""
+    return max(license_classes, key=LICENSE_CLASSES.index)

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, Protocol
 
 from sankofa.derive.metrics.contract import slugs
+from sankofa.derive.signals.contract import LONGEST_FILTER
 from sankofa.model.day_patterns import pattern_until
 from sankofa.model.days import parse_day
 from sankofa.model.identifiers import ENTITY_ID_PATTERN, SERVICE_ID_PATTERN
@@ -287,6 +288,22 @@ ToParameter = Annotated[
     date | int | None,
     DayOrYear("2024-12-31"),
     "The latest: a date in series mode, a date or a year in annual mode.",
+]
+SignalKeyParameter = Annotated[
+    str,
+    Text("^[a-z0-9-]+$", "macro-momentum"),
+    "Key of the panel, as `/v1/export` lists it.",
+]
+CategoryParameter = Annotated[
+    str | None,
+    Text(rf"^[^\x00-\x1f\x7f]{{1,{LONGEST_FILTER}}}$", "Services: Civil", LONGEST_FILTER),
+    "Category as published by the source portal.",
+]
+FromMonthParameter = Annotated[
+    date | None, Day(example="2023-01-01"), "The earliest month: the one that has this day."
+]
+ToMonthParameter = Annotated[
+    date | None, Day(example="2024-12-31"), "The latest month: the one that has this day."
 ]
 SkuParameter = Annotated[
     str, Text(r"^[A-Za-z0-9-]+$", "AF-FUND"), "The dataset, in any case: AF-FUND, AF-TENDER or AF-MACRO."

@@ -1,4 +1,4 @@
-"""The paths that need no key: liveness, status, the API description, what problems and metrics mean."""
+"""The paths that need no key: liveness, status, the API description, what problems and methods mean."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -9,6 +9,8 @@ import msgspec
 from sankofa import __version__
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.metrics.methodology import methodology
+from sankofa.derive.signals.contract import panels
+from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model import errors
 from sankofa.model.days import instant
 from sankofa.operations.service import Service, probe
@@ -35,6 +37,8 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
         )
     for metric in metrics():
         pages[f"/methodology/{metric.methodology_ref}"] = _explanation(methodology(metric))
+    for panel in panels().values():
+        pages[f"/methodology/{panel.methodology_ref}"] = _explanation(panel_methodology(panel))
     return {path: OpenPage(answer) for path, answer in pages.items()}
 
 

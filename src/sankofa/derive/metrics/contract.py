@@ -8,19 +8,18 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
-from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from functools import cache
 from typing import NamedTuple
 
 import sankofa.derive.metrics.formulas
+from sankofa.derive.rounding import quotient
 from sankofa.model.line_items import LINE_ITEMS
 
 SET = "metrics-v1"
-SIGNIFICANT_DIGITS = 10
 PRIOR = "prior_"
 EXACT = Context(prec=400)
 """Wide enough for every sum and product of inputs: a figure has at most 121 digits."""
-_ROUNDED = Context(prec=SIGNIFICANT_DIGITS, rounding=ROUND_HALF_EVEN)
 
 
 class Ratio(NamedTuple):
@@ -31,7 +30,7 @@ class Ratio(NamedTuple):
 
     def rounded(self) -> Decimal | None:
         """To 10 significant digits, half to even; None where the denominator is not above zero."""
-        return _ROUNDED.divide(*self) if self.denominator > 0 else None
+        return quotient(*self) if self.denominator > 0 else None
 
 
 Formula = Callable[..., Ratio]

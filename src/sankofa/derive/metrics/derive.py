@@ -1,12 +1,13 @@
 """Every value of one issuer, and what each day shows of each metric."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from decimal import Decimal, localcontext
 from typing import NamedTuple
 
 from sankofa.derive.metrics.contract import EXACT, PRIOR, Metric, metrics
 from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
 from sankofa.derive.metrics.standing import State, Stretch, standing, windows
+from sankofa.model.days import FOREVER
 
 Inputs = tuple[tuple[str, Figure], ...]
 
@@ -64,6 +65,20 @@ def derive(years: list[FullYear]) -> Derived:
                 if state is State.STANDS:
                     values[number].append(Value(metric, value, year.end, first, until, inputs))
     return Derived([value for of_metric in values for value in of_metric], histories)
+
+
+def current_values(
+    years: list[FullYear], slugs: Container[str]
+) -> Iterator[tuple[FullYear, Metric, Decimal, Inputs]]:
+    """What is computable of every full year from its figures as they stand today, whatever a day showed."""
+    wanted = [metric for metric in metrics() if metric.slug in slugs]
+    for year in years:
+        tables = _tables(year, year_before(years, year))
+        with localcontext(EXACT):
+            found = [(metric, _value(metric, tables, (0, FOREVER))) for metric in wanted]
+        for metric, computed in found:
+            if not isinstance(computed, State):
+                yield year, metric, *computed[1:]
 
 
 def _tables(year: FullYear, before: FullYear | None) -> _Tables:

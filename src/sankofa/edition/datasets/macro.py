@@ -4,21 +4,21 @@ Order: annual rows by country, indicator and year descending; series rows by ser
 and country, then date descending.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby, product
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
+from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.edition.blocks import Entry
 from sankofa.edition.columns import Column, block_days, column, lists, pack_column, pack_pages
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.knowable import Mode, sights, vintages
-from sankofa.model.observations import Told, unit_of
+from sankofa.model.observations import unit_of
 from sankofa.model.places import alpha3_of
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
 
@@ -40,20 +40,6 @@ def series_list(country: str, series_type: str, frequency: str) -> str:
 def key_list(series: str) -> str:
     """The list of the series under one key."""
     return f"={series}"
-
-
-class Report(NamedTuple):
-    """One value in one release; see `model.knowable.Reported`."""
-
-    value: str | None
-    """The figure and its unit: another unit is another vintage."""
-    available: int
-    order: tuple[object, ...]
-    figure: str
-    unit: str
-    location: str
-    document: str
-    capture_id: int
 
 
 @dataset(ANNUAL, MacroAnnualRow, pack=pack_column)
@@ -100,12 +86,9 @@ def annual_lists(world: World) -> Iterator[Shelved]:
 @dataset(SERIES, MacroSeriesRow, pack=pack_column)
 def series(world: World) -> Iterator[Shelved]:
     provenance = _Provenance(world)
-    for name, captured in groupby(world.ledger.series(), key=itemgetter(0)):
-        found: list[tuple[str, list[Entry]]] = []
-        for identity, told in groupby(captured, key=itemgetter(0, 1, 2, 3)):
-            entries = _column(provenance, identity, told)
-            if entries:
-                found.append(("|".join(identity), entries))
+    for name, told in groupby(series_reports(world.ledger), key=lambda pair: pair[0].series):
+        columns = (("|".join(identity), _column(provenance, identity, reports)) for identity, reports in told)
+        found = [(key, entries) for key, entries in columns if entries]
         # Almost every key is one series: it then leads to its rows without a list.
         aliases = (key_list(name),) if len(found) == 1 else ()
         for key, entries in found:
@@ -116,20 +99,8 @@ def series(world: World) -> Iterator[Shelved]:
 
 
 def _column(
-    provenance: "_Provenance",
-    identity: tuple[str, str, str, str],
-    captured: Iterable[tuple[str, str, str, str, int, str, list[Told]]],
+    provenance: "_Provenance", identity: Series, reports: dict[str, list[SeriesReport]]
 ) -> list[Entry]:
-    reports: defaultdict[str, list[Report]] = defaultdict(list)
-    number = 0
-    for *_, capture_id, document, told in captured:
-        for day, public, figure, unit, location in told:
-            number += 1
-            value = f"{figure}\x1f{unit}" if figure else None
-            order = (document, capture_id, number)
-            reports[day].append(
-                Report(value, ordinal(public), order, figure, unit, location, document, capture_id)
-            )
     key, family, frequency, country = identity
     shared = (
         f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
@@ -161,7 +132,7 @@ def series_lists(world: World) -> Iterator[Shelved]:
 
 
 def _observations(
-    provenance: "_Provenance", shared: str, key: str, day: str, reports: list[Report]
+    provenance: "_Provenance", shared: str, key: str, day: str, reports: list[SeriesReport]
 ) -> Iterator[Entry]:
     """The vintages of one value, each while it is the latest."""
     tag = ordinal(day)

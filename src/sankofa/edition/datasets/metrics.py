@@ -17,7 +17,7 @@ from sankofa.edition.blocks import Entry
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import published_reports
-from sankofa.model.provenance import LICENSE_CLASSES
+from sankofa.model.provenance import strictest
 from sankofa.model.rows import MetricInput, MetricsRow, wire
 
 _NO_DAY = date(1, 1, 1)  # see `edition.screening.AS_OF`
@@ -79,7 +79,7 @@ def _entry(world: World, entity: Entity, value: Value) -> Entry:
             for name, f in value.inputs
         ],
         source_ref=newest.source_ref,
-        license_class=max((r.capture.license_class for r in reports), key=LICENSE_CLASSES.index),
+        license_class=strictest(r.capture.license_class for r in reports),
         observed_at=max(r.capture.observed_at for r in reports),
     )
     tag = _TAGS[value.metric.slug]

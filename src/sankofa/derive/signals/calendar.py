@@ -1,0 +1,53 @@
+"""Months and quarters, counted; and when one is closed.
+
+A period is closed on its last day: what is said of it uses nothing dated later. An edition holds a period
+only where the releases it is told by were captured on that day or after; a month that was captured half
+is not closed by the calendar alone.
+"""
+
+from calendar import monthrange
+from collections.abc import Iterable
+from datetime import date
+from functools import cache
+from typing import Final, NamedTuple
+
+from sankofa.ledger.book import CaptureInfo
+from sankofa.model.days import ordinal
+
+MONTHS_IN_A_QUARTER: Final = 3
+
+
+class Period(NamedTuple):
+    """A month or a quarter as rows name it."""
+
+    name: str
+    last_day: date
+
+
+def month_number(day: str) -> int:
+    """The month of a day or instant that begins YYYY-MM; months that follow each other differ by one."""
+    return int(day[:4]) * 12 + int(day[5:7]) - 1
+
+
+def quarter_number(day: str) -> int:
+    """The quarter of a day or instant that begins YYYY-MM."""
+    return month_number(day) // MONTHS_IN_A_QUARTER
+
+
+@cache
+def month(number: int) -> Period:
+    year, index = divmod(number, 12)
+    last = date(year, index + 1, monthrange(year, index + 1)[1])
+    return Period(f"{year:04d}-{index + 1:02d}", last)
+
+
+@cache
+def quarter(number: int) -> Period:
+    year, index = divmod(number, 4)
+    last = month(number * MONTHS_IN_A_QUARTER + MONTHS_IN_A_QUARTER - 1).last_day
+    return Period(f"{year:04d}-Q{index + 1}", last)
+
+
+def captured_until(captures: Iterable[CaptureInfo]) -> int:
+    """The last day on which any of these captures was made; 0 where there is none."""
+    return ordinal(max((capture.observed_at[:10] for capture in captures), default="0001-01-01"))

@@ -1,0 +1,131 @@
+"""What a panel is: a function from everything resolved to rows, whose docstring is its methodology."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, Literal, NamedTuple, Protocol, TypedDict
+
+import msgspec
+
+import sankofa.derive.signals.panels
+from sankofa.derive.tenders import Tenders
+from sankofa.ledger.book import CaptureInfo, Ledger
+from sankofa.ledger.entities import Entity
+from sankofa.model.provenance import SKUS, strictest
+from sankofa.model.rows import Row
+
+SET: Final = "signals-v1"
+LONGEST_FILTER: Final = 200
+"""Characters of a value that can be asked for."""
+
+Access = Literal["open", "licensed"]
+
+
+class Basis(Protocol):
+    """What panels are computed from; the world of a build is one."""
+
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def captures(self) -> Mapping[int, CaptureInfo]: ...
+    @property
+    def entities(self) -> Sequence[Entity]: ...
+    @property
+    def tenders(self) -> Tenders: ...
+
+
+class PanelRow(Row, frozen=True, kw_only=True):
+    """A row of a panel: it ends with `methodology_ref`, a literal that names the panel's method."""
+
+
+class Observation(NamedTuple):
+    """A row, the day it is of, and the day from which it is seen."""
+
+    row: PanelRow
+    day: int
+    seen_from: int
+
+
+Observe = Callable[[Basis], Iterator[Observation]]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A panel: which rows it has, from which dataset, and under which terms its file is published."""
+
+    key: str
+    access: Access
+    sku: str
+    row: type[PanelRow]
+    filters: tuple[str, ...]
+    """Fields that its rows can be asked for by: the first, or the first and the second, and so on. Of rows
+    with the same values the newest come first."""
+    observe: Observe
+    """Its rows in served order."""
+    summary: str
+    explanation: str
+
+    @property
+    def methodology_ref(self) -> str:
+        return f"{SET}/{self.key}"
+
+    def shelves(self, row: PanelRow) -> Iterator[str]:
+        """What a row is looked up by where there are filters: one name for every question that it answers."""
+        values = [str(getattr(row, name)) for name in self.filters]
+        for count in range(1, len(values) + 1):
+            if all(len(value) <= LONGEST_FILTER for value in values[:count]):
+                yield shelf(*values[:count])
+
+
+def shelf(*values: str) -> str:
+    """The name under which the rows with these values of the filters are."""
+    return "|".join(values)
+
+
+class Origin(TypedDict):
+    """The provenance of a row that is derived from many."""
+
+    source_ref: str
+    license_class: str
+    observed_at: str
+
+
+def origin(sku: str, place: str, inputs: Iterable[CaptureInfo]) -> Origin:
+    """A dataset and the place in it; the strictest licence class and the latest capture of the inputs."""
+    captures = list(inputs)
+    return Origin(
+        source_ref=f"{sku}#{place}",
+        license_class=strictest(capture.license_class for capture in captures),
+        observed_at=max(capture.observed_at for capture in captures),
+    )
+
+
+_PANELS: dict[str, Panel] = {}
+
+
+def panel(
+    key: str, *, access: Access, sku: str, row: type[PanelRow], filters: tuple[str, ...] = ()
+) -> Callable[[Observe], Observe]:
+    """Declare the function below as the panel of this key."""
+
+    def declare(observe: Observe) -> Observe:
+        summary, _, rest = inspect.cleandoc(observe.__doc__ or "").partition("\n")
+        declared = Panel(key, access, sku, row, filters, observe, summary, rest.strip("\n"))
+        told = {field.name: field.default for field in msgspec.structs.fields(row)}
+        if told.get("methodology_ref") != declared.methodology_ref or sku not in SKUS:
+            raise TypeError(f"{key}: expected methodology_ref = {declared.methodology_ref!r} and a dataset")
+        _PANELS[key] = declared
+        return observe
+
+    return declare
+
+
+@cache
+def panels() -> dict[str, Panel]:
+    """Every panel by its key: each module of the panels package declares its own."""
+    for module in pkgutil.iter_modules(sankofa.derive.signals.panels.__path__):
+        importlib.import_module(f"sankofa.derive.signals.panels.{module.name}")
+    return {key: _PANELS[key] for key in sorted(_PANELS)}

@@ -1,0 +1,1 @@
+"""One file for each panel; it is found by being here."""

@@ -1,0 +1,110 @@
+"""Quality of earnings: accruals, conversion into cash, and how steady the margin is."""
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Final, Literal, NamedTuple
+
+from msgspec import Meta
+
+from sankofa.derive.metrics.derive import Inputs, current_values
+from sankofa.derive.metrics.full_years import Figure, FullYear
+from sankofa.derive.rounding import rounded_root
+from sankofa.derive.signals.contract import Basis, Observation, PanelRow, panel
+from sankofa.derive.signals.issuers import Reported, filed, named, reported, years_back
+
+_MARGIN: Final = "net_margin"
+_METRICS: Final = ("accruals_ratio", "cash_conversion", _MARGIN)
+_LOOKED_AT: Final = 5
+_NEEDED: Final = 3
+
+
+class FundamentalsQualityRow(PanelRow, frozen=True, kw_only=True):
+    """The quality of one issuer's earnings in one full year."""
+
+    service_id: Annotated[str, Meta(description="Organisation identifier.")]
+    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
+    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
+    period_end: Annotated[date, Meta(description="The last day of the full year.")]
+    accruals_ratio: Annotated[
+        Decimal | None, Meta(description="(profit - operating cash flow) / average assets.")
+    ]
+    cash_conversion: Annotated[Decimal | None, Meta(description="Operating cash flow / EBITDA.")]
+    margin_volatility: Annotated[
+        Decimal | None, Meta(description="Standard deviation of net margin; null with fewer than three.")
+    ]
+    margin_years: Annotated[int, Meta(description="Net margins of the last five years it rests on.", ge=0)]
+    available_at: Annotated[date, Meta(description="The day the last of its inputs became public.")]
+    methodology_ref: Annotated[
+        Literal["signals-v1/fundamentals-quality"],
+        Meta(description="Names the documented method; the service explains it under /methodology/."),
+    ] = "signals-v1/fundamentals-quality"
+
+
+class _Value(NamedTuple):
+    value: Decimal
+    inputs: Inputs
+
+
+@panel("fundamentals-quality", access="licensed", sku="AF-FUND", row=FundamentalsQualityRow)
+def fundamentals_quality(basis: Basis) -> Iterator[Observation]:
+    """How much of an issuer's profit is cash, and how steady its margin is, in every full year.
+
+    - accruals_ratio and cash_conversion: by their formulas at `/methodology/metrics-v1/` and the slug
+    - margin_volatility = the population standard deviation of net_margin over the five full years up to this
+      one, of those that have it: sqrt(sum of (margin - mean)^2 / number of margins). Years follow each other
+      without a gap; where one is missing, those before it do not count. Null with fewer than three margins,
+      and where this year has none. The margins enter it unrounded.
+
+    Computed from the figures as they stand today; `available_at` says when the last of them became public. A
+    year without any of the three has no row. Ordered by service_id, then period_end descending.
+    """
+    for issuer in reported(basis):
+        years = issuer.years()
+        values: dict[int, dict[str, _Value]] = {}
+        for year, metric, value, inputs in current_values(years, _METRICS):
+            values.setdefault(year.end, {})[metric.slug] = _Value(value, inputs)
+        for year in reversed(years):
+            yield from _observed(issuer, years, year, values)
+
+
+def _observed(
+    issuer: Reported, years: list[FullYear], year: FullYear, values: dict[int, dict[str, _Value]]
+) -> Iterator[Observation]:
+    own = values.get(year.end, {})
+    margins = []
+    for _, back in zip(range(_LOOKED_AT), years_back(years, year), strict=False):
+        if _MARGIN in (told := values.get(back.end, {})):
+            margins.append(told[_MARGIN])
+    volatility = None
+    if len(margins) >= _NEEDED and _MARGIN in own:
+        volatility = _deviation([_exact(margin.inputs) for margin in margins])
+    accruals, conversion = own.get("accruals_ratio"), own.get("cash_conversion")
+    used = [value for value in (accruals, conversion) if value is not None]
+    used += margins if volatility is not None else []
+    figures: list[Figure] = [figure for value in used for _, figure in value.inputs]
+    if not figures:
+        return
+    reports = [figure.report for figure in figures]
+    row = FundamentalsQualityRow(
+        **named(issuer.entity),
+        period_end=date.fromordinal(year.end),
+        accruals_ratio=accruals.value if accruals else None,
+        cash_conversion=conversion.value if conversion else None,
+        margin_volatility=volatility,
+        margin_years=len(margins),
+        available_at=date.fromordinal(max(report.available for report in reports)),
+        **filed(issuer.entity, year.end, reports),
+    )
+    yield Observation(row, year.end, max(figure.stands_from for figure in figures))
+
+
+def _exact(inputs: Inputs) -> Fraction:
+    figures = dict(inputs)
+    return Fraction(figures["profit"].value) / Fraction(figures["revenue"].value)
+
+
+def _deviation(margins: list[Fraction]) -> Decimal:
+    mean = sum(margins, Fraction()) / len(margins)
+    return rounded_root(sum(((margin - mean) ** 2 for margin in margins), Fraction()) / len(margins))

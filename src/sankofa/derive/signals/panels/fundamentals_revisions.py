@@ -1,0 +1,120 @@
+"""Revisions: how far, and which way, full-year figures moved across their vintages."""
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from sankofa.derive.rounding import rounded
+from sankofa.derive.signals.contract import Basis, Observation, PanelRow, panel
+from sankofa.derive.signals.issuers import Reported, filed, named, reported
+from sankofa.ledger.reports import Identity, Report
+from sankofa.model.days import ordinal
+from sankofa.model.knowable import vintages
+from sankofa.model.line_items import LINE_ITEMS, line_item
+from sankofa.model.periods import IssuerYears
+
+
+class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
+    """A full-year figure that was revised: as first reported, and as it stands today."""
+
+    service_id: Annotated[str, Meta(description="Organisation identifier.")]
+    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
+    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
+    period_start: Annotated[date | None, Meta(description="Null for an instant.")]
+    period_end: Annotated[date, Meta(description="The last day of the full year.")]
+    line_item: Annotated[str, Meta(description="Financial line item, e.g. revenue.")]
+    concept: Annotated[str | None, Meta(description="The source's own concept, e.g. us-gaap:Revenues.")]
+    unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
+    vintages: Annotated[int, Meta(description="How many figures were reported one after another.", ge=2)]
+    first_value: Annotated[Decimal, Meta(description="As first reported, every digit.")]
+    latest_value: Annotated[
+        Decimal | None, Meta(description="As it stands today, every digit; null where withdrawn.")
+    ]
+    revision_size: Annotated[
+        Decimal | None,
+        Meta(description="(latest - first) / |first|; null where first is 0 or latest withdrawn."),
+    ]
+    direction: Annotated[
+        str | None,
+        Meta(
+            description="Of the latest against the first; null where withdrawn.",
+            extra_json_schema={"enum": ["up", "down", "none", None]},
+        ),
+    ]
+    first_available_at: Annotated[date, Meta(description="The day the first figure became public.")]
+    available_at: Annotated[date, Meta(description="The day the latest figure became public.")]
+    methodology_ref: Annotated[
+        Literal["signals-v1/fundamentals-revisions"],
+        Meta(description="Names the documented method; the service explains it under /methodology/."),
+    ] = "signals-v1/fundamentals-revisions"
+
+
+@panel("fundamentals-revisions", access="licensed", sku="AF-FUND", row=FundamentalsRevisionsRow)
+def fundamentals_revisions(basis: Basis) -> Iterator[Observation]:
+    """How full-year figures were revised after they were first reported: how often, how far, and which way.
+
+    One row for each fact (issuer, concept, unit and period) that has more than one vintage, whose line item
+    is one of ours (see the reference) and whose period is a full year or the day on which one ends.
+
+    - revision_size = (latest - first) / |first|; null where the first figure is 0, and where the latest was
+      withdrawn
+    - direction = up, down or none, of the latest figure against the first: a figure that was revised and went
+      back has three vintages and moved nowhere
+
+    Ordered by service_id, period_end descending, line_item, concept, unit and period_start.
+    """
+    for issuer in reported(basis):
+        names = IssuerYears(issuer.evidence)
+        placed = []
+        for identity, told in issuer.reports.items():
+            for observation in _observed(issuer, names, identity, told):
+                concept, unit, _, period_start = identity
+                place = (-observation.day, line_item(concept), concept, unit, period_start)
+                placed.append((place, observation))
+        placed.sort(key=lambda pair: pair[0])
+        yield from (observation for _, observation in placed)
+
+
+def _observed(
+    issuer: Reported, names: IssuerYears, identity: Identity, told: list[Report]
+) -> Iterator[Observation]:
+    concept, unit, period_end, period_start = identity
+    item, end = line_item(concept), ordinal(period_end)
+    if len(told) == 1 or item not in LINE_ITEMS:
+        return
+    story = vintages(told, end)
+    start = ordinal(period_start) if period_start else None
+    if len(story) == 1 or not story:
+        return
+    first, latest = story[0].report, story[-1].report
+    if names.name(start, end, latest.available).period_type != "FY":
+        return
+    before = Decimal(first.value or 0)
+    now = None if latest.value is None else Decimal(latest.value)
+    row = FundamentalsRevisionsRow(
+        **named(issuer.entity),
+        period_start=date.fromordinal(start) if start else None,
+        period_end=date.fromordinal(end),
+        line_item=item,
+        concept=concept if ":" in concept else None,
+        unit=unit or None,
+        vintages=len(story),
+        first_value=before,
+        latest_value=now,
+        revision_size=_size(before, now),
+        direction=None if now is None else "up" if now > before else "down" if now < before else "none",
+        first_available_at=date.fromordinal(first.available),
+        available_at=date.fromordinal(latest.available),
+        **filed(issuer.entity, end, (vintage.report for vintage in story)),
+    )
+    yield Observation(row, end, story[-1].known_from)
+
+
+def _size(first: Decimal, latest: Decimal | None) -> Decimal | None:
+    if latest is None or not first:
+        return None
+    return rounded((Fraction(latest) - Fraction(first)) / abs(Fraction(first)))

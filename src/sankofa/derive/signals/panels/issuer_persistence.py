@@ -1,0 +1,110 @@
+"""Persistence: for how many years in a row an issuer made a profit, and grew."""
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
+from sankofa.derive.signals.contract import Basis, Observation, PanelRow, panel
+from sankofa.derive.signals.issuers import Reported, filed, named, reported, years_back
+
+
+class IssuerPersistenceRow(PanelRow, frozen=True, kw_only=True):
+    """How steadily one issuer earned and grew up to one full year."""
+
+    service_id: Annotated[str, Meta(description="Organisation identifier.")]
+    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
+    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
+    period_end: Annotated[date, Meta(description="The last day of the full year.")]
+    years_held: Annotated[int, Meta(description="Full years held without a gap up to this one.", ge=1)]
+    profit_years: Annotated[
+        int | None,
+        Meta(description="In a row with a profit, this one included; 0 after a loss, null where not told."),
+    ]
+    revenue_growth_years: Annotated[
+        int | None,
+        Meta(description="In a row in which revenue grew, this one included; null where not told."),
+    ]
+    available_at: Annotated[date, Meta(description="The day the last of its inputs became public.")]
+    methodology_ref: Annotated[
+        Literal["signals-v1/issuer-persistence"],
+        Meta(description="Names the documented method; the service explains it under /methodology/."),
+    ] = "signals-v1/issuer-persistence"
+
+
+Told = tuple[bool, list[Figure]]
+"""Whether a year was a good one, and the figures that say so."""
+
+
+@panel("issuer-persistence", access="licensed", sku="AF-FUND", row=IssuerPersistenceRow)
+def issuer_persistence(basis: Basis) -> Iterator[Observation]:
+    """For how many full years in a row an issuer made a profit, and for how many its revenue grew.
+
+    - profit_years = full years in a row, back from this one, with a profit above zero. 0 where this year has
+      none; null where its profit is not reported.
+    - revenue_growth_years = full years in a row, back from this one, with revenue above that of the year
+      before in the same currency. 0 where it did not grow; null where one of the two is not reported.
+    - years_held = full years held without a gap, back from this one. A count that reaches the oldest of them
+      may be longer than the history that is held.
+
+    A year of which a figure is not reported ends a count. Figures as they stand today; `available_at` says
+    when the last that is used became public. A year of which neither is told has no row. Ordered by
+    service_id, then period_end descending.
+    """
+    for issuer in reported(basis):
+        years = issuer.years()
+        for year in reversed(years):
+            yield from _observed(issuer, years, year)
+
+
+def _observed(issuer: Reported, years: list[FullYear], year: FullYear) -> Iterator[Observation]:
+    held = list(years_back(years, year))
+    profit, profit_figures = _in_a_row([_profit(back) for back in held])
+    growth, growth_figures = _in_a_row([_growth(back, year_before(years, back)) for back in held])
+    figures = profit_figures + growth_figures
+    if not figures:
+        return
+    reports = [figure.report for figure in figures]
+    row = IssuerPersistenceRow(
+        **named(issuer.entity),
+        period_end=date.fromordinal(year.end),
+        years_held=len(held),
+        profit_years=profit,
+        revenue_growth_years=growth,
+        available_at=date.fromordinal(max(report.available for report in reports)),
+        **filed(issuer.entity, year.end, reports),
+    )
+    yield Observation(row, year.end, max(figure.stands_from for figure in figures))
+
+
+def _in_a_row(told: list[Told | None]) -> tuple[int | None, list[Figure]]:
+    """How many good years there are from the first on, and what says so; None where the first is not told."""
+    count: int | None = None
+    figures: list[Figure] = []
+    for year in told:
+        if year is None:
+            break
+        good, used = year
+        figures += used
+        count = (count or 0) + good
+        if not good:
+            break
+    return count, figures
+
+
+def _profit(year: FullYear) -> Told | None:
+    for figures in year.figures.values():
+        if profit := figures.get("profit"):
+            return profit.value > 0, [profit]
+    return None
+
+
+def _growth(year: FullYear, before: FullYear | None) -> Told | None:
+    for money, figures in year.figures.items():
+        now = figures.get("revenue")
+        then = before.figures.get(money, {}).get("revenue") if before else None
+        if now and then:
+            return now.value > then.value, [now, then]
+    return None

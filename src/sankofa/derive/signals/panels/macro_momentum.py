@@ -1,0 +1,127 @@
+"""How series move over one and three periods, on the values known at each date."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
+
+from sankofa.derive.rounding import rounded
+from sankofa.derive.series import Series, SeriesReport, series_reports
+from sankofa.derive.signals.calendar import month_number, quarter_number
+from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
+from sankofa.model.days import ordinal
+from sankofa.model.knowable import Vintage, vintages
+
+_PERIODS: Final[dict[str, Callable[[str], int]]] = {
+    "monthly": month_number,
+    "quarterly": quarter_number,
+    "annual": lambda day: int(day[:4]),
+}
+"""Of each frequency that has calendar periods: which one a day is in, counted."""
+
+_Day = date  # where a row has a field of that name
+
+
+class MacroMomentumRow(PanelRow, frozen=True, kw_only=True):
+    """One value of a series as it first became known, and how it compares with those before it."""
+
+    series: Annotated[str, Meta(description="Series key, e.g. CPI.ZA.")]
+    series_type: Annotated[str, Meta(description="Family, e.g. cpi or gdp.")]
+    frequency: Annotated[
+        str, Meta(description="How often it is observed.", extra_json_schema={"enum": list(_PERIODS)})
+    ]
+    country: Annotated[
+        str | None, Meta(description="ISO 3166-1 alpha-2; null where it is of no one country.")
+    ]
+    date: Annotated[_Day, Meta(description="The period, by the day its source dates it with.")]
+    known_at: Annotated[_Day, Meta(description="The day it became known; nothing known later is used.")]
+    value: Annotated[Decimal, Meta(description="As known on that day, every digit.")]
+    unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
+    momentum_1p: Annotated[
+        Decimal | None, Meta(description="Against one period earlier, less 1; null where not computable.")
+    ]
+    momentum_3p: Annotated[
+        Decimal | None, Meta(description="Against three periods earlier, less 1; null where not computable.")
+    ]
+    methodology_ref: Annotated[
+        Literal["signals-v1/macro-momentum"],
+        Meta(description="Names the documented method; the service explains it under /methodology/."),
+    ] = "signals-v1/macro-momentum"
+
+
+_Story = list[Vintage[SeriesReport]]
+
+
+@panel("macro-momentum", access="open", sku="AF-MACRO", row=MacroMomentumRow)
+def macro_momentum(basis: Basis) -> Iterator[Observation]:
+    """How a series moved over one and over three periods, as it was known on the day a value was first known.
+
+    Monthly, quarterly and annual series; each value stands for the calendar month, quarter or year of its
+    date. Daily and weekly series have gaps (holidays) that no count of periods is exact across, and are left
+    out. A value is taken as it stood on the day it first became known (`known_at`), and so are the ones
+    it is compared with: a later revision of either changes nothing on the row.
+
+    - momentum_1p = value / value of the period before - 1
+    - momentum_3p = value / value of the third period before - 1
+
+    Null where the earlier value was not known on that day, was withdrawn, is in another unit, or is not above
+    zero; and where several values were known by then for one of the two periods. A value that was withdrawn
+    on the day it became known has no row. Ordered by series, series_type, frequency and country, then date
+    descending.
+    """
+    for series, reports in series_reports(basis.ledger, _PERIODS):
+        number = _PERIODS[series.frequency]
+        periods: defaultdict[int, list[_Story]] = defaultdict(list)
+        stories = {day: story for day in reports if (story := vintages(reports[day], ordinal(day)))}
+        for day, story in stories.items():
+            periods[number(day)].append(story)
+        for day in sorted(stories, reverse=True):
+            yield from _observed(basis, series, day, stories[day], periods, number(day))
+
+
+def _observed(
+    basis: Basis, series: Series, day: str, story: _Story, periods: dict[int, list[_Story]], period: int
+) -> Iterator[Observation]:
+    known_at = story[0].known_from
+    report = _known(story, known_at)
+    if report is None:
+        return
+    inputs = [report]
+    momentum: list[Decimal | None] = []
+    for back in (1, 3):
+        earlier = _only(periods, period - back, known_at) if _only(periods, period, known_at) else None
+        if earlier is None or earlier.unit != report.unit or Decimal(earlier.figure) <= 0:
+            momentum.append(None)
+            continue
+        momentum.append(rounded(Fraction(report.figure) / Fraction(earlier.figure) - 1))
+        inputs.append(earlier)
+    row = MacroMomentumRow(
+        series=series.series,
+        series_type=series.series_type,
+        frequency=series.frequency,
+        country=series.country or None,
+        date=date.fromisoformat(day),
+        known_at=date.fromordinal(known_at),
+        value=Decimal(report.figure),
+        unit=report.unit or None,
+        momentum_1p=momentum[0],
+        momentum_3p=momentum[1],
+        **origin("AF-MACRO", f"{series.series} {day}", (basis.captures[r.capture_id] for r in inputs)),
+    )
+    yield Observation(row, ordinal(day), known_at)
+
+
+def _only(periods: dict[int, list[_Story]], period: int, day: int) -> SeriesReport | None:
+    """The value of a period in force on a day, where by then there was but one."""
+    known = [story for story in periods.get(period, ()) if story[0].known_from <= day]
+    return _known(known[0], day) if len(known) == 1 else None
+
+
+def _known(story: _Story, day: int) -> SeriesReport | None:
+    """The value in force on a day; None where there was none, or it was withdrawn."""
+    known = [vintage.report for vintage in story if vintage.known_from <= day]
+    return known[-1] if known and known[-1].value is not None else None

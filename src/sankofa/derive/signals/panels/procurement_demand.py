@@ -1,0 +1,165 @@
+"""Demand for categories of goods, works and services, month by month, from public tenders."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Final, Literal, NamedTuple
+
+from msgspec import Meta
+
+from sankofa.derive.rounding import rounded
+from sankofa.derive.signals.calendar import captured_until, month, month_number
+from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
+from sankofa.derive.signals.tendering import buyer_of, by_period, concentration
+from sankofa.derive.tenders import Tender
+
+_SPAN: Final = 3
+_HISTORY: Final = 2 * _SPAN
+
+
+class ProcurementDemandRow(PanelRow, frozen=True, kw_only=True):
+    """One category of one country in one closed month."""
+
+    country: Annotated[str, Meta(description="ISO 3166-1 alpha-2.")]
+    category: Annotated[str, Meta(description="As published by the source portal.", min_length=1)]
+    month: Annotated[
+        str, Meta(description="YYYY-MM, of the release dates in UTC.", pattern="^[0-9]{4}-[0-9]{2}$")
+    ]
+    closed_at: Annotated[date, Meta(description="The last day of the month.")]
+    tender_count: Annotated[int, Meta(description="Tenders of the category in the month.", ge=1)]
+    category_share: Annotated[
+        Decimal, Meta(description="Of all tenders of the country in the month, 0 to 1.")
+    ]
+    buyer_hhi: Annotated[
+        Decimal | None,
+        Meta(description="Concentration of buyers, 0 to 1; null where a buyer is withheld or not named."),
+    ]
+    momentum_3m: Annotated[
+        Decimal | None,
+        Meta(description="Tenders of three months against the three before, less 1; null without them."),
+    ]
+    value_coverage: Annotated[
+        Decimal, Meta(description="Share of the tenders with a published amount, 0 to 1.")
+    ]
+    methodology_ref: Annotated[
+        Literal["signals-v1/procurement-demand"],
+        Meta(description="Names the documented method; the service explains it under /methodology/."),
+    ] = "signals-v1/procurement-demand"
+
+
+class _Category(NamedTuple):
+    tenders: int
+    valued: int
+    buyers: Counter[str | None]
+    captures: frozenset[int]
+
+
+class _Month(NamedTuple):
+    tenders: int
+    captures: frozenset[int]
+    categories: dict[str, _Category]
+
+
+@panel(
+    "procurement-demand",
+    access="open",
+    sku="AF-TENDER",
+    row=ProcurementDemandRow,
+    filters=("country", "category"),
+)
+def procurement_demand(basis: Basis) -> Iterator[Observation]:
+    """How many tenders each category drew in a month, how concentrated its buyers are, and its momentum.
+
+    A release belongs to the month of its date in UTC. In a month an ocid is one tender, told by the first of
+    its releases there (of one instant, the one with the smallest id): that release says its category, its
+    buyer and its amount. A tender without a category counts among all tenders of the country and has no row.
+
+    - category_share = tenders of the category / all tenders of the country in that month
+    - buyer_hhi = sum over buyers of (tenders of the buyer / tenders of the category)^2. Buyers are told apart
+      by their service_id where they are resolved, else by their normalised name. Where the buyer of one of
+      the tenders is withheld or not named it is null: who holds which share is then not known.
+    - momentum_3m = tenders of the category in the months m-2..m / those in m-5..m-3, less 1. Null where the
+      earlier sum is 0, and where fewer than six months, this one included, have closed since the first with a
+      release of the country.
+    - value_coverage = tenders of the category with a published amount / tenders of the category
+
+    A month is closed on its last day, and everything said of it comes from releases dated by then: a later
+    as_of shows more months, and never another value of the same month. A month is there only if releases of
+    the country were captured on its last day or after. A category has no row for a month in which it has no
+    tender. Ordered by country, month descending and category.
+    """
+    for country in basis.tenders.countries:
+        yield from _of_country(basis, country)
+
+
+def _of_country(basis: Basis, country: str) -> Iterator[Observation]:
+    months: dict[int, _Month] = {}
+    captures: set[int] = set()
+    for told in by_period(basis.tenders.of(country), month_number):
+        months[told.number] = _summed_up(told.tenders)
+        captures |= told.captures
+    captured = captured_until(basis.captures[n] for n in captures)
+    first = min(months, default=0)
+    for number in sorted(months, reverse=True):
+        closing = month(number).last_day.toordinal()
+        if closing > captured:
+            continue
+        for category in sorted(months[number].categories):
+            row = _row(basis, country, category, months, number, first)
+            yield Observation(row, closing, closing)
+
+
+def _summed_up(tenders: Iterable[Tender]) -> _Month:
+    grouped: defaultdict[str | None, list[Tender]] = defaultdict(list)
+    for tender in tenders:
+        grouped[tender.summary.category].append(tender)
+    categories = {
+        category: _Category(
+            len(members),
+            sum(t.summary.value_amount is not None for t in members),
+            Counter(map(buyer_of, members)),
+            frozenset(t.row.capture_id for t in members),
+        )
+        for category, members in grouped.items()
+        if category
+    }
+    every = [tender for members in grouped.values() for tender in members]
+    return _Month(len(every), frozenset(t.row.capture_id for t in every), categories)
+
+
+def _row(
+    basis: Basis, country: str, category: str, months: dict[int, _Month], number: int, first: int
+) -> ProcurementDemandRow:
+    told, own = months[number], months[number].categories[category]
+    momentum, history = _momentum(category, months, number, first)
+    hhi = None if None in own.buyers else concentration(own.buyers.values())
+    name, closed_at = month(number)
+    return ProcurementDemandRow(
+        country=country,
+        category=category,
+        month=name,
+        closed_at=closed_at,
+        tender_count=own.tenders,
+        category_share=rounded(Fraction(own.tenders, told.tenders)),
+        buyer_hhi=None if hhi is None else rounded(hhi),
+        momentum_3m=momentum,
+        value_coverage=rounded(Fraction(own.valued, own.tenders)),
+        **origin("AF-TENDER", f"{country} {name}", (basis.captures[n] for n in told.captures | history)),
+    )
+
+
+def _momentum(
+    category: str, months: dict[int, _Month], number: int, first: int
+) -> tuple[Decimal | None, frozenset[int]]:
+    """And the captures that it hangs on."""
+    if number - first + 1 < _HISTORY:
+        return None, frozenset()
+    counts, captures = [], frozenset[int]()
+    for earlier in range(number - _HISTORY + 1, number + 1):
+        told = months[earlier].categories.get(category) if earlier in months else None
+        counts.append(told.tenders if told else 0)
+        captures |= told.captures if told else frozenset()
+    before, recent = sum(counts[:_SPAN]), sum(counts[_SPAN:])
+    return (rounded(Fraction(recent, before) - 1), captures) if before else (None, frozenset())

@@ -1,0 +1,94 @@
+"""How concentrated the buyers behind public tenders are, quarter by quarter."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from sankofa.derive.rounding import rounded
+from sankofa.derive.signals.calendar import captured_until, quarter, quarter_number
+from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
+from sankofa.derive.signals.tendering import buyer_of, by_period, concentration
+
+
+class PublicBuyerConcentrationRow(PanelRow, frozen=True, kw_only=True):
+    """The buyers of one country in one closed quarter."""
+
+    country: Annotated[str, Meta(description="ISO 3166-1 alpha-2, of the tenders.")]
+    quarter: Annotated[str, Meta(description="YYYY-Qn, of the release dates in UTC.")]
+    closed_at: Annotated[date, Meta(description="The last day of the quarter.")]
+    tender_count: Annotated[int, Meta(description="Tenders with a release in the quarter.", ge=1)]
+    attributed_share: Annotated[
+        Decimal, Meta(description="Share of the tenders whose buyer is named, 0 to 1.")
+    ]
+    buyer_count: Annotated[int, Meta(description="Buyers of the attributed tenders.", ge=0)]
+    buyer_hhi: Annotated[
+        Decimal | None, Meta(description="Concentration of attributed tenders, 0 to 1; null without any.")
+    ]
+    top_buyer_share: Annotated[
+        Decimal | None, Meta(description="Attributed tenders of whoever has most, 0 to 1.")
+    ]
+    effective_buyers: Annotated[
+        Decimal | None, Meta(description="As many equal buyers would be as concentrated: 1 / buyer_hhi.")
+    ]
+    methodology_ref: Annotated[
+        Literal["signals-v1/public-buyer-concentration"],
+        Meta(description="Names the documented method; the service explains it under /methodology/."),
+    ] = "signals-v1/public-buyer-concentration"
+
+
+@panel("public-buyer-concentration", access="open", sku="AF-TENDER", row=PublicBuyerConcentrationRow)
+def public_buyer_concentration(basis: Basis) -> Iterator[Observation]:
+    """How the tenders of a country were shared among its public buyers in a quarter.
+
+    A release belongs to the quarter of its date in UTC. In a quarter an ocid is one tender, told by the first
+    of its releases there. A quarter is closed on its last day, and uses nothing released later; it is there
+    only if releases of the country were captured on that day or after.
+
+    - attributed_share = tenders whose buyer is named / tenders. A buyer that is withheld is not named, and
+      none of the columns below counts its tenders.
+    - Buyers are told apart by their service_id where they are resolved, else by their normalised name.
+    - buyer_hhi = sum over buyers of (attributed tenders of the buyer / attributed tenders)^2
+    - top_buyer_share = the largest of these shares
+    - effective_buyers = 1 / buyer_hhi
+
+    Ordered by country, then quarter descending.
+    """
+    for country in basis.tenders.countries:
+        quarters: dict[int, tuple[Counter[str | None], frozenset[int]]] = {}
+        captures: set[int] = set()
+        for told in by_period(basis.tenders.of(country), quarter_number):
+            inputs = frozenset(tender.row.capture_id for tender in told.tenders)
+            quarters[told.number] = Counter(map(buyer_of, told.tenders)), inputs
+            captures |= told.captures
+        captured = captured_until(basis.captures[n] for n in captures)
+        for number, (buyers, inputs) in quarters.items():
+            closing = quarter(number).last_day.toordinal()
+            if closing <= captured:
+                yield Observation(_row(basis, country, number, buyers, inputs), closing, closing)
+
+
+def _row(
+    basis: Basis, country: str, number: int, buyers: Counter[str | None], inputs: frozenset[int]
+) -> PublicBuyerConcentrationRow:
+    tenders = buyers.total()
+    del buyers[None]
+    named = buyers.total()
+    hhi = concentration(buyers.values())
+    name, closed_at = quarter(number)
+    return PublicBuyerConcentrationRow(
+        country=country,
+        quarter=name,
+        closed_at=closed_at,
+        tender_count=tenders,
+        attributed_share=rounded(Fraction(named, tenders)),
+        buyer_count=len(buyers),
+        buyer_hhi=None if hhi is None else rounded(hhi),
+        top_buyer_share=rounded(Fraction(max(buyers.values()), named)) if named else None,
+        effective_buyers=None if hhi is None else rounded(1 / hhi),
+        **origin("AF-TENDER", f"{country} {name}", (basis.captures[n] for n in inputs)),
+    )

@@ -1,0 +1,115 @@
+"""Demand that issuers draw as suppliers: the public awards they won."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from sankofa.derive.metrics.contract import EXACT
+from sankofa.derive.rounding import rounded
+from sankofa.derive.signals.awarding import Won, closed_awards
+from sankofa.derive.signals.calendar import quarter
+from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
+from sankofa.derive.signals.issuers import named, reporting
+from sankofa.ledger.entities import Entity
+
+
+class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):
+    """The awards that one issuer won in one country in one closed quarter, by currency."""
+
+    service_id: Annotated[str, Meta(description="Organisation identifier of the issuer.")]
+    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
+    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2, of the issuer.")]
+    tender_country: Annotated[str, Meta(description="ISO 3166-1 alpha-2, of the tenders.")]
+    quarter: Annotated[str, Meta(description="YYYY-Qn, of the release dates in UTC.")]
+    closed_at: Annotated[date, Meta(description="The last day of the quarter.")]
+    award_count: Annotated[int, Meta(description="Awards won in the quarter, in any currency.", ge=1)]
+    buyer_count: Annotated[
+        int | None, Meta(description="Buyers of these; null where one is withheld or not named.")
+    ]
+    value_coverage: Annotated[
+        Decimal,
+        Meta(description="Share of these with a published amount that is the issuer's alone, 0 to 1."),
+    ]
+    currency: Annotated[str | None, Meta(description="ISO 4217; null where there is no amount at all.")]
+    award_value: Annotated[
+        Decimal | None, Meta(description="Sum of the amounts in this currency, every digit.")
+    ]
+    methodology_ref: Annotated[
+        Literal["signals-v1/supplier-issuer-demand"],
+        Meta(description="Names the documented method; the service explains it under /methodology/."),
+    ] = "signals-v1/supplier-issuer-demand"
+
+
+@panel("supplier-issuer-demand", access="licensed", sku="AF-TENDER", row=SupplierIssuerDemandRow)
+def supplier_issuer_demand(basis: Basis) -> Iterator[Observation]:
+    """The public awards that issuers won: how many, from how many buyers, and for how much.
+
+    An issuer is an organisation with reported figures or a listed share; it won an award where a winner is
+    resolved to it. Awards are told by ocid and award id, in the quarter (UTC) of the first release that
+    has them and as that release has them; one that is cancelled or unsuccessful there is left out. A quarter
+    is closed on its last day, and uses nothing released later.
+
+    - award_count and buyer_count: in the quarter, whatever the currency. Buyers are told apart by service_id
+      where resolved, else by normalised name; with one that is withheld or not named their number is null.
+    - value_coverage = awards with a published amount that is the issuer's alone / awards. What several won
+      together has no amount that is one's own, and counts as an award without.
+    - award_value = sum of these amounts in one currency. One row for each currency; amounts are never
+      converted. One row with neither where no award has an amount.
+
+    Ordered by service_id, quarter descending, tender_country and currency.
+    """
+    issuers = {entity.service_id: entity for entity in reporting(basis)}
+    issuers |= {entity.service_id: entity for entity in basis.entities if _listed(entity)}
+    held: defaultdict[tuple[str, int, str], list[Won]] = defaultdict(list)
+    for country in basis.tenders.countries:
+        for number, awards in closed_awards(basis, country):
+            for won in awards:
+                for winner in {supplier.match.service_id for supplier in won.award.suppliers}:
+                    if winner in issuers:
+                        held[winner, -number, country].append(won)
+    for (winner, number, country), awards in sorted(held.items(), key=lambda item: item[0]):
+        yield from _observed(basis, issuers[winner], -number, country, awards)
+
+
+def _observed(
+    basis: Basis, issuer: Entity, number: int, country: str, awards: list[Won]
+) -> Iterator[Observation]:
+    amounts: defaultdict[str, list[Decimal]] = defaultdict(list)
+    for won in awards:
+        amount, currency = won.award.amount, won.award.currency
+        if amount is not None and currency and len(won.shares()) == 1:
+            amounts[currency].append(amount)
+    buyers = {won.buyer for won in awards}
+    name, closed_at = quarter(number)
+    closing = closed_at.toordinal()
+    sums: dict[str | None, Decimal | None] = {}
+    with localcontext(EXACT):
+        for money in sorted(amounts):
+            sums[money] = sum(amounts[money], Decimal())
+    for currency, total in (sums or {None: None}).items():
+        row = SupplierIssuerDemandRow(
+            **named(issuer),
+            tender_country=country,
+            quarter=name,
+            closed_at=closed_at,
+            award_count=len(awards),
+            buyer_count=None if None in buyers else len(buyers),
+            value_coverage=rounded(Fraction(sum(map(len, amounts.values())), len(awards))),
+            currency=currency,
+            award_value=total,
+            **origin(
+                "AF-TENDER",
+                f"{country} {name} {issuer.service_id}",
+                (basis.captures[won.capture_id] for won in awards),
+            ),
+        )
+        yield Observation(row, closing, closing)
+
+
+def _listed(entity: Entity) -> bool:
+    return any(claim.identifier.startswith("ticker:") for claim in entity.claims)

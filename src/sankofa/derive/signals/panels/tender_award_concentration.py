@@ -1,0 +1,111 @@
+"""How concentrated the winners of public awards are, quarter by quarter."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Literal, NamedTuple
+
+from msgspec import Meta
+
+from sankofa.derive.rounding import rounded
+from sankofa.derive.signals.awarding import Won, closed_awards
+from sankofa.derive.signals.calendar import quarter
+from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
+from sankofa.derive.signals.tendering import concentration
+
+
+class TenderAwardConcentrationRow(PanelRow, frozen=True, kw_only=True):
+    """The awards of one country in one closed quarter."""
+
+    country: Annotated[str, Meta(description="ISO 3166-1 alpha-2, of the tenders.")]
+    quarter: Annotated[str, Meta(description="YYYY-Qn, of the release dates in UTC.")]
+    closed_at: Annotated[date, Meta(description="The last day of the quarter.")]
+    award_count: Annotated[int, Meta(description="Awards first released in the quarter.", ge=1)]
+    attributed_share: Annotated[
+        Decimal, Meta(description="Share of the awards whose winners are all named, 0 to 1.")
+    ]
+    supplier_count: Annotated[int, Meta(description="Winners of the attributed awards.", ge=0)]
+    supplier_hhi: Annotated[
+        Decimal | None, Meta(description="Concentration of attributed awards, 0 to 1; null without any.")
+    ]
+    top_supplier_share: Annotated[
+        Decimal | None, Meta(description="Attributed awards won by whoever won most, 0 to 1.")
+    ]
+    effective_suppliers: Annotated[
+        Decimal | None, Meta(description="As many equal winners would be as concentrated: 1 / supplier_hhi.")
+    ]
+    repeat_winner_share: Annotated[
+        Decimal | None,
+        Meta(description="Attributed awards of those who had won before, 0 to 1; null in the first quarter."),
+    ]
+    methodology_ref: Annotated[
+        Literal["signals-v1/tender-award-concentration"],
+        Meta(description="Names the documented method; the service explains it under /methodology/."),
+    ] = "signals-v1/tender-award-concentration"
+
+
+@panel("tender-award-concentration", access="open", sku="AF-TENDER", row=TenderAwardConcentrationRow)
+def tender_award_concentration(basis: Basis) -> Iterator[Observation]:
+    """How the awards of a country's tenders were shared among their winners in a quarter.
+
+    An award is told by its ocid and award id, and belongs to the quarter (UTC) of the first release that has
+    it, as that release has it. One that is cancelled or unsuccessful there is left out. A quarter is closed
+    on its last day, and uses nothing released later.
+
+    - attributed_share = awards whose winners are all named / awards. An award with a winner who is withheld,
+      or without any, is not attributed, and none of the columns below counts it.
+    - Winners are told apart by their service_id where they are resolved, else by their normalised name. An
+      award that several won together is won in equal parts by each.
+    - supplier_hhi = sum over winners of (attributed awards of the winner / attributed awards)^2
+    - top_supplier_share = the largest of these shares
+    - effective_suppliers = 1 / supplier_hhi
+    - repeat_winner_share = attributed awards of winners who had won an attributed award of the country in an
+      earlier quarter / attributed awards. Null while no earlier quarter has one: who won before is not known.
+
+    Ordered by country, then quarter descending.
+    """
+    for country in basis.tenders.countries:
+        before = _Before(set(), set())
+        rows = []
+        for number, awards in closed_awards(basis, country):
+            rows.append(_observation(basis, country, number, awards, before))
+        yield from reversed(rows)
+
+
+class _Before(NamedTuple):
+    """Who won attributed awards in earlier quarters, and the captures that say so."""
+
+    winners: set[str]
+    captures: set[int]
+
+
+def _observation(basis: Basis, country: str, number: int, awards: list[Won], before: _Before) -> Observation:
+    """Of one quarter; then its winners are among those who won `before`."""
+    parts = [shares for won in awards if (shares := won.shares())]
+    held: defaultdict[str, Fraction] = defaultdict(Fraction)
+    for shares in parts:
+        for supplier, part in shares.items():
+            held[supplier] += part
+    hhi = concentration(held.values())
+    repeated = sum((part for supplier, part in held.items() if supplier in before.winners), Fraction())
+    told = {won.capture_id for won in awards}
+    name, closed_at = quarter(number)
+    row = TenderAwardConcentrationRow(
+        country=country,
+        quarter=name,
+        closed_at=closed_at,
+        award_count=len(awards),
+        attributed_share=rounded(Fraction(len(parts), len(awards))),
+        supplier_count=len(held),
+        supplier_hhi=None if hhi is None else rounded(hhi),
+        top_supplier_share=rounded(max(held.values()) / len(parts)) if parts else None,
+        effective_suppliers=None if hhi is None else rounded(1 / hhi),
+        repeat_winner_share=rounded(repeated / len(parts)) if parts and before.winners else None,
+        **origin("AF-TENDER", f"{country} {name}", (basis.captures[n] for n in told | before.captures)),
+    )
+    before.winners.update(held)
+    before.captures.update(told if held else ())
+    closing = closed_at.toordinal()
+    return Observation(row, closing, closing)

@@ -1,0 +1,61 @@
+"""Tenders by period: in each an ocid is one tender, and its first release there tells of it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from itertools import groupby
+from typing import NamedTuple
+
+from sankofa.derive.tenders import Resolved, Tender
+from sankofa.ledger.party_matching import normalised
+
+
+class Told(NamedTuple):
+    """A period: its tenders, each by its first release there, and the captures that any release came with."""
+
+    number: int
+    tenders: list[Tender]
+    captures: frozenset[int]
+
+
+def by_period(tenders: Iterable[Tender], number: Callable[[str], int]) -> Iterator[Told]:
+    """Every period that has a release, the newest first; of releases in the order of `Tenders.of`."""
+    for period, released in groupby(tenders, key=lambda tender: number(tender.row.release_date)):
+        first: dict[str, Tender] = {}
+        captures: set[int] = set()
+        for tender in released:
+            captures.add(tender.row.capture_id)
+            known = first.get(tender.row.ocid)
+            if known is None or instant_of(tender) < instant_of(known):
+                first[tender.row.ocid] = tender
+        yield Told(period, list(first.values()), frozenset(captures))
+
+
+def instant_of(tender: Tender) -> tuple[str, str]:
+    """Orders the releases of an ocid; those of one instant by their ids.
+
+    Without the Z, which would put a whole second after its fractions.
+    """
+    return tender.row.release_date[:-1], tender.row.release_id
+
+
+def buyer_of(tender: Tender) -> str | None:
+    """What tells a buyer from others: its service_id where resolved, else its normalised name.
+
+    None where the release names no buyer, or one that is not established to be an organisation.
+    """
+    buyers = (party for party, roles in tender.parties if "buyer" in roles)
+    resolved = next((party.match.service_id for party in buyers if party.match.service_id), None)
+    name = tender.summary.buyer_name
+    return resolved or (normalised(name) if name else "") or None
+
+
+def told_apart(party: Resolved) -> str:
+    """As `buyer_of`, for a party at hand."""
+    return party.match.service_id or normalised(party.name) or party.name
+
+
+def concentration(weights: Iterable[int | Fraction]) -> Fraction | None:
+    """The Herfindahl-Hirschman index, 0 to 1; None where there is nothing to share."""
+    held = [Fraction(weight) for weight in weights]
+    total = sum(held)
+    return sum((weight * weight for weight in held), Fraction()) / (total * total) if total else None

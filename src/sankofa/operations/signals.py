@@ -1,0 +1,87 @@
+"""GET /v1/signals/procurement-demand and GET /v1/signals/{signal_key}."""
+
+from calendar import monthrange
+from datetime import date
+
+from sankofa.derive.signals.contract import panels, shelf
+from sankofa.derive.signals.panels.procurement_demand import ProcurementDemandRow
+from sankofa.edition.columns import Span, read_column
+from sankofa.edition.datasets.signals import kind_of
+from sankofa.edition.reading import Selection
+from sankofa.model.days import FOREVER
+from sankofa.model.errors import NotFound
+from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.parameters import (
+    AsOfParameter,
+    CategoryParameter,
+    FromMonthParameter,
+    LimitParameter,
+    SignalKeyParameter,
+    TenderCountryParameter,
+    ToMonthParameter,
+)
+
+
+@operation(
+    "/v1/signals/procurement-demand",
+    row=ProcurementDemandRow,
+    errors=(401, 402, 429, 503),
+    rows_under="observations",
+)
+async def get_procurement_demand(
+    call: Call,
+    *,
+    country: TenderCountryParameter = "ZA",
+    category: CategoryParameter = None,
+    as_of: AsOfParameter = None,
+    from_: FromMonthParameter = None,
+    to: ToMonthParameter = None,
+    limit: LimitParameter = None,
+) -> Answer:
+    """Category share, buyer concentration and momentum of public procurement, by month.
+
+    Only months closed by `as_of`, computed only from releases dated by then. Ordered by month descending,
+    then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
+    """
+    day = as_of or call.today
+    most, cut = call.grant.rows(limit)
+    asked = shelf(country, category) if category else shelf(country)
+    span = Span(
+        day.toordinal(),
+        since=from_.toordinal() if from_ else 0,  # the month of `from` ends on that day or later
+        until=_end_of_month(to) if to else FOREVER,
+    )
+    found = await read_column(call.edition, kind_of("procurement-demand"), asked, span, most)
+    return Answer(_served(found, cut=cut), as_of=day)
+
+
+def _end_of_month(day: date) -> int:
+    return day.replace(day=monthrange(day.year, day.month)[1]).toordinal()
+
+
+@operation(
+    "/v1/signals/{signal_key}",
+    row=ProcurementDemandRow,
+    also=tuple(panel.row for panel in panels().values() if panel.row is not ProcurementDemandRow),
+    errors=(400, 401, 404, 429, 503),
+    rows_under="observations",
+)
+async def get_signal(call: Call, *, signal_key: SignalKeyParameter, limit: LimitParameter = None) -> Answer:
+    """One published signal panel.
+
+    Every panel has rows of its own; its method, its columns and their order are explained at
+    `/methodology/signals-v1/` and its key.
+    """
+    most, cut = call.grant.rows(limit)
+    panel = panels().get(signal_key)
+    if panel is None:
+        raise NotFound(f"No signal panel {signal_key}.")
+    day = call.today.toordinal()
+    found = await call.edition.select(kind_of(panel.key), shelf(), day=day, limit=most)
+    return Answer(_served(found, cut=cut))
+
+
+def _served(found: Selection | None, *, cut: bool) -> Selection:
+    return (
+        Selection((), 0, cut) if found is None else Selection(found.runs, found.count, found.truncated or cut)
+    )

@@ -1,0 +1,278 @@
+"""GET /v1/signals/...: specification, section 4; decisions.md, section 3, "Signals"."""
+
+import json
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from sankofa.derive.signals.contract import panels
+from tests.live import LiveServer, run
+from tests.services import PostgresServer
+from tests.spec.demand import CATEGORIES, COUNTRIES, TODAY, Row, demand, last_day, released, releases
+
+PATH = "/v1/signals/procurement-demand"
+FIELDS = (
+    "country category month closed_at tender_count category_share buyer_hhi momentum_3m value_coverage "
+    "methodology_ref source_ref license_class observed_at"
+).split()
+KEYS = {
+    "procurement-demand": "open",
+    "tender-award-concentration": "open",
+    "public-buyer-concentration": "open",
+    "macro-momentum": "open",
+    "fundamentals-factors": "licensed",
+    "fundamentals-quality": "licensed",
+    "fundamentals-revisions": "licensed",
+    "issuer-persistence": "licensed",
+    "supplier-issuer-demand": "licensed",
+}
+TOLD = {country: releases(country, seed) for seed, country in enumerate(COUNTRIES)}
+MONTHS = sorted({f"{released(r):%Y-%m}" for r in TOLD["ZA"]})
+SERIES = """\
+series,series_type,frequency,country,date,value,unit,release_date
+CPI.ZA,cpi,monthly,ZA,2024-01-31,100,index,2024-02-20
+CPI.ZA,cpi,monthly,ZA,2024-02-29,102,index,2024-03-20
+CPI.ZA,cpi,monthly,ZA,2024-01-31,99,index,2024-04-01
+FX.USD.ZAR,fx,daily,,2024-02-29,18.5,ZAR,2024-02-29
+"""
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """Tenders of two countries and a few series, served on each engine."""
+    folder = tmp_path_factory.mktemp("signals")
+    if request.param == "sqlite":
+        yield from serve(folder)
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres_process")
+        server.ensure()
+        with server.database() as url:
+            yield from serve(folder, datastore=url)
+
+
+def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
+    home = folder / "home"
+    (folder / "series.csv").write_text(SERIES)
+    files = [("series", folder / "series.csv")]
+    for country, source in COUNTRIES.items():
+        half = len(TOLD[country]) // 2
+        for n, part in enumerate((TOLD[country][:half], TOLD[country][half:])):
+            path = folder / f"{country}-{n}.json"
+            path.write_text(json.dumps({"version": "1.1", "releases": part}))
+            files.append((source, path))
+    for source, path in files:
+        done = run(home, "ingest", source, path, **settings)
+        assert done.returncode == 0, done.stderr
+    published = run(home, "publish", **settings)
+    assert published.returncode == 0, published.stderr
+    settings |= {"per_minute_sample": "100000", "per_month_sample": "1000000"}
+    with LiveServer(home, workers=1, **settings) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def key(live: LiveServer) -> str:
+    return live.key("starter", "--per-minute", "100000")
+
+
+@pytest.fixture(scope="module")
+def sample(live: LiveServer) -> str:
+    return live.key("sample")
+
+
+def ask(server: LiveServer, key: str, query: str = "", path: str = PATH) -> dict[str, Any]:
+    answer = server.get(f"{path}?{query}", key)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = json.loads(answer.text, parse_float=Decimal)
+    assert body["count"] == len(body["observations"])
+    return body
+
+
+def told(body: dict[str, Any]) -> list[Row]:
+    return [tuple(row[name] for name in FIELDS[:9]) for row in body["observations"]]
+
+
+@cache
+def expected(country: str = "ZA", as_of: date = TODAY) -> list[Row]:
+    return demand(TOLD[country], country, as_of)
+
+
+def test_rows_have_every_field_and_their_provenance(live: LiveServer, key: str) -> None:
+    body = ask(live, key, "limit=1000")
+    assert "data" not in body
+    assert body["as_of"] == TODAY.isoformat()
+    assert body["truncated"] is False
+    for row in body["observations"]:
+        assert sorted(row) == sorted(FIELDS)
+        assert row["methodology_ref"] == "signals-v1/procurement-demand"
+        assert row["source_ref"] == f"AF-TENDER#ZA {row['month']}"
+        assert row["license_class"] == "public-domain"
+        assert row["observed_at"].startswith(str(TODAY)[:4])
+
+
+@pytest.mark.parametrize("country", COUNTRIES)
+def test_today_gives_every_closed_month(live: LiveServer, key: str, country: str) -> None:
+    rows = told(ask(live, key, f"country={country}&limit=1000"))
+    assert rows == expected(country)
+    assert {row[6] is None for row in rows} == {True, False}, "with and without a withheld buyer"
+    assert {row[7] is None for row in rows} == {True, False}, "with and without a momentum"
+
+
+@pytest.mark.parametrize("month", MONTHS)
+def test_as_of_gives_months_closed_by_then_from_releases_dated_by_then(
+    live: LiveServer, key: str, month: str
+) -> None:
+    for day in (last_day(month) + timedelta(days=n) for n in (-1, 0, 1)):
+        if day > TODAY:
+            continue
+        body = ask(live, key, f"as_of={day}&limit=1000")
+        assert body["as_of"] == str(day)
+        assert told(body) == expected(as_of=day), day
+
+
+def test_the_country_is_za_unless_named_in_any_case(live: LiveServer, key: str) -> None:
+    assert told(ask(live, key)) == told(ask(live, key, "country=za"))
+    assert told(ask(live, key, "country=py&limit=1000")) == expected("PY")
+    assert ask(live, key, "country=SN")["observations"] == []
+
+
+@pytest.mark.parametrize("category", [category for category in CATEGORIES if category])
+def test_a_category_is_taken_as_published(live: LiveServer, key: str, category: str) -> None:
+    rows = told(ask(live, key, f"category={quote(category)}&limit=1000"))
+    assert rows == [row for row in expected() if row[1] == category] != []
+    assert ask(live, key, f"category={quote(category.swapcase())}")["observations"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "last"),
+    [
+        ("from=2024-05-01", "2024-05", "9999"),
+        ("from=2024-05-31", "2024-05", "9999"),
+        ("to=2024-05-01", "0000", "2024-05"),
+        ("to=2024-05-31", "0000", "2024-05"),
+        ("from=2024-05-15&to=2024-07-15", "2024-05", "2024-07"),
+        ("from=2024-05-15&to=2024-05-01", "2024-05", "2024-05"),
+        ("from=2024-06-01&to=2024-05-31", "9999", "0000"),
+        ("from=2024-03-31&as_of=2024-06-29", "2024-03", "2024-05"),
+        ("to=9999-12-31", "0000", "9999"),
+    ],
+)
+def test_from_and_to_name_months_by_any_of_their_days(
+    live: LiveServer, key: str, query: str, first: str, last: str
+) -> None:
+    for category in ("", CATEGORIES[1]):
+        named = f"&category={quote(category)}" if category else ""
+        assert told(ask(live, key, f"{query}{named}&limit=1000")) == [
+            row for row in expected() if first <= row[2] <= last and category in ("", row[1])
+        ]
+
+
+def test_limit_gives_the_first_rows_and_says_that_there_are_more(live: LiveServer, key: str) -> None:
+    every = expected()
+    assert 25 < len(every) < 100
+    assert told(ask(live, key)) == every, "a paid key gets 100 unless it says otherwise"
+    for limit in (1, 7, len(every), len(every) + 1):
+        body = ask(live, key, f"limit={limit}")
+        assert told(body) == every[:limit]
+        assert body["truncated"] is (limit < len(every))
+    assert ask(live, key, f"limit={10**9}")["truncated"] is True, "above the ceiling"
+
+
+@pytest.mark.parametrize("path", [PATH, "/v1/signals/macro-momentum"])
+def test_a_sample_key_gets_its_cap_and_402_above_it(live: LiveServer, sample: str, path: str) -> None:
+    assert ask(live, sample, path=path)["count"] <= 25
+    assert live.get(f"{path}?limit=25", sample).status_code == 200
+    refused = live.get(f"{path}?limit=26", sample)
+    assert refused.status_code == 402
+    assert refused.headers["X-Upgrade-URL"] == refused.json()["upgrade"]["checkout_url"]
+    assert live.get("/v1/signals/no-such-panel?limit=26", sample).status_code == 402, "402 before 404"
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        (f"as_of={TODAY + timedelta(days=1)}", "as_of"),
+        ("as_of=2024-02-30", "as_of"),
+        ("from=2024-05", "from"),
+        ("to=2024", "to"),
+        ("country=ZAF", "country"),
+        ("category=", "category"),
+        (f"category={'x' * 201}", "category"),
+        ("limit=0", "limit"),
+        ("month=2024-05", "month"),
+        ("as_of=2024-01-01&as_of=2024-01-02", "as_of"),
+    ],
+)
+def test_a_parameter_at_fault_is_named(live: LiveServer, key: str, query: str, parameter: str) -> None:
+    answer = live.get(f"{PATH}?{query}", key)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
+
+
+# Panels
+
+
+def test_the_panels_are_those_of_the_decisions_under_their_terms() -> None:
+    assert {key: panel.access for key, panel in panels().items()} == KEYS
+
+
+@pytest.mark.parametrize("signal", KEYS)
+def test_every_panel_answers_under_its_key_and_explains_itself(
+    live: LiveServer, key: str, signal: str
+) -> None:
+    body = ask(live, key, path=f"/v1/signals/{signal}")
+    assert {"observations", "count", "_license", "edition", "truncated"} <= set(body)
+    assert {row["methodology_ref"] for row in body["observations"]} <= {f"signals-v1/{signal}"}
+    page = live.get(f"/methodology/signals-v1/{signal}")
+    assert page.status_code == 200
+    assert page.text.startswith(f"# {signal}\n")
+    for name in panels()[signal].row.__struct_fields__:
+        assert f"| {name} |" in page.text
+
+
+def test_momentum_of_a_series_uses_what_was_known_then(live: LiveServer, key: str) -> None:
+    rows = ask(live, key, path="/v1/signals/macro-momentum")["observations"]
+    assert [(r["date"], r["known_at"], r["value"], r["momentum_1p"]) for r in rows] == [
+        ("2024-02-29", "2024-03-20", 102, Decimal("0.02")),
+        ("2024-01-31", "2024-02-20", 100, None),
+    ]
+
+
+def test_public_buyers_of_closed_quarters(live: LiveServer, key: str) -> None:
+    rows = ask(live, key, path="/v1/signals/public-buyer-concentration")["observations"]
+    told = {"ZA": set[str](), "PY": set[str]()}
+    for row in rows:
+        told[row["country"]].add(row["quarter"])
+        assert row["closed_at"] <= TODAY.isoformat()
+        assert row["buyer_count"] <= 4, "two spellings are one buyer"
+    assert told["ZA"] >= {"2024-Q1", "2024-Q4", "2025-Q1"}
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v1/signals/no-such-panel", 404),
+        ("/v1/signals/Macro-Momentum", 400),
+        ("/v1/signals/macro_momentum", 400),
+        ("/v1/signals/macro-momentum%2Fx", 400),
+        ("/v1/signals/macro-momentum?country=ZA", 400),
+        ("/v1/signals/macro-momentum?limit=0", 400),
+        ("/v1/signals/", 404),
+        ("/v1/signals", 404),
+        ("/methodology/signals-v1/no-such-panel", 404),
+    ],
+)
+def test_an_unknown_key_is_404_and_a_malformed_one_400(
+    live: LiveServer, key: str, path: str, status: int
+) -> None:
+    assert live.get(path, key).status_code == status
+
+
+def test_signals_need_a_key(live: LiveServer) -> None:
+    assert live.get(PATH).status_code == 401
+    assert live.get("/v1/signals/no-such-panel").status_code == 401
