@@ -97,7 +97,7 @@ def _of_tables(world: World) -> Iterator[tuple[str, str, str, list[Entry]]]:
         country, measure = key.split("|")
         entity = country_of_facts(country)
         made = [
-            Entry(wire.encode(_annual_fact(entity, _annual(e.row))), tag=date(e.tag, 12, 31).toordinal())
+            Entry(wire.encode(annual_fact(entity, e.row)), tag=date(e.tag, 12, 31).toordinal())
             for e in entries
         ]
         yield country, measure, ANNUAL, made
@@ -111,9 +111,7 @@ def _of_series(world: World) -> Iterator[tuple[str, str, str, list[Entry]]]:
         for (*_, country), entries in columns:
             if country:
                 entity = country_of_facts(country)
-                told[country] += [
-                    e._replace(row=wire.encode(_series_fact(entity, _observation(e.row)))) for e in entries
-                ]
+                told[country] += [e._replace(row=wire.encode(series_fact(entity, e.row))) for e in entries]
         for country, entries in told.items():
             entries.sort(key=lambda entry: -entry.tag)
             yield country, measure, SERIES, entries
@@ -126,7 +124,9 @@ def _aside(world: World) -> World:
     return other
 
 
-def _annual_fact(entity: Who, row: _Annual) -> SharedFact:
+def annual_fact(entity: Who, wire_row: bytes) -> SharedFact:
+    """One row of an annual indicator as a fact of its country."""
+    row = _annual(wire_row)
     told = (row.country, row.indicator, str(row.year), str(row.vintage), bytes(row.value).decode())
     return fact(
         entity,
@@ -142,7 +142,9 @@ def _annual_fact(entity: Who, row: _Annual) -> SharedFact:
     )
 
 
-def _series_fact(entity: Who, row: _Observation) -> SharedFact:
+def series_fact(entity: Who, wire_row: bytes) -> SharedFact:
+    """One row of a series as a fact of its country."""
+    row = _observation(wire_row)
     identity = (row.series, row.series_type, row.frequency, row.country, row.date)
     return fact(
         entity,
