@@ -1,8 +1,8 @@
 """Writes the tables of an edition as Parquet, while its datasets are built: memory stays flat.
 
-Rows wait in small batches; a row group is encoded and compressed by a thread of its own, which leaves
-the interpreter to the build meanwhile. The same rows give the same bytes: nothing in a file tells when or where it was
-written. The footer names the edition, so files are closed once that has its name.
+Rows wait in small batches; a row group is encoded and compressed by a thread of its own, which leaves the
+interpreter to the build meanwhile. The same rows give the same bytes: nothing in a file tells when or where
+it was written. The footer names the edition, so files are closed once that has its name.
 """
 
 import hashlib
