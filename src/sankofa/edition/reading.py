@@ -36,7 +36,9 @@ class Edition:
         self.manifest = reader.manifest
         self._reader = reader
         self._kept: dict[tuple[str, str], memoryview] = {}
-        self.files: Mapping[str, Mapping[str, Any]] = {one["name"]: one for one in self.manifest["files"]}
+        self.files: Mapping[str, Mapping[str, Any]] = {
+            one["name"]: one for one in self.manifest.get("files", ())
+        }
         """Its Parquet files by name, and what the manifest says of each."""
 
     async def file_chunks(self, name: str, start: int, end: int) -> AsyncIterator[bytes]:

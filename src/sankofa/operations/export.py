@@ -17,8 +17,8 @@ async def get_export(call: Call) -> Answer:
 
     Open panels are licensed CC-BY-4.0 and are read by their URL with no key. The files of the datasets and of
     the licensed panels need a key of `min_tier`. A URL stays the same from edition to edition; with `edition`
-    and an id in its query it names one that is kept. Range requests, `If-Range` and HEAD are answered, so that
-    a reader of Parquet fetches no more than it needs.
+    and an id in its query it names one that is kept. Range, `If-Range` and HEAD are answered, so that a
+    reader of Parquet fetches no more than it needs.
     """
     built_from = call.edition.manifest["built_from"]
     rows = []

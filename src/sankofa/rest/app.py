@@ -3,6 +3,7 @@
 Order of checks (decisions, section 3): path, method, then 401, 429, 400, 402, 404.
 """
 
+import asyncio
 import itertools
 import logging
 import secrets
@@ -111,9 +112,7 @@ class RestApp:
             body = response.body if isinstance(response, Response) and scope["method"] != "HEAD" else b""
             await send({"type": "http.response.body", "body": body})
             return
-        async for chunk in response.chunks:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+        await _stream(response, receive, send)
 
     async def _respond(self, scope: Scope, request_id: str) -> Response | Streamed:
         usage: list[Usage] = []
@@ -216,3 +215,21 @@ class RestApp:
         asked = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
         body = problem_body(problem, self._service.settings.base_url, asked, request_id)
         return Response(problem.status, headers, body)
+
+
+async def _stream(response: Streamed, receive: Receive, send: Send) -> None:
+    """Send as fast as the client reads, and no further once it is gone: the server would not tell."""
+    gone = asyncio.ensure_future(_disconnected(receive))
+    try:
+        async for chunk in response.chunks:
+            if gone.done():
+                return
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        gone.cancel()
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
