@@ -1,12 +1,12 @@
 """Issuers with twenty years of filings, a hundred facts a year: what metrics are derived from.
 
-Per year 25 full-year figures that metrics use, the same again as comparatives a year later (one in twenty of them
-restated), and 50 figures of quarters that only tell the issuer's year. Everything follows from the number of an
-issuer. The facts go straight into a ledger, past the adapters: it is not ingest that is measured.
+Per year 25 full-year figures that metrics use, the same again as comparatives a year later (one in twenty of
+them restated), and 50 figures of quarters that only tell the issuer's year. Everything follows from the
+number of an issuer. The facts go straight into a ledger, past the adapters: ingest is measured elsewhere.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -34,7 +34,10 @@ YEARS = 20
 PER_YEAR = 2 * (len(FLOWS) + len(STOCKS)) + QUARTERLY
 _FIRST_YEAR = 2004
 _FIRST_CIK = 500_000
-_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SECRET = "bench" * 8
+SCREENED = ("us-gaap:Revenues", "us-gaap:ProfitLoss", "us-gaap:Assets")
+"""What four of the metrics need."""
+Make = Callable[[Path], None]
 _COUNTRIES = ("ZA", "NG", "KE", "EG", "MA", "GH", "TZ", "CI")
 
 
@@ -42,8 +45,12 @@ def subject(number: int) -> str:
     return str(cik(_FIRST_CIK + number))
 
 
-def facts(number: int, *, changed: bool = False) -> Iterator[Fact]:
-    """Every figure of one issuer; `changed` adds a restatement, as a later filing would."""
+def now() -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def facts(number: int, *, only: Sequence[str] = (), changed: bool = False) -> Iterator[Fact]:
+    """Every figure of one issuer, or the full-year ones of some concepts; `changed` adds a restatement."""
     chance = random.Random(number)
     month, day = chance.choice(((12, 31), (6, 30), (3, 31)))
     lag = timedelta(days=chance.randrange(40, 120))
@@ -53,14 +60,14 @@ def facts(number: int, *, changed: bool = False) -> Iterator[Fact]:
         start = date(year - 1, month, day) + timedelta(days=1)
         filed, again = end + lag, end + lag + timedelta(days=364)
         first, second = f"{number:010d}-{year % 100:02d}-000001", f"{number:010d}-{year % 100:02d}-900001"
-        for concept in (*FLOWS, *STOCKS):
+        for concept in only or (*FLOWS, *STOCKS):
             begin = start.isoformat() if concept in FLOWS else ""
             figure = str(chance.randrange(10**6, 10**11))
             yield Fact(own, concept, "USD", begin, str(end), str(filed), first, figure, concept)
             if chance.random() < 0.05:
                 figure = str(chance.randrange(10**6, 10**11))
             yield Fact(own, concept, "USD", begin, str(end), str(again), second, figure, concept)
-        for part in range(QUARTERLY):
+        for part in range(0 if only else QUARTERLY):
             quarter = end - timedelta(days=round(91.3 * (1 + part % 3)))
             begin = "" if part % 2 else str(quarter - timedelta(days=90))
             concept = (*FLOWS, *STOCKS)[part // 3]
@@ -71,16 +78,16 @@ def facts(number: int, *, changed: bool = False) -> Iterator[Fact]:
         yield Fact(own, FLOWS[0], "USD", start.isoformat(), str(end), "2025-12-01", "z", "123456789", "z")
 
 
-def fill(home: Path, issuers: range, *, changed: bool = False) -> None:
+def fill(home: Path, issuers: range, *, only: Sequence[str] = (), changed: bool = False) -> None:
     """Put the facts of issuers into the ledger of a home, as one capture."""
     home.mkdir(parents=True, exist_ok=True)
     store = open_datastore("sqlite:", home, SCHEMA)
-    ledger = Ledger(store, b"bench" * 8, lambda: _NOW)
+    ledger = Ledger(store, SECRET.encode(), now)
     with ledger.capture("sec-companyfacts", "public-domain", "bench", "0" * 64) as capture:
         for number in issuers:
             country = _COUNTRIES[number % len(_COUNTRIES)]
             profile = Profile(f"Benchmark {number} Plc", country=country, identifiers=(subject(number),))
             capture.entity(EntityRecord(subject(number), "", profile))
-            for fact in facts(number, changed=changed):
+            for fact in facts(number, only=only, changed=changed):
                 capture.fact(fact)
     ledger.close()

@@ -22,6 +22,9 @@ import sankofa.rest.request
 import sankofa.sources
 from sankofa.access.tiers import TIERS, grant
 from sankofa.cli.main import main as command_line
+from sankofa.derive.metrics.contract import metrics
+from sankofa.derive.signals.contract import panels
+from sankofa.derive.signals.methodology import columns_of, holds_for_all
 from sankofa.model.errors import Problem
 from sankofa.model.line_items import LINE_ITEMS, candidates, line_item
 from sankofa.model.provenance import LICENSE_CLASSES, LICENSE_NOTICE, SKUS
@@ -170,6 +173,39 @@ def line_items_page() -> str:
     )
 
 
+def metrics_page() -> str:
+    rows = [
+        (_code(m.slug), m.unit, m.summary, "<br>".join(map(_code, m.explanation.split("\n"))))
+        for m in metrics()
+    ]
+    return _page(
+        "Metrics",
+        "The set metrics-v1. Each is one small function in `sankofa/derive/metrics/formulas/`; the service"
+        " explains it, without a key, at `/methodology/` and the `methodology_ref` of its rows: formula,"
+        " inputs, unit, and when there is no value.",
+        "Inputs are the full-year figures of the issuer, the latest vintage of each, all in one currency;"
+        " `prior_` means the year that ended one year earlier, within 10 days. Where several concepts can"
+        " stand for a [line item](line-items.md), the first reported one is taken, in the order listed there,"
+        " after the item under its own name. An absent input or a denominator of zero or less gives no value."
+        " Values are exact, rounded half-even to 10 significant digits.",
+        _table(("metric", "unit", "is", "formula"), rows),
+    )
+
+
+def signals_page() -> str:
+    rows = [(f"[{p.key}](#{p.key})", p.access, p.sku, p.summary) for p in panels().values()]
+    parts = [_table(("panel", "file", "dataset", "tells"), rows), holds_for_all()]
+    for panel in panels().values():
+        columns = [(_code(name), meaning) for name, meaning in columns_of(panel)]
+        parts += [f"## {panel.key}", panel.summary, panel.explanation, _table(("column", "meaning"), columns)]
+    return _page(
+        "Signals",
+        "Panels of signals-v1, at `/v1/signals/` and the key. The service explains each at"
+        " `/methodology/signals-v1/` and its key, without an API key.",
+        *parts,
+    )
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "api.md": api_page,
     "problems.md": problems_page,
@@ -177,6 +213,8 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "settings.md": settings_page,
     "sources.md": sources_page,
     "line-items.md": line_items_page,
+    "metrics.md": metrics_page,
+    "signals.md": signals_page,
 }
 
 
@@ -258,6 +296,8 @@ def _open_paths() -> Iterator[tuple[str, str]]:
         if methods["get"].get("security") == []:
             yield _code(path), f"{methods['get']['summary']}. {methods['get']['description']}"
     yield _code("/problems/{slug}"), "What a problem means, as text ([list](problems.md))."
+    yield _code("/methodology/metrics-v1/{slug}"), "How a metric is computed, as text ([list](metrics.md))."
+    yield _code("/methodology/signals-v1/{key}"), "How a signal is computed, as text ([list](signals.md))."
     yield _code("/"), "A page for people: what this is, and the first thing to try."
 
 

@@ -26,7 +26,7 @@ SELECT {", ".join(COLUMNS)} FROM facts
 WHERE service_id = %s AND period_end <= %s AND available_at <= %s
 AND (superseded_at IS NULL OR superseded_at > %s)
 ORDER BY period_end DESC, period_type, line_item, vintage
-""".replace("\n", " ").strip()  # noqa: S608 - the names of our own fields
+""".replace("\n", " ").strip()
 _TYPES = {"value_reported": "NUMERIC", "fiscal_year": "INTEGER", "vintage": "INTEGER", "restated": "INTEGER"}
 _KEY = ("service_id", "period_end", "period_type", "line_item", "vintage")
 
@@ -56,7 +56,7 @@ def sqlite_file(home: Path, service_ids: Sequence[str]) -> Path:
     database.execute(f"CREATE TABLE facts ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID")
     database.execute("BEGIN")
     marks = ", ".join("?" * len(COLUMNS))
-    database.executemany(f"INSERT INTO facts VALUES ({marks})", _rows(reader, sorted(service_ids)))  # noqa: S608 - marks only
+    database.executemany(f"INSERT INTO facts VALUES ({marks})", _rows(reader, sorted(service_ids)))
     database.execute("COMMIT")
     database.execute("ANALYZE")
     database.close()

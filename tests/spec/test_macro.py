@@ -77,11 +77,13 @@ South Africa,ZAF,2020,337974620000.5
 South Africa,ZAF,2021,420886900000
 South Africa,ZAF,2022,406920000000.10
 Nigeria,NGA,2021,440833635000
+Nigeria,NGA,2020,432200000000
 Sub-Saharan Africa,SSF,2021,1900000000000
 Kosovo,XKX,2021,9412034299.4
 """
 SECOND = """\
 Country Name,Country Code,Year,Value
+South Africa,ZAF,2020,
 South Africa,ZAF,2021,420886900000.0
 South Africa,ZAF,2022,405270000000
 South Africa,ZAF,2023,380699000000
@@ -176,7 +178,7 @@ def test_the_table_captured_last_is_served_and_vintages_count_the_captures_that_
         (2023, 380699000000, 1),
         (2022, 405270000000, 2),
         (2021, 420886900000, 1),  # told again in another spelling: nothing new
-        (2020, None, 2),  # no longer in the table: withdrawn
+        (2020, None, 2),  # listed without a value: withdrawn
     ]
 
 

@@ -276,3 +276,10 @@ def test_an_unknown_key_is_404_and_a_malformed_one_400(
 def test_signals_need_a_key(live: LiveServer) -> None:
     assert live.get(PATH).status_code == 401
     assert live.get("/v1/signals/no-such-panel").status_code == 401
+
+
+@pytest.mark.parametrize("signal", KEYS)
+def test_the_sample_world_has_rows_on_every_panel(server: LiveServer, sample_key: str, signal: str) -> None:
+    for country in ("ZA", "KE", "NG") if signal == "procurement-demand" else (None,):
+        query = f"country={country}" if country else ""
+        assert ask(server, sample_key, query, f"/v1/signals/{signal}")["count"] > 5

@@ -200,6 +200,15 @@ def test_the_same_file_twice_changes_nothing_not_even_the_edition(desk: Desk) ->
     assert desk.publish() == edition
 
 
+def test_a_file_that_said_nothing_new_says_nothing_new_after_a_correction_either(desk: Desk) -> None:
+    one, two = package(titled("x", "A")), package(titled("x", "B"))
+    desk.ingest("portal-za", "1.json", one)
+    assert desk.ingest("portal-za", "2.json", json.dumps(one, indent=1))["unchanged"] == 1
+    desk.ingest("portal-za", "3.json", two)
+    assert desk.ingest("portal-za", "2.json", json.dumps(one, indent=1))["unchanged"] == 1
+    assert served_title(desk) == ["B"]
+
+
 def test_within_one_file_the_later_of_two_contents_is_served(plain_desk: Desk) -> None:
     counted = plain_desk.ingest(
         "portal-za", "a.json", package(titled("x", "A"), titled("x", "B"), titled("x", "B"))

@@ -22,7 +22,11 @@ import pytest
 
 from sankofa.access.tiers import grant
 from sankofa.cli.main import main as command_line
+from sankofa.derive.signals import contract as signals_contract
+from sankofa.derive.signals.contract import panels
+from sankofa.derive.signals.methodology import methodology
 from sankofa.edition.reading import open_edition
+from sankofa.edition.world import World
 from sankofa.ledger.book import Ledger
 from sankofa.ledger.ingest import ingest
 from sankofa.mcp.tools import Tool
@@ -278,6 +282,29 @@ def test_the_template_of_the_guide_has_the_columns_of_the_adapter(adapter):
     section = text.partition(f"## The {name} template\n")[2].partition("\n## ")[0]
     shown = dict(re.findall(r"^\| `([a-z_]+)` \| (yes|no) \|", section, re.MULTILINE))
     assert shown == dict.fromkeys(required, "yes") | dict.fromkeys(optional, "no")
+
+
+def test_every_panel_and_its_columns_are_in_the_reference():
+    sections = page("signals.md").split("\n## ")
+    for panel in panels().values():
+        (section,) = [s for s in sections if s.startswith(f"{panel.key}\n")]
+        assert panel.summary in section
+        for column in panel.row.__struct_fields__:
+            assert f"| `{column}` |" in section
+
+
+def test_the_panel_of_the_guide_has_rows_and_explains_itself(tmp_path: Path):
+    settings = Settings(home=tmp_path / "home")
+    assert run(settings.home, "sample").returncode == 0
+    load("example_panel", block("adding-a-signal.md", "panel"), tmp_path)
+    example = signals_contract._PANELS.pop("issuer-history")
+    ledger = Ledger(open_store(settings), settings.gate_key(), lambda: datetime.now(UTC))
+    rows = [observation.row for observation in example.observe(World(ledger))]
+    ledger.close()
+    assert len(rows) >= 15, "twelve issuers and three registrants"
+    assert {field for row in rows for field in row.__struct_fields__} == set(example.row.__struct_fields__)
+    assert "| full_years | How many are held. |" in methodology(example)
+    del sys.modules["example_panel"]
 
 
 @pytest.fixture

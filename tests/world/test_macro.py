@@ -80,11 +80,11 @@ def test_the_same_file_again_changes_nothing_even_after_another(desk: Desk) -> N
     old, new = TIDY + "Kenya,KEN,2020,1\nKenya,KEN,2021,1\n", TIDY + "Kenya,KEN,2021,2\n"
     take(desk, FIRST, "worldbank", "aa.bb.csv", old)
     assert counts(take(desk, FIRST, "worldbank", "aa.bb.csv", old)) == (2, 0, 2, 0, 0)
-    assert counts(take(desk, SECOND, "worldbank", "aa.bb.csv", new)) == (2, 2, 0, 0, 0), "2020 is withdrawn"
+    assert counts(take(desk, SECOND, "worldbank", "aa.bb.csv", new)) == (2, 2, 0, 0, 0), "2020 is no more"
     edition = desk.publish().id
     assert counts(take(desk, THIRD, "worldbank", "aa.bb.csv", old)) == (2, 0, 2, 0, 0)
     assert desk.publish().id == edition
-    assert annual(desk) == [("KE", 2021, 2, 2), ("KE", 2020, None, 2)]
+    assert annual(desk) == [("KE", 2021, 2, 2)]
 
 
 def test_a_page_withdraws_only_what_it_lists_and_a_value_that_cannot_be_read_says_nothing(desk: Desk) -> None:
@@ -97,8 +97,24 @@ def test_a_page_withdraws_only_what_it_lists_and_a_value_that_cannot_be_read_say
     take(desk, SECOND, "worldbank", "page.json", page(y2021=None))
     assert annual(desk) == [("KE", 2022, 3, 1), ("KE", 2021, None, 2), ("KE", 2020, 1, 1)]
     rejected = take(desk, THIRD, "worldbank", "aa.bb.csv", TIDY + "Kenya,KEN,2022,n/a\nKenya,KEN,2020,1\n")
-    assert counts(rejected) == (2, 0, 1, 1, 0)
-    assert annual(desk) == [("KE", 2022, 3, 1), ("KE", 2021, None, 2), ("KE", 2020, 1, 1)]
+    assert counts(rejected) == (3, 1, 1, 1, 0)
+    assert annual(desk) == [("KE", 2022, 3, 1), ("KE", 2020, 1, 1)], "2021 is not listed any more"
+
+
+def test_what_a_tidy_table_no_longer_lists_is_not_served_and_its_return_is_a_vintage(desk: Desk) -> None:
+    both = TIDY + "Kenya,KEN,2020,1\nGhana,GHA,2020,2\n"
+    tables = (both, TIDY + "Kenya,KEN,2020,1\n", TIDY + "Kenya,KEN,2020,\n", both + "\n", TIDY)
+    seen = []
+    for day, table in zip((FIRST, SECOND, THIRD, FOURTH, FOURTH), tables, strict=True):
+        take(desk, day, "worldbank", "aa.bb.csv", table)
+        seen.append(annual(desk))
+    assert seen == [
+        [("GH", 2020, 2, 1), ("KE", 2020, 1, 1)],
+        [("KE", 2020, 1, 1)],
+        [("KE", 2020, None, 2)],  # listed, without a value: withdrawn
+        [("GH", 2020, 2, 3), ("KE", 2020, 1, 3)],
+        [("GH", 2020, 2, 3), ("KE", 2020, 1, 3)],  # an empty table says nothing
+    ]
 
 
 def test_a_year_still_to_come_is_a_forecast_and_skipped(desk: Desk) -> None:
@@ -202,6 +218,31 @@ def test_a_source_of_one_country_gives_it_to_its_series(desk: Desk) -> None:
         ("KE", "open-government"),
         ("ZA", "open-government"),
     ]
+
+
+def test_vintages_of_alfred_are_known_from_the_day_each_was_in_force(desk: Desk) -> None:
+    spans = (
+        ("2023-02-14", "2023-03-13", "2023-01-01", "299.170"),
+        ("2023-03-14", "2023-12-31", "2023-01-01", "300.5"),
+        ("2023-03-14", "9999-12-31", "2023-02-01", "301.648"),
+    )
+    names = ("realtime_start", "realtime_end", "date", "value")
+    observations = [dict(zip(names, span, strict=True)) for span in spans]
+    text = json.dumps({"realtime_end": "9999-12-31", "units": "lin", "observations": observations})
+    assert counts(take(desk, FIRST, "alfred", "CPIAUCSL.json", text)) == (4, 4, 0, 0, 0)
+    assert counts(take(desk, SECOND, "alfred", "CPIAUCSL.json", text)) == (4, 0, 4, 0, 0)
+    first = ("2023-01-01", Decimal("299.17"), None, "2023-02-14", 1)
+    revised = ("2023-01-01", Decimal("300.5"), None, "2023-03-14", 2)
+    february = ("2023-02-01", Decimal("301.648"), None, "2023-03-14", 1)
+    for day, seen in (
+        ("2023-02-13", []),
+        ("2023-02-14", [first]),
+        ("2023-03-13", [first]),
+        ("2023-03-14", [february, revised]),
+        ("2023-12-31", [february, revised]),
+        ("2024-01-01", [february, ("2023-01-01", None, None, "2024-01-01", 3)]),
+    ):
+        assert series(desk, date.fromisoformat(day)) == seen, day
 
 
 def test_a_rate_of_no_country_is_of_the_one_it_is_quoted_in_whatever_source_tells_it(desk: Desk) -> None:

@@ -202,7 +202,8 @@ class _Taken:
         cut = span.until < newest or span.since > 0
         skip, last = await self._within(key) if cut else (0, FOREVER)
         while skip < last:
-            most = min(last - skip, 1 + (limit - self._count) // ROWS_IN_A_BLOCK)
+            # An answer that begins within a block most often ends in the next.
+            most = min(last - skip, 1 + cut + (limit - self._count) // ROWS_IN_A_BLOCK)
             blocks = await self._edition.blocks(self._kind, key, skip, most)
             for block in blocks:
                 found, taken, more = select(block, span, limit - self._count)

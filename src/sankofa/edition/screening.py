@@ -10,10 +10,14 @@ from sankofa.edition.reading import Edition, Selection
 from sankofa.edition.sheets import EVERYWHERE, STATES
 from sankofa.engines.datastore import Place
 
-_SCANNED_AT_ONCE = 256
+_LEAST_SCANNED = 64
+_LISTED = 10_000
 
 AS_OF = b'"as_of":"0001-01-01"'
 """What a row has in the place of the day applied; inside a text its quotes would be escaped."""
+
+_UNDATED = b"{" + AS_OF + b","
+_RANKS = (b'{"rank":1,', *(b',{"rank":%d,' % rank for rank in range(2, _LISTED + 1)))
 
 
 class Screen(NamedTuple):
@@ -36,14 +40,23 @@ async def screen(
         return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
     counts, places = _read(memoryview(sheet), day.toordinal(), smallest_first, most)
     rows = await edition.rows_at(places)
-    ranked = [b"".join((b'{"rank":%d,' % rank, row)) for rank, row in enumerate(rows, 1)]
-    runs = (dated(b",".join(ranked), day),) if ranked else ()
-    return Screen(Selection(runs, len(ranked), truncated=counts[State.STANDS] > most), omissions(counts))
+    applied = b'"as_of":"%b",' % day.isoformat().encode()
+    parts: list[bytes | memoryview] = []
+    for number, row in enumerate(rows):
+        rank = _RANKS[number] if number < _LISTED else b',{"rank":%d,' % (number + 1)
+        parts += (rank, applied, row)
+    runs = (b"".join(parts),) if parts else ()
+    return Screen(Selection(runs, len(rows), truncated=counts[State.STANDS] > most), omissions(counts))
 
 
 def omissions(counts: Sequence[int]) -> dict[str, int]:
     """Counts by state as the envelope has them: by reason."""
     return {state.name.lower(): counts[state] for state in State if state is not State.STANDS}
+
+
+def undated(row: bytes) -> bytes:
+    """A row as it is stored: the placeholder of its day comes first, so that a screen can leave it out."""
+    return _UNDATED + row.replace(AS_OF + b",", b"", 1)[1:]
 
 
 def dated(rows: bytes, day: date) -> bytes:
@@ -52,7 +65,7 @@ def dated(rows: bytes, day: date) -> bytes:
 
 
 def _read(sheet: memoryview, day: int, smallest_first: bool, most: int) -> tuple[list[int], list[Place]]:
-    """The counts by state on a day, and the places of the rows; of each row the part behind its brace."""
+    """The counts by state on a day, and the places of the rows; of each row the part behind its day."""
     words = sheet.cast("I")
     days = words[0]
     tally = bisect_right(sheet[4 : 4 + 4 * days].cast("i"), day) - 1
@@ -65,8 +78,9 @@ def _read(sheet: memoryview, day: int, smallest_first: bool, most: int) -> tuple
         words[at + n * size : at + (n + 1) * size] for n in range(6)
     )
     found: list[int] = []
-    for begin in range(0, size, _SCANNED_AT_ONCE):
-        stop = min(begin + _SCANNED_AT_ONCE, size)
+    step = max(2 * most, _LEAST_SCANNED)
+    for begin in range(0, size, step):
+        stop = min(begin + step, size)
         if smallest_first:
             listed = order[begin:stop].tolist()
             found += [n for n in listed if firsts[n] <= day < untils[n]]
@@ -75,4 +89,5 @@ def _read(sheet: memoryview, day: int, smallest_first: bool, most: int) -> tuple
             found += [n for n, (first, until) in enumerate(stretches, begin) if first <= day < until]
         if len(found) >= most:
             break
-    return counts, [(blocks[n], begins[n] + 1, ends[n]) for n in found[:most]]
+    skipped = len(_UNDATED)
+    return counts, [(blocks[n], begins[n] + skipped, ends[n]) for n in found[:most]]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import Datastore, LedgerSession, Row
-from sankofa.ledger.macro import MacroCapture, annual_rows, indicator_names, series_rows
+from sankofa.ledger.macro import MacroCapture, Years, annual_rows, indicator_names, series_rows
 from sankofa.model.days import instant
 from sankofa.model.errors import SettingsError
 from sankofa.model.observations import Told
@@ -277,8 +277,11 @@ class Ledger:
             if newest is None:
                 self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
                 self._session.absorb(_ABSORB_WITHHELD)
-            same_file = "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ?"
-            repeated = any(self._session.query(same_file, (source_id, sha256)))
+            same_file = (
+                "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ? "
+                "UNION ALL SELECT 1 FROM sighting WHERE source_id = ? AND content_sha256 = ?"
+            )
+            repeated = any(self._session.query(same_file, (source_id, sha256, source_id, sha256)))
             now = instant(self._clock())
             number = (newest or 0) + 1
             capture = Capture(self._session, number, source_id, file_name, now, persons, repeated=repeated)
@@ -290,6 +293,8 @@ class Ledger:
                 row = (capture.id, source_id, name, sha256, observed_at, license_class, counts)
                 self._session.stage("capture", [row])
                 self._session.absorb(_ABSORB_CAPTURE)
+            elif not capture.repeated:
+                self._session.append("sighting", [(source_id, sha256)])
 
     def captures(self) -> dict[int, CaptureInfo]:
         rows = self._session.query(
@@ -380,7 +385,7 @@ class Ledger:
         rows = self._session.query("SELECT 1 FROM entity_record WHERE subject = ?", (subject,))
         return any(True for _ in rows)
 
-    def annual(self) -> Iterator[tuple[str, str, int, str, dict[str, str]]]:
+    def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:
         """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
         return annual_rows(self._session)
 

@@ -57,7 +57,7 @@ def ingest(
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
             with (
                 ledger.capture(source.id, source.license_class, path.name, digest) as capture,
-                rejects.of(path) as reject,
+                rejects.of(capture) as reject,
             ):
                 records = adapters()[source.adapter].read(InputFile(path))
                 place = country(source.country or "") or ""
@@ -152,13 +152,13 @@ class _RejectsFile:
         self._path = folder / name
         self._stream: IO[str] | None = None
 
-    def of(self, path: Path) -> "_RejectsOfFile":
-        return _RejectsOfFile(self, path.name)
+    def of(self, capture: Capture) -> "_RejectsOfFile":
+        return _RejectsOfFile(self, capture)
 
     def stream(self) -> IO[str]:
         if self._stream is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._stream = open(self._path, "x", opener=_private)  # noqa: SIM115 - closed by close()
+            self._stream = open(self._path, "x+", opener=_private)  # noqa: SIM115 - closed by close()
         return self._stream
 
     def close(self) -> Path | None:
@@ -172,9 +172,10 @@ class _RejectsFile:
 
 
 class _RejectsOfFile:
-    def __init__(self, rejects: _RejectsFile, file_name: str) -> None:
+    def __init__(self, rejects: _RejectsFile, capture: Capture) -> None:
         self._rejects = rejects
-        self._file_name = file_name
+        self._capture = capture
+        self._named = capture.file_name
         self._start: int | None = None
 
     def __enter__(self) -> Callable[[Rejected], None]:
@@ -184,14 +185,23 @@ class _RejectsOfFile:
         stream = self._rejects.stream()
         if self._start is None:
             self._start = stream.tell()
-        row = {"file": self._file_name, "position": rejected.position, "reason": rejected.reason}
-        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+        self._append(stream, {"file": self._named, "position": rejected.position, "reason": rejected.reason})
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and self._start is not None:
-            stream = self._rejects.stream()
-            stream.seek(self._start)
-            stream.truncate()
+        renamed = self._capture.file_name != self._named
+        if self._start is None or (kind is None and not renamed):
+            return
+        stream = self._rejects.stream()
+        stream.seek(self._start)
+        rows = [] if kind is not None else [json.loads(line) for line in stream]
+        stream.seek(self._start)
+        stream.truncate()
+        for row in rows:  # its name turned out to name somebody who is withheld
+            self._append(stream, {**row, "file": self._capture.file_name})
+
+    @staticmethod
+    def _append(stream: IO[str], row: dict[str, str]) -> None:
+        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def _private(path: str, flags: int) -> int:

@@ -38,8 +38,12 @@ _FORGET_STAGED = {  # a statement that appends nothing: what was staged goes
 }
 
 _encode = msgspec.json.Encoder().encode
-_years = msgspec.json.Decoder(dict[str, str]).decode
+_years = msgspec.json.Decoder(dict[str, str | None]).decode
 _tolds = msgspec.json.Decoder(list[Told]).decode
+
+
+Years = dict[str, str | None]
+"""By year a figure; empty where it was withdrawn, None where the table no longer has the year."""
 
 
 class Tally(NamedTuple):
@@ -121,44 +125,27 @@ class MacroCapture:
         keys = {(c.country, c.indicator) for c in self._annual}
         asked = keys if self._known_source else keys & self._touched
         self._touched |= keys
-        held: dict[tuple[str, str], dict[str, str]] = {}
-        ever: defaultdict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+        held: defaultdict[tuple[str, str], Years] = defaultdict(dict)
+        ever: defaultdict[tuple[str, str], set[tuple[str, str | None]]] = defaultdict(set)
         for country, indicator, told in self._held("annual", _HELD_ANNUAL, asked):
             said = _years(told)
-            held.setdefault((country, indicator), {}).update(said)
+            held[country, indicator].update(said)
             if self._repeated:
                 ever[country, indicator].update(said.items())
         rows: list[Row] = []
         for column in self._annual:
-            indicator, country, document, values, covers, _, unread = column
-            before = held.get((country, indicator))
-            if before is None:
-                news = dict(values)
-            else:
-                news = {y: v for y, v in values.items() if before.get(y) != v}
-                gone = [
-                    y for y, v in before.items() if v and y not in values and (covers is None or y in covers)
-                ]
-                news |= dict.fromkeys(set(gone) - unread, "")
-                if self._repeated:
-                    past = ever[country, indicator]
-                    news = {y: v for y, v in news.items() if v and (y, v) not in past}
-            self._unchanged += len(values) - sum(1 for v in news.values() if v)
+            key = (column.country, column.indicator)
+            news = _news(column, held[key])
+            if self._repeated:
+                news = {y: v for y, v in news.items() if v and (y, v) not in ever[key]}
+            given = sum(map(bool, column.values.values()))
+            self._unchanged += given - sum(map(bool, news.values()))
             self._appended += len(news)
             if news:
                 self._part += 1
-                rows.append(
-                    (
-                        country,
-                        indicator,
-                        self._id,
-                        self._part,
-                        self._source_id,
-                        document,
-                        _encode(news).decode(),
-                    )
-                )
-                held.setdefault((country, indicator), {}).update(news)
+                place = (self._id, self._part, self._source_id, column.document)
+                rows.append((*key, *place, _encode(news).decode()))
+                held[key].update(news)
         self._annual.clear()
         self._append("annual", rows)
 
@@ -234,6 +221,22 @@ class MacroCapture:
             self._session.append(table, rows)
 
 
+def _news(column: AnnualColumn, before: Years) -> Years:
+    """What a column changes of what its source said before."""
+    values, covers = column.values, column.covers
+    if not before:
+        return {year: value for year, value in values.items() if value}
+    news: Years = {year: value for year, value in values.items() if (before.get(year) or "") != value}
+    for year, value in before.items():
+        if year in values or year in column.unread:
+            continue
+        if covers is None and value is not None:
+            news[year] = None
+        elif covers is not None and value and year in covers:
+            news[year] = ""
+    return news
+
+
 class _Held:
     """What a source said of one series so far."""
 
@@ -262,7 +265,7 @@ def placed(records: Iterable[Record], country: str) -> Iterator[Record]:
             yield record
 
 
-def annual_rows(session: LedgerSession) -> Iterator[tuple[str, str, int, str, dict[str, str]]]:
+def annual_rows(session: LedgerSession) -> Iterator[tuple[str, str, int, str, Years]]:
     """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
     for *row, told in session.query(
         "SELECT country, indicator, capture_id, document, told FROM annual "

@@ -12,6 +12,13 @@ CREATE TABLE IF NOT EXISTS capture (
     counts         TEXT NOT NULL
 ) /* clustered */;
 
+-- Files that were read and said nothing new: reading one again must change nothing either, whatever was corrected since.
+CREATE TABLE IF NOT EXISTS sighting (
+    source_id      TEXT NOT NULL,
+    content_sha256 TEXT NOT NULL,
+    PRIMARY KEY (source_id, content_sha256)
+) /* clustered */;
+
 -- One figure as one document reports it. available_at is '' where the source evidences no day:
 -- the day of capture then stands for it, and ingesting the file again does not move it.
 CREATE TABLE IF NOT EXISTS fact (
@@ -102,8 +109,9 @@ CREATE TABLE IF NOT EXISTS withheld_party (
     PRIMARY KEY (party_hmac, source_id)
 ) /* clustered */;
 
--- What one table changed of one indicator in one country, against what its source said before: {"2020":"1.5"} by year, the
--- empty string where a value was withdrawn. Millions of values are some ten thousand rows.
+-- What one table changed of one indicator in one country, against what its source said before, by year:
+-- {"2020":"1.5"}; empty where a value was withdrawn, null where the table no longer has the year. Millions of
+-- values are some hundred thousand rows.
 CREATE TABLE IF NOT EXISTS annual (
     country    TEXT NOT NULL,
     indicator  TEXT NOT NULL,

@@ -1,6 +1,6 @@
 """Observations: annual indicators of countries, and dated series; and the columns they travel in.
 
-A table of two million values is some ten thousand columns. A column, not a value, is what an adapter
+A table of two million values is some hundred thousand columns. A column, not a value, is what an adapter
 makes, what the ledger keeps and what an edition is cut from.
 """
 
@@ -30,9 +30,10 @@ class AnnualColumn(NamedTuple):
     """Alpha-2."""
     document: str
     values: Mapping[str, str]
-    """By year; only those the table has."""
+    """By year; empty where the table lists the year without one."""
     covers: frozenset[str] | None
-    """The years the table speaks of: one it covers and has no value for is withdrawn. None: every year."""
+    """The years the table has a place for: without a value there, it is withdrawn. None where the table lists
+    only what it has: what is not listed is no longer part of it."""
     name: str = ""
     """The indicator in words, where the table has them."""
     unread: frozenset[str] = frozenset()

@@ -228,8 +228,10 @@ IdValueParameter = Annotated[
 ]
 CountryParameter = Annotated[str | None, Country(), "ISO 3166-1 alpha-2 code, in any case."]
 _METRIC = "Slug of the metrics-v1 set; each is explained at `/methodology/metrics-v1/` and its slug."
-RequiredMetricParameter = Annotated[str, Choice(slugs(), "net_margin"), _METRIC]
-MetricParameter = Annotated[str | None, Choice(slugs(), "net_margin"), _METRIC + " Omit for every metric."]
+RequiredMetricParameter = Annotated[str, Choice(slugs(), "revenue_growth"), _METRIC]
+MetricParameter = Annotated[
+    str | None, Choice(slugs(), "revenue_growth"), _METRIC + " Omit for every metric."
+]
 OrderParameter = Annotated[
     Literal["asc", "desc"], Choice(("asc", "desc"), "desc"), "From the smallest, or from the largest."
 ]

@@ -36,18 +36,19 @@ class Piece(NamedTuple):
     whole: bool = False
 
 
-def pieces(stream: IO[bytes], lists: frozenset[str]) -> Iterator[Piece]:
+def pieces(stream: IO[bytes], lists: frozenset[str], chunk: int = _CHUNK) -> Iterator[Piece]:
     """Every value of a document; of a top list, or of the named lists of a top object, element by element.
 
-    Raises Truncated.
+    At least `chunk` bytes are read at a time. Raises Truncated.
     """
-    yield from _Scan(stream, lists).pieces()
+    yield from _Scan(stream, lists, chunk).pieces()
 
 
 class _Scan:
-    def __init__(self, stream: IO[bytes], lists: frozenset[str]) -> None:
+    def __init__(self, stream: IO[bytes], lists: frozenset[str], chunk: int) -> None:
         self._stream = stream
         self._lists = lists
+        self._chunk = chunk
         self._buffer = b""
         self._at = 0
         self._begun = 0
@@ -167,7 +168,7 @@ class _Scan:
     def _fill(self) -> bool:
         """Read on, dropping what is behind. False at the end of the document."""
         kept = self._buffer[self._begun :]
-        chunk = self._stream.read(max(_CHUNK, len(kept)))
+        chunk = self._stream.read(max(self._chunk, len(kept)))
         self._at -= self._begun
         self._begun = 0
         self._buffer = kept + chunk

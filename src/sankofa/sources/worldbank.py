@@ -16,7 +16,7 @@ import msgspec
 from sankofa.model.errors import FormatError
 from sankofa.model.figures import exact
 from sankofa.model.observations import AnnualColumn, indicator_code
-from sankofa.model.places import country
+from sankofa.model.places import alpha3_of, country
 from sankofa.model.records import Record, Rejected, Skipped
 from sankofa.model.text import fit, one_line
 from sankofa.sources.base import InputFile, adapter
@@ -165,7 +165,7 @@ def _wide(
 
 
 def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Iterator[Record]:
-    """One line per country and year; what is not listed has no value."""
+    """One line per country and year: the whole table of an indicator."""
     place, year_at, value_at = (header.index(name) for name in ("country code", "year", "value"))
     columns: dict[str, dict[str, str]] = {}
     unread: defaultdict[str, set[str]] = defaultdict(set)
@@ -196,9 +196,11 @@ def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Ite
             yield Rejected(position, str(failure))
     if skipped:
         yield Skipped(skipped)
-    for alpha2, values in columns.items():
-        given = {year: value for year, value in values.items() if value}
-        yield AnnualColumn(indicator, alpha2, document, given, None, "", frozenset(unread[alpha2]))
+    # A country that is not listed is no longer part of the table either; one without any row says nothing.
+    unlisted = sorted(alpha3_of().keys() - columns.keys()) if columns else ()
+    for alpha2 in (*columns, *unlisted):
+        values = columns.get(alpha2, {})
+        yield AnnualColumn(indicator, alpha2, document, values, None, "", frozenset(unread[alpha2]))
 
 
 def _page(title: str, document: str, data: bytes) -> Iterator[Record]:

@@ -13,7 +13,7 @@ from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.metrics.derive import Derived, Value
 from sankofa.derive.metrics.standing import State, Stretch
 from sankofa.edition.reading import Edition
-from sankofa.edition.screening import AS_OF, dated, screen
+from sankofa.edition.screening import AS_OF, dated, screen, undated
 from sankofa.edition.sheets import Screening
 from sankofa.edition.world import Places
 from sankofa.engines.datastore import Manifest, Place
@@ -65,7 +65,7 @@ def test_a_screen_is_what_sorting_everything_would_give() -> None:
             values.append(Value(METRIC, value, day, day, FOREVER if last else until, ()))
             stretches.append(Stretch(day, FOREVER if last else until, State.STANDS))
             told.append((issuer, country, value, day, FOREVER if last else until))
-            rows.append(b'{"id":"%b","value":%b,%b}' % (issuer.encode(), str(value).encode(), AS_OF))
+            rows.append(b'{%b,"id":"%b","value":%b}' % (AS_OF, issuer.encode(), str(value).encode()))
             if last:
                 break
             day = until
@@ -112,7 +112,9 @@ def test_the_day_applied_is_put_in_no_text() -> None:
         period_end=date(2020, 1, 1), as_of=date(1, 1, 1), available_at=date(2020, 1, 1), methodology_ref="",
         inputs=[],
     )  # fmt: skip
-    shown = msgspec.json.decode(dated(msgspec.json.encode(row), date(2024, 6, 30)), type=MetricsRow)
+    stored = undated(msgspec.json.encode(row))
+    assert msgspec.json.decode(stored, type=MetricsRow) == row
+    shown = msgspec.json.decode(dated(stored, date(2024, 6, 30)), type=MetricsRow)
     assert (shown.as_of, shown.legal_name, shown.source_ref) == (
         date(2024, 6, 30), row.legal_name, row.source_ref,
     )  # fmt: skip

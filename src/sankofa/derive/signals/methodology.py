@@ -34,12 +34,18 @@ def methodology(panel: Panel) -> str:
 {columns}
 ## What holds for every panel
 
+{holds_for_all()}
+"""
+
+
+def holds_for_all() -> str:
+    """What need not be said of each."""
+    return f"""\
 - Ratios, indices and deviations are computed exactly and then rounded half-even to {SIGNIFICANT_DIGITS}
   significant digits. Counts and sums are not rounded.
 - A value that lacks one of its inputs is null. Nothing is estimated; absent is never zero.
 - `source_ref` names the dataset and the place in it that a row is derived from, `license_class` the strictest
-  class of its inputs, `observed_at` the latest capture among them.
-"""
+  class of its inputs, `observed_at` the latest capture among them."""
 
 
 def columns_of(panel: Panel) -> list[tuple[str, str]]:

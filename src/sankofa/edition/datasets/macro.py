@@ -48,13 +48,16 @@ def annual(world: World) -> Iterator[Shelved]:
     provenance = _Provenance(world)
     for (country, indicator), captured in groupby(world.ledger.annual(), key=itemgetter(0, 1)):
         name = names.get(indicator, "")
-        told: dict[str, tuple[int, str, int, str]] = {}  # by year: vintage, value, capture and document
+        told: dict[str, tuple[int, str | None, int, str]] = {}  # by year: vintage, value, capture, document
         for _, _, capture_id, document, values in captured:
             for year, value in values.items():
                 vintage, before, *_ = told.get(year, (0, "", 0, ""))
-                if value != before:
+                if (value or "") != (before or ""):
                     told[year] = (vintage + 1, value, capture_id, document)
-        if not told:
+                elif vintage:
+                    told[year] = (vintage, value, *told[year][2:])
+        listed = [year for year, (_, value, *_) in told.items() if value is not None]
+        if not listed:
             continue
         shared = (
             f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
@@ -62,7 +65,7 @@ def annual(world: World) -> Iterator[Shelved]:
         )
         unit = _text(unit_of(name))
         entries = []
-        for year in sorted(told, reverse=True):
+        for year in sorted(listed, reverse=True):
             vintage, value, capture_id, document = told[year]
             row = (
                 f"{provenance.of(capture_id, document, f'{indicator} {country} {year}')}{shared}{year},"

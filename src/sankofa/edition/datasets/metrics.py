@@ -14,6 +14,7 @@ from sankofa.derive.metrics.derive import Derived, Value, derive
 from sankofa.derive.metrics.full_years import full_years, may_be_of_a_full_year
 from sankofa.derive.metrics.standing import REASONS
 from sankofa.edition.blocks import Entry
+from sankofa.edition.screening import undated
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import published_reports
@@ -83,7 +84,7 @@ def _entry(world: World, entity: Entity, value: Value) -> Entry:
         observed_at=max(r.capture.observed_at for r in reports),
     )
     tag = _TAGS[value.metric.slug]
-    return Entry(wire.encode(row), value.first, value.until, tag=tag)
+    return Entry(undated(wire.encode(row)), value.first, value.until, tag=tag)
 
 
 @lru_cache(maxsize=65536)

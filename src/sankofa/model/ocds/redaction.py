@@ -15,6 +15,8 @@ CUT: Final = "[withheld]"
 
 _WORD = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?:https?:|ftp:|//|www\.)", re.IGNORECASE)
+_ENCODED = re.compile(r"%[0-9a-f]{2}|&(?:[a-z]{2,8}|#x?[0-9a-f]{1,6});")
+"""What stands for a blank in addresses and in HTML: `%20`, `&nbsp;`."""
 _EMAIL = re.compile(r"[\w.+%'-]+@[\w-]+(?:\.[\w-]+)+")
 _TITLES: Final = frozenset(
     "mr mrs ms miss mme mlle dr drs prof adv eng ing lic sr sra srta don dona rev hon me maitre arq abg cpa "
@@ -88,7 +90,12 @@ class Secrets:
             while start >= 0:
                 spans.append((start, start + len(literal)))
                 start = folded.find(literal, start + 1)
-        found = [(match.group(), match.span()) for match in _WORD.finditer(folded)]
+        plain = (
+            _ENCODED.sub(lambda match: " " * len(match.group()), folded)
+            if _ENCODED.search(folded)
+            else folded
+        )
+        found = [(match.group(), match.span()) for match in _WORD.finditer(plain)]
         capitals = {span[0] for word, span in found if len(word) == 1 and text[span[0]].isupper()}
         for words in self._names:
             spans += _runs(found, words, capitals)

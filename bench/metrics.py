@@ -1,0 +1,176 @@
+"""Metrics: deriving them, and screening by them.
+
+    python -m bench.metrics [--issuers 10000] [--rounds 7] [--seconds 3] [--only derive|screen] [--fresh]
+
+Derive: every value of so many issuers of twenty years with a hundred facts a year, on one core, from the
+ledger; against the same computation as one DuckDB query over the same facts in its own columns, in doubles.
+Screen: the top 50 of a metric on a day, against a constant body from the same server, and against DuckDB
+grouping the same values by issuer for each request, without any server around it.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import date
+from pathlib import Path
+
+from bench import histories
+from bench.fundamentals import issue_key
+from bench.load import SERVER_CORES, Contender, Question, cpu_ratio, load_tool, measure, ratio, table
+from bench.peers import commands
+from bench.world import CACHE, SANKOFA, environment_of
+from sankofa.derive.metrics.contract import PRIOR, metrics
+from sankofa.edition.build import without_cycle_collection
+from sankofa.edition.datasets.metrics import derived_of
+from sankofa.edition.world import World
+from sankofa.engines.datastore import open_datastore
+from sankofa.ledger.book import SCHEMA, Ledger
+from sankofa.model.line_items import candidates
+
+_SCREENED = ("net_margin", "return_on_assets", "revenue_growth", "asset_turnover")
+_DAYS = [date(2008, 1, 1).toordinal(), date(2024, 1, 1).toordinal()]
+
+
+def main() -> None:
+    options = _options()
+    if options.only in (None, "derive"):
+        _derive(options.issuers, fresh=options.fresh)
+    if options.only in (None, "screen"):
+        _screen(options)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.metrics")
+    parser.add_argument("--issuers", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--only", choices=("derive", "screen"))
+    parser.add_argument("--fresh", action="store_true", help="make the ledger and the home again")
+    return parser.parse_args()
+
+
+def _derive(issuers: int, *, fresh: bool) -> None:
+    home = _made(f"histories-{issuers}", fresh, lambda h: histories.fill(h, range(issuers)))
+    facts = issuers * histories.YEARS * histories.PER_YEAR
+    print(f"derive: {issuers:,} issuers, {facts:,} facts")
+    os.sched_setaffinity(0, SERVER_CORES)
+    world = World(Ledger(open_datastore("sqlite:", home, SCHEMA), histories.SECRET.encode(), histories.now))
+    began, spent = time.perf_counter(), time.process_time()
+    entities = world.entities
+    resolved = time.process_time() - spent
+    values = 0
+    with without_cycle_collection():
+        for entity in entities:
+            values += len(derived_of(world, entity).values)
+    clock, cpu = time.perf_counter() - began, time.process_time() - spent
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{values:,} values: {clock:.1f} s by the clock, {cpu:.1f} s of processor,")
+    print(f"{resolved:.1f} of it for who is who; {cpu / facts * 1e6:.1f} us a fact; {memory:,.0f} MB at most")
+    print(_verdict("seconds of processor for 20 million facts", cpu / facts * 20e6, 180))
+    peer = _duckdb("derive", str(home), json.dumps(_computation((*histories.FLOWS, *histories.STOCKS))))
+    if peer["rows"] != values:
+        raise SystemExit(f"DuckDB gives {peer['rows']:,} values where Sankofa gives {values:,}")
+    print(f"DuckDB, one thread: {peer['cpu']:.1f} s of processor, {peer['memory'] / 1024:,.0f} MB at most")
+    print(_verdict("times DuckDB", cpu / peer["cpu"], 2))
+
+
+def _computation(concepts: Sequence[str]) -> dict[str, object]:
+    """Each metric that is computable from the concepts, as its page writes it; what stands for each item."""
+    items = {name.removeprefix(PRIOR) for m in metrics() for name in m.forms[0].inputs}
+    there = {item: [c for c in candidates(item) if c in concepts] for item in sorted(items)}
+    there = {item: found for item, found in there.items() if found}
+    formulas = {
+        m.slug: m.explanation.split("\n")[0].strip()
+        for m in metrics()
+        if all(name.removeprefix(PRIOR) in there for name in m.forms[0].inputs)
+    }
+    return {"formulas": formulas, "candidates": there}
+
+
+def _screen(options: argparse.Namespace) -> None:
+    def make(home: Path) -> None:
+        histories.fill(home, range(options.issuers), only=histories.SCREENED)
+        subprocess.run([SANKOFA, "publish"], env=_environment(home), check=True)
+
+    home = _made(f"screens-{options.issuers}", options.fresh, make)
+    chance = random.Random(5)
+    asked = [
+        (chance.choice(_SCREENED), date.fromordinal(chance.randrange(*_DAYS)).isoformat())
+        for _ in range(2000)
+    ]
+    questions = [Question(f"/v1/screen?metric={slug}&as_of={day}&limit=50") for slug, day in asked]
+    print(f"screen: load {load_tool()}; {options.rounds} rounds of {options.seconds:g} s")
+    with ExitStack() as running:
+        headers = {"X-API-Key": issue_key(home, "professional")}
+        server = running.enter_context(commands.sankofa(home))
+        bodies = [server.body(q, headers) for q in questions[:20]]
+        with server.fetch(questions[0], headers) as answer:
+            fields = {n: v for n, v in answer.getheaders() if n not in ("content-length", "date", "server")}
+        static = running.enter_context(commands.static(home, fields))
+        size = sorted(map(len, bodies))[len(bodies) // 2]
+        contenders = [
+            Contender("Sankofa", server, questions, headers),
+            Contender("static body", static, [Question(f"/{size}")]),
+            Contender("Sankofa, asc", server, [Question(q.path + "&order=asc") for q in questions], headers),
+            Contender(
+                "Sankofa, a country", server, [Question(q.path + "&country=NG") for q in questions], headers
+            ),
+        ]
+        measure(contenders, options.rounds, options.seconds)
+    print(f"\ntop 50, {size:,} bytes\n{table(contenders, contenders[0])}")
+    by_rate, by_cpu = ratio(contenders[0], contenders[1]), cpu_ratio(contenders[0], contenders[1])
+    print(_verdict(f"of the static body by rate ({by_cpu:.2f} by processor time)", by_rate, 0.25, least=True))
+    ours = sorted(r.cpu for r in contenders[0].rounds)[options.rounds // 2]
+    expected = [[r["value"] for r in json.loads(body)["data"]] for body in bodies]
+    given = {"asked": asked, "expected": expected, **_computation(histories.SCREENED)}
+    peer = _duckdb("screen", str(home), json.dumps(given))
+    print(f"DuckDB grouping per request, one thread, no server: {peer['cpu'] * 1e6:,.0f} us")
+    print(_verdict("times DuckDB by processor time", peer["cpu"] / ours, 15, least=True))
+
+
+def _made(name: str, fresh: bool, make: "histories.Make") -> Path:
+    home = CACHE / name
+    if fresh and home.exists():
+        shutil.rmtree(home)
+    if not (home / "made").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        print(f"making {name}: some minutes", flush=True)
+        make(home)
+        (home / "made").touch()
+    return home
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {**environment_of(home), "SANKOFA_GATE_SECRET": histories.SECRET}
+
+
+def _duckdb(what: str, home: str, given: str) -> dict[str, float]:
+    """Runs in the environment of the peers, on the same core."""
+    python = os.environ.get("BENCH_PEER_PYTHON") or str(commands.PEERS / "python")
+    done = subprocess.run(
+        [python, str(Path(__file__).parent / "peers" / "duckdb_metrics.py"), what, home],
+        input=given,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, SERVER_CORES),
+    )
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _verdict(what: str, found: float, target: float, *, least: bool = False) -> str:
+    met = found >= target if least else found <= target
+    bound = "at least" if least else "at most"
+    return f"{found:8.2f} {what}; target {bound} {target:g}: {'met' if met else 'MISSED'}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""DuckDB on the same facts: deriving as one query, screening by grouping. Run by `bench.metrics`.
+
+    python duckdb_metrics.py derive|screen HOME < question
+
+One thread. Figures are doubles. The table is in DuckDB's own format; loading it is not timed.
+"""
+
+import csv
+import json
+import re
+import resource
+import sqlite3
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+_COLUMNS = "subject, concept, unit, period_end, period_start, available_at, document, value"
+_FACTS = """
+    told AS (
+        SELECT *, lag(value) OVER (
+            PARTITION BY subject, concept, unit, period_end, period_start ORDER BY available_at, document
+        ) AS before
+        FROM fact
+        WHERE period_start IS NULL OR date_diff('day', period_start, period_end) + 1 BETWEEN 345 AND 385
+    ),
+    facts AS (
+        SELECT subject, concept, period_end, period_start,
+            min(greatest(available_at, period_end)) AS first_known,
+            max(greatest(available_at, period_end)) AS known_from,
+            arg_max(value, (available_at, document)) AS value
+        FROM told WHERE before IS NULL OR before <> value
+        GROUP BY subject, concept, unit, period_end, period_start
+    ),
+    years AS (
+        SELECT subject, period_end, min(first_known) AS published FROM facts
+        WHERE period_start IS NOT NULL GROUP BY subject, period_end
+    ),
+    inputs AS (
+        SELECT subject, period_end, any_value(published) AS published, {pivot}
+        FROM facts JOIN years USING (subject, period_end) GROUP BY subject, period_end
+    ),
+    windows AS (
+        SELECT *, coalesce(min(published) OVER (
+            PARTITION BY subject ORDER BY period_end ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+        ), DATE '9999-12-31') AS until FROM inputs
+    ),
+    paired AS (
+        SELECT i.*, {prior} FROM windows AS i LEFT JOIN inputs AS p ON p.subject = i.subject
+        AND p.period_end BETWEEN i.period_end - INTERVAL 1 YEAR - INTERVAL 10 DAY
+                             AND i.period_end - INTERVAL 1 YEAR + INTERVAL 10 DAY
+    )
+"""
+
+
+def main() -> None:
+    what, home = sys.argv[1], Path(sys.argv[2])
+    given = json.load(sys.stdin)
+    database = duckdb.connect(":memory:" if what == "screen" else str(home / "peer.duckdb"))
+    database.execute("SET threads = 1")
+    _load(database, home)
+    query = _query(given["formulas"], given["candidates"])
+    print(json.dumps(derive(database, query) if what == "derive" else screen(database, query, given)))
+
+
+def derive(database: duckdb.DuckDBPyConnection, query: str) -> dict[str, float]:
+    began = time.process_time()
+    database.execute(f"CREATE OR REPLACE TEMP TABLE derived AS {query} WHERE first < until")
+    spent = time.process_time() - began
+    (rows,) = database.execute("SELECT count(*) FROM derived").fetchone()
+    return {"rows": rows, "cpu": spent, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+
+
+def screen(database: duckdb.DuckDBPyConnection, query: str, given: dict) -> dict[str, float]:
+    database.execute(f"CREATE TABLE derived AS {query}")
+    database.execute("CREATE TABLE listed AS SELECT * FROM derived ORDER BY metric, published")
+    question = """
+        SELECT subject, value FROM (
+            SELECT subject, arg_max(value, period_end) AS value, arg_max(first, period_end) AS first
+            FROM listed WHERE metric = ? AND published <= ?::DATE GROUP BY subject
+        ) WHERE first <= ?::DATE ORDER BY value DESC LIMIT 50
+    """
+    for (metric, day), expected in zip(given["asked"], given["expected"], strict=False):
+        found = [value for _, value in database.execute(question, [metric, day, day]).fetchall()]
+        if len(found) != len(expected) or any(
+            abs(a / b - 1) > 1e-9 for a, b in zip(found, expected, strict=True)
+        ):
+            raise SystemExit(f"DuckDB answers otherwise to {metric} on {day}")
+    asked = given["asked"][:200]
+    began = time.process_time()
+    for metric, day in asked:
+        database.execute(question, [metric, day, day]).fetchall()
+    return {"cpu": (time.process_time() - began) / len(asked)}
+
+
+def _query(formulas: dict[str, str], candidates: dict[str, list[str]]) -> str:
+    """Every metric as its page writes it, over one pivot of the facts."""
+    pivot = []
+    for item, concepts in candidates.items():
+        for column in ("value", "known_from"):
+            taken = ", ".join(f"max({column}) FILTER (concept = '{c}')" for c in concepts)
+            pivot.append(f"coalesce({taken}) AS {item}{'' if column == 'value' else '_k'}")
+    prior = [f"p.{item}{k} AS prior_{item}{k}" for item in candidates for k in ("", "_k")]
+    parts = []
+    for slug, formula in formulas.items():
+        names = sorted(set(re.findall(r"[a-z_]{2,}", formula)))
+        below = formula.split(" / ", 1)[1].removesuffix(" - 1")
+        known = ", ".join(["published", *(f"{name}_k" for name in names)])
+        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        parts.append(
+            f"SELECT subject, '{slug}' AS metric, period_end, published, {formula} AS value, "
+            f"greatest({known}) AS first, until FROM paired WHERE {there} AND {below} > 0"
+        )
+    facts = _FACTS.format(pivot=", ".join(pivot), prior=", ".join(prior))
+    return f"WITH {facts} SELECT * FROM ({' UNION ALL '.join(parts)})"
+
+
+def _load(database: duckdb.DuckDBPyConnection, home: Path) -> None:
+    if database.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'fact'").fetchone() == (1,):
+        return
+    ledger = sqlite3.connect(home / "ledger.sqlite")
+    with tempfile.NamedTemporaryFile("w", suffix=".csv", newline="", delete=False) as file:
+        writer = csv.writer(file)
+        writer.writerow(_COLUMNS.split(", "))
+        writer.writerows(ledger.execute(f"SELECT {_COLUMNS} FROM fact"))
+    kinds = (
+        "{'subject': 'VARCHAR', 'concept': 'VARCHAR', 'unit': 'VARCHAR', 'period_end': 'DATE', "
+        "'period_start': 'DATE', 'available_at': 'DATE', 'document': 'VARCHAR', 'value': 'DOUBLE'}"
+    )
+    database.execute(
+        f"CREATE TABLE fact AS SELECT * FROM read_csv('{file.name}', header = true, columns = {kinds})"
+    )
+    Path(file.name).unlink()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""OCDS files as portals ship them, through the command line and out over HTTP, against a reading by hand.
+
+The reference reads the raw JSON itself and knows nothing of the adapter.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.live import run
+from tests.spec.market import Asked, counts, instant
+from tests.spec.market import Desk as Home
+
+COUNTRIES = dict(
+    pair.split("=")
+    for pair in (
+        "armenia=AM australia=AU awkward-cove=GB fictional-1.0-1.1=GB mexico-cdmx=MX mexico-cdmx-2016=MX "
+        "moldova=MD nigeria=NG ocds-helper=PY ocdskit-realdata=BR paraguay=PY paraguay-viz=PY "
+        "south-africa=ZA taiwan=TW uganda=UG"
+    ).split()
+)
+TWICE = ("awkward-cove", "moldova", "paraguay")
+"""Taken in a second time: one with every kind of repetition, one of records, one with corrections."""
+WITHHELD_KEY = "its ocid or id repeats what is withheld"
+Triple = tuple[str, str, datetime]
+
+
+class Taken(NamedTuple):
+    """A folder of a portal: what the command said of it, and what is really in it."""
+
+    said: str
+    complained: str
+    again: str
+    releases: dict[str, set[Triple] | None]
+    """By file; None where it is not OCDS at all."""
+
+
+class Real(NamedTuple):
+    asked: Asked
+    taken: dict[str, Taken]
+    rejects: list[dict[str, str]]
+
+
+def source_id(folder: str) -> str:
+    return f"real-{folder.replace('.', '-')}"
+
+
+@pytest.fixture(scope="module")
+def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
+    folders = shared_data / "ocds"
+    if not folders.is_dir():
+        pytest.skip(f"NOT TESTED: real tenders (no folder {folders})")
+    desk = Home(tmp_path_factory.mktemp("real-tenders"))
+    (desk.home / "sources.toml").write_text(
+        "\n".join(
+            f'[sources.{source_id(name)}]\nadapter = "ocds"\nsku = "AF-TENDER"\ncountry = "{country}"\n'
+            'license_class = "open-government"\ncommercial_redistribution = true\n'
+            for name, country in COUNTRIES.items()
+        )
+    )
+    taken = {}
+    for folder in sorted(path for path in folders.iterdir() if path.is_dir()):
+        assert folder.name in COUNTRIES, f"a portal nobody told the country of: {folder.name}"
+        done = run(desk.home, "ingest", source_id(folder.name), folder)
+        again = run(desk.home, "ingest", source_id(folder.name), folder) if folder.name in TWICE else done
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        found = {str(path): releases_in(path) for path in paths}
+        taken[folder.name] = Taken(done.stdout, done.stderr, again.stdout, found)
+    rejects = desk.rejects()
+    desk.publish()
+    with desk.serve() as asked:
+        yield Real(asked, taken, rejects)
+
+
+def releases_in(path: Path) -> set[Triple] | None:
+    """The usable releases of a file, read whole."""
+    raw = path.read_bytes()
+    for encoding in ("utf-8-sig", "utf-16", "cp1252"):
+        try:
+            # One publisher has a comma too many between its releases; that much is understood.
+            value = documents(re.sub(r"\},\s*,\s*\{", "},{", raw.decode(encoding)))
+            break
+        except ValueError:
+            continue
+    else:
+        return None
+    known = {"releases", "records", "compiledRelease", "ocid"}
+    if isinstance(value, dict):
+        lists = [value[name] for name in ("releases", "records") if name in value]
+        if not value.keys() & known or not all(isinstance(found, list) for found in lists):
+            return None
+    elif not isinstance(value, list):
+        return None
+    return {key for release in unpacked(value) if (key := triple(release))}
+
+
+def documents(text: str) -> Any:
+    """The one value of a text, or the list of those that stand one after the other."""
+    found, rest = [], text.strip()
+    while rest:
+        value, end = json.JSONDecoder().raw_decode(rest)
+        found.append(value)
+        rest = rest[end:].strip()
+    if not found:
+        raise ValueError("empty")
+    return found[0] if len(found) == 1 else found
+
+
+def unpacked(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        for inner in value:
+            yield from unpacked(inner)
+    elif isinstance(value, dict):
+        for record in value.get("records") or ():
+            yield from unpacked(record)
+        embedded = [r for r in value.get("releases") or () if not (isinstance(r, dict) and is_link(r))]
+        yield from embedded
+        if not embedded and "compiledRelease" in value:
+            yield value["compiledRelease"]
+        if not value.keys() & {"releases", "records", "compiledRelease"} and not is_link(value):
+            yield value
+
+
+def is_link(release: dict[str, Any]) -> bool:
+    return "url" in release and not release.keys() & {"ocid", "id"}
+
+
+def triple(release: Any) -> Triple | None:
+    if not isinstance(release, dict):
+        return None
+    ocid, number, date = (release.get(name) for name in ("ocid", "id", "date"))
+    if not (isinstance(ocid, str) and ocid.strip() and isinstance(number, str | int) and str(number).strip()):
+        return None
+    try:
+        when = instant(date) if isinstance(date, str) else None
+    except ValueError:
+        return None
+    if when is None or when.year < 1900 or when > datetime.now(UTC) + timedelta(days=1):
+        return None
+    return ocid.strip(), str(number).strip(), when
+
+
+def test_every_file_is_taken_in_or_refused_by_name(real: Real) -> None:
+    refused = 0
+    for folder, taken in real.taken.items():
+        told = re.findall(r"^Error: (.+?): ", taken.complained, re.MULTILINE)
+        wrong = [Path(path).name for path, found in taken.releases.items() if found is None]
+        assert sorted(told) == sorted(wrong), folder
+        refused += len(wrong)
+    assert refused > 10
+    assert sum(len(taken.releases) for taken in real.taken.values()) > 300
+
+
+def test_every_usable_release_is_served_once_and_nothing_else(real: Real) -> None:
+    for country in sorted(set(COUNTRIES.values())):
+        expected: set[Triple] = set()
+        for folder, taken in real.taken.items():
+            if COUNTRIES[folder] == country:
+                expected |= {key for found in taken.releases.values() for key in found or ()}
+        rows = real.asked.tenders(country=country)
+        served = [(row["ocid"], row["release_id"], instant(row["release_date"])) for row in rows]
+        assert len(set(served)) == len(served)
+        assert set(served) <= expected, country
+        missing = expected - set(served)
+        refused = [row for row in real.rejects if row["reason"] == WITHHELD_KEY]
+        assert len(missing) <= len(refused), (country, sorted(missing)[:3])
+
+
+def test_everything_read_is_counted_and_a_second_reading_changes_nothing(real: Real) -> None:
+    for folder, taken in real.taken.items():
+        told = counts(taken.said)
+        whole = [row for row in real.rejects if ": " not in row["position"]]
+        names = {Path(path).name for path in taken.releases}
+        ours = [row for row in whole if row["file"] in names]
+        assert told["read"] > 0, folder
+        assert told["read"] <= told["appended"] + told["unchanged"] + told["skipped"] + len(ours), folder
+        if folder in TWICE:
+            again = counts(taken.again)
+            assert (again["appended"], again["read"]) == (0, told["read"]), folder
+
+
+def test_rejects_name_a_file_that_was_read_a_place_and_a_reason(real: Real) -> None:
+    names = {Path(path).name for taken in real.taken.values() for path in taken.releases}
+    assert real.rejects
+    for row in real.rejects:
+        assert set(row) == {"file", "position", "reason"}
+        assert row["file"] in names or "[withheld]" in row["file"]
+        assert row["position"]
+        assert row["reason"]
+
+
+def test_nobody_labelled_a_person_is_served(real: Real, shared_data: Path) -> None:
+    with (shared_data / "names" / "paraguay_suppliers_labelled.csv").open(encoding="utf-8-sig") as stream:
+        labelled = list(csv.DictReader(stream))
+    people = {fold(row["name"]) for row in labelled if row["label"] == "natural_person"}
+    firms = {fold(row["name"]) for row in labelled if row["label"] == "organisation"}
+    assert len(people) > 1000
+    named = {fold(row["name"]) for row in real.asked.parties()}
+    assert not people & named
+    assert firms & named, "the labels and the releases have nothing in common"
+    text = fold(json.dumps(real.asked.tenders(country="PY"), ensure_ascii=False, default=str))
+    assert not [name for name in people if name in text]
+
+
+def fold(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def test_no_contact_is_served(real: Real) -> None:
+    for country in sorted(set(COUNTRIES.values())):
+        text = json.dumps(real.asked.tenders(country=country), default=str)
+        for field in ("contactPoint", "contactPerson", "telephone", "faxNumber", "email"):
+            assert f'"{field}"' not in text, (country, field)
+
+
+def test_every_party_served_has_evidence_and_every_stub_has_nothing_but_roles(real: Real) -> None:
+    rows = real.asked.parties()
+    assert len(rows) > 100
+    kinds = {row["org_evidence"].partition(":")[0] for row in rows}
+    assert kinds <= {"lei", "registry", "legal_form", "public_body"}
+    names = {row["name"] for row in rows}
+    for country in sorted(set(COUNTRIES.values())):
+        for row in real.asked.tenders(country=country):
+            for party in row["release"].get("parties") or ():
+                assert "name" not in party or " ".join(party["name"].split()) in names, row["ocid"]
+                if not party.keys() & {"name", "identifier"}:
+                    assert set(party) <= {"roles", "id"}, row["ocid"]

@@ -1,0 +1,201 @@
+"""One release made fit: what is kept, what becomes null, what is told."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sankofa.model.ocds.fields import moment
+from sankofa.model.ocds.parties import Gate
+from sankofa.model.ocds.release import CleanRelease, Unusable, clean, clean_again
+
+KEYS = {"ocid": "ocds-1", "id": "1", "date": "2025-01-01T00:00:00Z"}
+Json = dict[str, Any]
+
+
+@Gate
+def gate(name: str, identifiers: object, country: str) -> str | None:
+    """Whoever says Ltd is a firm."""
+    return "legal_form: Ltd" if name.endswith("Ltd") else None
+
+
+def cleaned(**fields: Any) -> CleanRelease:
+    return clean({**KEYS, **fields}, "ZA", gate, str.upper)
+
+
+def body(release: CleanRelease) -> Json:
+    found: Json = json.loads(release.body, parse_float=Decimal)
+    return {key: value for key, value in found.items() if key not in KEYS}
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("2025-01-02", "2025-01-02T00:00:00Z"),
+        ("2025-01-02T03:04:05Z", "2025-01-02T03:04:05Z"),
+        ("2025-01-02T03:04:05", "2025-01-02T03:04:05Z"),
+        ("2025-01-02T03:04", "2025-01-02T03:04:00Z"),
+        ("2025-01-02T00:30:00+02:00", "2025-01-01T22:30:00Z"),
+        ("2025-01-02T03:04:05-0530", "2025-01-02T08:34:05Z"),
+        ("2025-01-02 03:04:05", "2025-01-02T03:04:05Z"),
+        ("2025-01-02T03:04:05.5Z", "2025-01-02T03:04:05.500000Z"),
+        (" 2025-01-02 ", "2025-01-02T00:00:00Z"),
+        ("0001-01-01", None),
+        ("1899-12-31", None),
+        ("9999-12-31T23:59:59-23:00", None),
+        ("2025-02-30", None),
+        ("2025-01-01T25:00:00Z", None),
+        ("01/02/2025", None),
+        ("", None),
+    ],
+)
+def test_a_date_is_an_instant_in_utc_or_nothing(text: str, instant: str | None) -> None:
+    assert moment(text) == instant
+
+
+@given(st.text(max_size=30))
+def test_any_text_at_all_is_an_instant_or_nothing(text: str) -> None:
+    found = moment(text)
+    assert found is None or found.endswith("Z")
+
+
+@pytest.mark.parametrize("field", ["ocid", "id", "date"])
+@pytest.mark.parametrize("value", [None, "", "  ", [], {}, True, 1.5, "x" * 401, "a\u0000b"])
+def test_a_release_without_a_usable_key_is_unusable_and_the_reason_does_not_repeat_it(
+    field: str, value: Any
+) -> None:
+    with pytest.raises(Unusable) as failure:
+        clean({**KEYS, field: value}, "ZA", gate, str.upper)
+    assert str(failure.value) == f"no usable {field}"
+
+
+def test_a_whole_number_is_a_usable_id() -> None:
+    release = clean({**KEYS, "id": 17}, "ZA", gate, str.upper)
+    assert (release.release_id, json.loads(release.body)["id"]) == ("17", "17")
+
+
+@pytest.mark.parametrize("raw", [None, 1, "x", []])
+def test_what_is_no_object_is_unusable(raw: Any) -> None:
+    with pytest.raises(Unusable):
+        clean(raw, "ZA", gate, str.upper)
+
+
+def test_fields_outside_the_table_go_at_any_depth() -> None:
+    release = cleaned(mood=1, tender={"title": "T", "mood": {"deep": 1}, "items": [{"id": "1", "mood": 2}]})
+    assert body(release) == {"tender": {"title": "T", "items": [{"id": "1"}]}}
+    assert release.faults == []
+
+
+def test_a_text_in_another_language_is_kept_but_a_name_is_not() -> None:
+    release = cleaned(tender={"title_fr": "Route", "title_pt-BR": "Rua", "title_": "x"})
+    assert body(release) == {"tender": {"title_fr": "Route", "title_pt-BR": "Rua"}}
+    assert body(cleaned(buyer={"name": "A Ltd", "name_fr": "A"})) == {"buyer": {"name": "A Ltd"}}
+
+
+@pytest.mark.parametrize(
+    ("given_amount", "kept"),
+    [
+        (5, 5),
+        (0, None),
+        (Decimal("0.00"), None),
+        ("0", None),
+        (Decimal("1200.50"), Decimal("1200.50")),
+        ("1200.50", Decimal("1200.50")),
+        (2**70, 2**70),
+        (None, None),
+        ("", None),
+    ],
+)
+def test_an_amount_keeps_its_digits_and_zero_is_nothing(given_amount: Any, kept: Any) -> None:
+    release = cleaned(
+        tender={"value": {"amount": given_amount}}, awards=[{"id": "1", "value": {"amount": given_amount}}]
+    )
+    assert body(release)["tender"]["value"]["amount"] == kept
+    assert body(release)["awards"][0]["value"]["amount"] == kept
+    assert release.summary.value_amount == kept
+    assert release.faults == []
+
+
+@pytest.mark.parametrize(
+    "amount", ["x", True, [], Decimal("NaN"), Decimal("Infinity"), Decimal("1e999999"), "1,5"]
+)
+def test_what_is_no_finite_number_is_null_and_told(amount: Any) -> None:
+    release = cleaned(tender={"value": {"amount": amount, "currency": "ZAR"}})
+    assert release.faults == [("tender.value.amount", "not a finite number")]
+    assert body(release)["tender"]["value"] == {"amount": None, "currency": "ZAR"}
+
+
+def test_value_amount_is_the_tenders_own_and_never_a_sum() -> None:
+    release = cleaned(awards=[{"id": "1", "value": {"amount": 5}}, {"id": "2", "value": {"amount": 6}}])
+    assert (release.summary.value_amount, release.summary.award_count) == (None, 2)
+
+
+def test_the_category_of_the_portal_comes_before_that_of_the_standard() -> None:
+    assert (
+        cleaned(tender={"category": "Civil", "mainProcurementCategory": "works"}).summary.category == "Civil"
+    )
+    assert cleaned(tender={"mainProcurementCategory": "works"}).summary.category == "works"
+    assert cleaned(tender={"category": ["x"]}).summary.category is None
+
+
+JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=6)
+    | st.decimals(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(
+    [
+        "tag",
+        "tender",
+        "buyer",
+        "parties",
+        "awards",
+        "contracts",
+        "planning",
+        "language",
+        "initiationType",
+        "id",
+    ]
+)
+INNER = st.dictionaries(
+    st.sampled_from(
+        [
+            "id",
+            "title",
+            "value",
+            "items",
+            "suppliers",
+            "name",
+            "roles",
+            "identifier",
+            "amount",
+            "currency",
+            "documents",
+        ]
+    ),
+    JSON_VALUES,
+    max_size=5,
+)
+
+
+@given(st.dictionaries(FIELDS, JSON_VALUES | INNER | st.lists(JSON_VALUES | INNER, max_size=3), max_size=6))
+def test_whatever_a_release_holds_it_is_cleaned_or_unusable_and_cleaning_again_changes_nothing(
+    fields: dict[str, Any],
+) -> None:
+    try:
+        once = clean({**KEYS, **fields}, "ZA", gate, str.upper)
+    except Unusable:
+        return
+    again = clean_again(once.body, once.summary, "ZA", gate, str.upper)
+    assert again.body == once.body
+    assert again.faults == []
+    assert {p.name for p in again.parties} == {p.name for p in once.parties}
+    msgspec.json.decode(once.body)

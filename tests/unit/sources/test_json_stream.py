@@ -1,0 +1,135 @@
+"""JSON a piece at a time: the same values as reading it whole, whatever the size of a chunk."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sankofa.sources.json_stream import Piece, Truncated, pieces
+
+LISTS = frozenset({"releases", "records"})
+TEXTS = st.text(max_size=8) | st.sampled_from(
+    ['"', "\\", '\\"', "{", "}", "[", "]", ",", "releases", "é\u2028😀"]
+)
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
+KEYS = st.sampled_from(["releases", "records", "a", "releases "]) | TEXTS
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=25,
+)
+DOCUMENTS = (
+    VALUES | st.lists(VALUES, max_size=6) | st.dictionaries(KEYS, st.lists(VALUES, max_size=5), max_size=5)
+)
+CHUNKS = st.integers(1, 9) | st.sampled_from([64, 1 << 18])
+
+
+class Trickle(io.BytesIO):
+    """A stream that gives no more than a few bytes at a time, as a pipe may."""
+
+    def __init__(self, content: bytes, most: int) -> None:
+        super().__init__(content)
+        self._most = most
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(self._most if size is None or size < 0 else min(size, self._most))
+
+
+def read(content: bytes, chunk: int = 1 << 18) -> list[Piece]:
+    return list(pieces(io.BytesIO(content), LISTS, chunk))
+
+
+def told(value: Any) -> list[tuple[str, Any, bool]]:
+    """What is expected of a document."""
+    if isinstance(value, list):
+        return [*((f"[{n}]", inner, False) for n, inner in enumerate(value)), ("", [], True)]
+    if not isinstance(value, dict):
+        return [("", value, True)]
+    found = []
+    for name, inner in value.items():
+        if name in LISTS and isinstance(inner, list):
+            found += [(f"{name}[{n}]", element, False) for n, element in enumerate(inner)]
+    shell = {k: [] if k in LISTS and isinstance(v, list) else v for k, v in value.items()}
+    return [*found, ("", shell, True)]
+
+
+def values(found: list[Piece]) -> list[tuple[str, Any, bool]]:
+    return [(piece.place, json.loads(piece.raw), piece.whole) for piece in found]
+
+
+@given(DOCUMENTS, CHUNKS, st.sampled_from([None, 1, "\t"]), st.booleans())
+def test_any_document_in_chunks_of_any_size_gives_the_values_that_are_in_it(
+    document: Any, chunk: int, indent: int | str | None, ascii_only: bool
+) -> None:
+    content = json.dumps(document, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    assert values(read(content, chunk)) == told(document)
+
+
+@given(st.lists(VALUES.filter(lambda v: isinstance(v, dict | list)), min_size=1, max_size=4), CHUNKS)
+def test_documents_one_after_the_other_are_read_one_after_the_other(documents: list[Any], chunk: int) -> None:
+    content = "\n".join(map(json.dumps, documents)).encode()
+    assert values(read(content, chunk)) == [piece for document in documents for piece in told(document)]
+
+
+@given(DOCUMENTS, CHUNKS, st.integers(1, 3))
+def test_a_stream_that_trickles_gives_the_same(document: Any, chunk: int, most: int) -> None:
+    content = json.dumps(document).encode()
+    assert list(pieces(Trickle(content, most), LISTS, chunk)) == read(content)
+
+
+@given(st.dictionaries(KEYS, st.lists(VALUES, max_size=4), max_size=4), CHUNKS, st.data())
+def test_a_document_cut_anywhere_is_truncated(document: Any, chunk: int, data: st.DataObject) -> None:
+    content = json.dumps(document).encode()
+    cut = data.draw(st.integers(1, len(content) - 1))
+    with pytest.raises(Truncated):
+        read(content[:cut], chunk)
+
+
+@pytest.mark.parametrize("content", [b"", b"  \n\t"])
+def test_nothing_gives_nothing(content: bytes) -> None:
+    assert read(content) == []
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7, 1 << 18])
+def test_a_bad_element_costs_no_other(chunk: int) -> None:
+    found = read(b'{"releases": [{"a": 1}, {bad}, tru, {"b": 2}], "x": 1}', chunk)
+    assert [piece.raw for piece in found] == [
+        b'{"a": 1}',
+        b"{bad}",
+        b"tru",
+        b'{"b": 2}',
+        b'{"releases": [], "x": 1}',
+    ]
+    assert [piece.place for piece in found] == [
+        "releases[0]",
+        "releases[1]",
+        "releases[2]",
+        "releases[3]",
+        "",
+    ]
+
+
+def test_only_the_lists_of_the_top_object_are_handed_out() -> None:
+    content = b'{"inner": {"releases": [1, 2]}, "also": "releases", "list": [3]}'
+    assert [(piece.raw, piece.whole) for piece in read(content)] == [(content, True)]
+
+
+def test_memory_does_not_grow_with_the_document() -> None:
+    """A long list is handed out while it is read: the first element comes before the last is there."""
+    element = b'{"text": "' + b"x" * 1000 + b'"},'
+
+    class Endless(io.BytesIO):
+        served = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            self.served += 1
+            return b'{"releases": [' if self.served == 1 else element
+
+    stream = Endless()
+    found = pieces(stream, LISTS, 16)
+    for _ in range(500):
+        assert next(found).raw == element[:-1]
+    assert stream.served < 600
