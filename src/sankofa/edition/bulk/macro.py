@@ -50,8 +50,8 @@ def _annual(world: World) -> Iterator[AnnualVintage]:
         for _, _, capture_id, document, values in captured:
             for year, value in values.items():
                 before = told.get(year)
-                if value != (before[-1][0] if before else ""):
-                    told.setdefault(year, []).append((value, capture_id, document))
+                if (value or "") != (before[-1][0] if before else ""):
+                    told.setdefault(year, []).append((value or "", capture_id, document))
         name = names.get(indicator, "")
         for year in sorted(told, reverse=True):
             following: str | None = None
