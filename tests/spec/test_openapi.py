@@ -27,7 +27,10 @@ from tests.live import LiveServer
 DAY = date(2026, 1, 15)
 SNAPSHOT = Path(__file__).with_name("snapshots") / "openapi.json"
 EXAMPLES = Path(sankofa.rest.__file__).with_name("examples")
-OTHER_MODE = {"get_macro": ("indicator",), "get_shared_facts": ("country",)}  # the examples of the others ask one question together
+OTHER_MODE = {
+    "get_macro": ("indicator",),
+    "get_shared_facts": ("country",),
+}  # the examples of the others ask one question together
 EXAMPLE_ROWS = 2
 EXAMPLE_EDITION = "20240701T060000Z-5d41402abc"
 UPDATE = "UPDATE_SNAPSHOTS" in os.environ

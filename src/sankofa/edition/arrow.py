@@ -15,8 +15,7 @@
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
-from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 import pyarrow as pa
@@ -45,7 +44,8 @@ class Column(NamedTuple):
 
     field: str
     arrow: pa.Field
-    make: Make
+    make: Make | None
+    """None for the double beside a figure."""
     description: str
 
 
@@ -60,19 +60,23 @@ class Columns:
         provenance = set(Row.__struct_fields__)
         fields = sorted(info.fields, key=lambda field: field.name in provenance)
         self._columns = [column for field in fields for column in _columns(field)]
-        self._names = [field.name for field in fields]
         self.schema = pa.schema([column.arrow for column in self._columns])
         self.descriptions = {column.arrow.name: column.description for column in self._columns}
-        self._values = attrgetter(*self._names)
 
     @property
     def names(self) -> list[str]:
         return list(self.schema.names)
 
     def batch(self, rows: Sequence[object]) -> pa.RecordBatch:
-        """Some rows as a batch."""
-        values = dict(zip(self._names, zip(*map(self._values, rows), strict=True), strict=True))
-        arrays = [column.make(values[column.field]) for column in self._columns]
+        """Some rows as a batch; all of one type, which may have more fields, in any order."""
+        fields = type(rows[0]).__struct_fields__  # type: ignore[attr-defined]
+        told = map(msgspec.structs.astuple, cast("Sequence[msgspec.Struct]", rows))
+        values = dict(zip(fields, zip(*told, strict=True), strict=True))
+        arrays: list[pa.Array] = []
+        for column in self._columns:
+            # The double beside a figure is read off its digits.
+            made = column.make(values[column.field]) if column.make else arrays[-1].cast(pa.float64())
+            arrays.append(made)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -85,7 +89,7 @@ def _columns(field: inspect.Field) -> list[Column]:
             nearest = f"The double nearest to {name}."
             return [
                 Column(name, pa.field(name, pa.string()), _exact, description),
-                Column(name, pa.field(f"{name}_float", pa.float64()), _nearest, nearest),
+                Column(name, pa.field(f"{name}_float", pa.float64()), None, nearest),
             ]
         return [Column(name, pa.field(name, pa.float64()), _nearest, description)]
     if meta.get("format") == "date-time":
@@ -132,35 +136,38 @@ def _nested(arrow: pa.DataType) -> Make:
 
 
 def _days(values: Sequence[date | str | None]) -> pa.Array:
-    """Days as such or as text."""
-    if any(isinstance(value, str) for value in values):
+    """Days as such or as text, all of them alike."""
+    if isinstance(next((value for value in values if value is not None), None), str):
         return pa.array(values, pa.string()).cast(pa.date32())
     return pa.array(values, pa.date32())
 
 
 def _instants(values: Sequence[str | None]) -> pa.Array:
     """To the microsecond: what is finer is cut off."""
-    texts = [value[:26].rstrip("Z") + "Z" if value else None for value in values]
-    return pa.array(texts, pa.string()).cast(_UTC)
+    try:
+        return pa.array(values, pa.string()).cast(_UTC)
+    except pa.ArrowInvalid:
+        cut = [value and value.rstrip("Z")[:26] + "Z" for value in values]
+        return pa.array(cut, pa.string()).cast(_UTC)
 
 
 def _json(values: Sequence[msgspec.Raw | None]) -> pa.Array:
-    return pa.array([None if value is None else bytes(value).decode() for value in values], pa.string())
-
-
-def _text_of(value: Decimal | msgspec.Raw | None) -> str | None:
-    if value is None:
-        return None
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    text = bytes(value).decode()
-    return None if text == "null" else text
+    return pa.array([None if value is None else str(value, "utf-8") for value in values], pa.string())
 
 
 def _exact(values: Sequence[Decimal | msgspec.Raw | None]) -> pa.Array:
-    return pa.array([_text_of(value) for value in values], pa.string())
+    if isinstance(next((value for value in values if value is not None), None), Decimal):
+        return pa.array(
+            [None if value is None else _digits(cast("Decimal", value)) for value in values], pa.string()
+        )
+    texts = [None if value is None else str(value, "ascii") for value in values]  # type: ignore[arg-type]
+    return pa.array([None if text == "null" else text for text in texts], pa.string())
+
+
+def _digits(value: Decimal) -> str:
+    text = str(value)
+    return format(value, "f") if "E" in text else text
 
 
 def _nearest(values: Sequence[Decimal | msgspec.Raw | None]) -> pa.Array:
-    texts = (_text_of(value) for value in values)
-    return pa.array([None if text is None else float(text) for text in texts], pa.float64())
+    return _exact(values).cast(pa.float64())
