@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-_AGAINST_TARGETS = ("ingest", "fundamentals", "identifiers", "tenders", "macro", "metrics")
+_AGAINST_TARGETS = ("ingest", "fundamentals", "identifiers", "tenders", "macro", "metrics", "export")
 
 
 def _names() -> set[str]:

@@ -92,7 +92,7 @@ class Engine:
         if self.name == "postgres":
             with psycopg.connect(self.url, autocommit=True) as connection:
                 connection.execute(f'SET search_path = "sankofa_e_{edition}"'.encode())
-                for table in ("block", "directory", "manifest"):
+                for table in ("block", "directory", "file", "manifest"):
                     connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER ALL".encode())
                 connection.execute(what.encode())
             return

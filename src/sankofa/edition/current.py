@@ -12,7 +12,7 @@ from sankofa.model.errors import EditionError, InvalidParameter, StoreUnavailabl
 _log = logging.getLogger("sankofa.edition")
 _LOOK_EVERY = 0.25
 _REFUSED_FOR = 5.0  # the same edition may be published again, whole
-_OPEN_AT_MOST = 4
+_OPEN_AT_MOST = 8  # more than are kept by default: nobody can have them opened over and over
 
 
 class CurrentEdition:
@@ -36,7 +36,7 @@ class CurrentEdition:
             raise StoreUnavailable("datastore", "no edition is published")
         return self._edition
 
-    async def named(self, edition_id: str) -> Edition:
+    async def named(self, edition_id: str, parameter: str = "cursor") -> Edition:
         """A kept edition, for a walk that began on it. Raises InvalidParameter when it is gone."""
         if self._edition is not None and self._edition.id == edition_id:
             return self._edition
@@ -45,7 +45,8 @@ class CurrentEdition:
             try:
                 edition = await asyncio.to_thread(open_edition, self._store, edition_id)
             except EditionError:
-                raise InvalidParameter("cursor", "its edition is no longer kept; start again") from None
+                reason = "its edition is no longer kept; start again" if parameter == "cursor" else "not kept"
+                raise InvalidParameter(parameter, reason) from None
             self._older[edition_id] = edition
             while len(self._older) > _OPEN_AT_MOST:
                 self._older.popitem(last=False)

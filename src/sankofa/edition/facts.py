@@ -22,7 +22,7 @@ from sankofa.edition.datasets.macro_facts import (
 )
 from sankofa.edition.reading import Edition, Selection
 from sankofa.engines.datastore import Place
-from sankofa.model.facts import FUND, Source, Who, fact
+from sankofa.model.facts import FUND, SharedFact, Source, Who, fact
 from sankofa.model.places import alpha3_of
 from sankofa.model.rows import wire
 
@@ -58,6 +58,7 @@ class _Ended(msgspec.Struct):
 
 
 _figures = msgspec.json.Decoder(list[_Figure]).decode
+_figure = msgspec.json.Decoder(_Figure).decode
 _entity = msgspec.json.Decoder(_Entity).decode
 _raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _ended = msgspec.json.Decoder(_Ended).decode
@@ -75,13 +76,19 @@ async def reported_facts(
     entity = await edition.raw("entity", service_id)
     named = _Entity(None, None) if entity is None else _entity(entity)
     iso3 = alpha3_of().get(named.country or "")
-    facts = [_reported(row, named.legal_name, iso3) for row in _figures(b"[%b]" % found.rows)]
+    entity_of = Who(service_id, named.legal_name, iso3)
+    facts = [_reported(row, entity_of) for row in _figures(b"[%b]" % found.rows)]
     return Selection((wire.encode(facts)[1:-1],), found.count, found.truncated)
 
 
-def _reported(row: _Figure, name: str | None, iso3: str | None) -> object:
+def reported_fact(row: bytes, entity: Who) -> SharedFact:
+    """One row of fundamentals as a fact."""
+    return _reported(_figure(row), entity)
+
+
+def _reported(row: _Figure, entity: Who) -> SharedFact:
     return fact(
-        Who(row.service_id, name, iso3),
+        entity._replace(entity_id=row.service_id),
         FUND,
         row.record_ref,
         row.line_item,

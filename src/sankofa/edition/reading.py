@@ -1,6 +1,7 @@
 """The read side of a published edition."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -12,6 +13,7 @@ from sankofa.model.knowable import Mode
 
 _ROWS_IN_A_BLOCK = 64
 _EVERY_BLOCK = 2**31 - 1
+_CHUNK = 512 * 1024
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -34,6 +36,17 @@ class Edition:
         self.manifest = reader.manifest
         self._reader = reader
         self._kept: dict[tuple[str, str], memoryview] = {}
+        self.files: Mapping[str, Mapping[str, Any]] = {
+            one["name"]: one for one in self.manifest.get("files", ())
+        }
+        """Its Parquet files by name, and what the manifest says of each."""
+
+    async def file_chunks(self, name: str, start: int, end: int) -> AsyncIterator[bytes]:
+        """The bytes [start, end) of a file, a few at a time."""
+        while start < end:
+            stop = min(end, (start // _CHUNK + 1) * _CHUNK)
+            yield await self._reader.file_bytes(name, start, stop)
+            start = stop
 
     async def holds(self, kind: str, key: str) -> bool:
         return await self._reader.blocks(kind, key, 0, 0) is not None

@@ -60,6 +60,17 @@ class World:
             self.remarks["despite_floors"] = found.shortfalls
         return found.rows
 
+    def attribution(self, sku: str | None) -> str:
+        """To whom the data of a dataset (of any, where none is named) is owed, as their licences ask."""
+        captured = {capture.source_id for capture in self.captures.values()}
+        named = [self._sources[name] for name in sorted(captured & self._sources.keys())]
+        owed = [
+            f"{one.attribution or one.publisher or one.id}" + (f" ({one.licence})" if one.licence else "")
+            for one in named
+            if sku is None or one.sku in (sku, None)
+        ]
+        return "; ".join(dict.fromkeys(owed))
+
     @cached_property
     def screening(self) -> Screening:
         """Filled as the metrics are built, for the sheets built after them."""

@@ -46,6 +46,9 @@ class LedgerSession(Protocol):
 class EditionWriter(Protocol):
     """An edition being built: invisible to every reader until it is finished."""
 
+    files: Path
+    """A folder of its own: what is put there, and listed by the manifest, becomes part of the edition."""
+
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
         """Append blocks: (id, index, rows), ids ascending."""
 
@@ -53,7 +56,10 @@ class EditionWriter(Protocol):
         """Append directory rows: (kind, key, first block id, number of blocks)."""
 
     def finish(self, edition: str, manifest: Manifest) -> None:
-        """Make it durable and complete under its name. Not yet current."""
+        """Make it durable and complete under its name. Not yet current.
+
+        `manifest["files"]` has the `name`, `size_bytes` and `sha256` of each file.
+        """
 
     def abandon(self) -> None:
         """Leave nothing behind."""
@@ -69,6 +75,9 @@ class EditionReader(Protocol):
 
     async def pieces(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
         """Bytes out of the rows of blocks, whatever their keys: one piece for each place."""
+
+    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
+        """The bytes [start, end) of one of its files, within its size: as many as fit in memory."""
 
     def close(self) -> None: ...
 
@@ -112,5 +121,5 @@ def open_datastore(url: str, home: Path, ledger_schema: str) -> Datastore:
     if scheme in ("postgresql", "postgres"):
         from sankofa.engines.postgres_store import PostgresStore
 
-        return PostgresStore(url, ledger_schema)
+        return PostgresStore(url, home, ledger_schema)
     raise SettingsError("SANKOFA_DATASTORE: expected sqlite: or postgresql://...")

@@ -1,5 +1,6 @@
 """The editions under HOME: one folder each, with its file of blocks and a manifest that seals it."""
 
+import asyncio
 import fcntl
 import hashlib
 import json
@@ -7,6 +8,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,7 @@ from sankofa.model.errors import EditionError, OperatorError
 
 BUILDING = ".building-"
 FILE = "edition.blocks"
+FILES = "files"
 
 
 class EditionFolderWriter:
@@ -24,10 +27,11 @@ class EditionFolderWriter:
 
     def __init__(self, editions: Path) -> None:
         self._editions = editions
-        self._folder = Path(tempfile.mkdtemp(prefix=BUILDING, dir=editions))
-        self._lock = lock_folder(self._folder)
+        self._folder, self._lock = building_folder(editions)
         self._file = self._folder / FILE
+        self.files = self._folder / FILES
         with operator_errors(self._file):
+            self.files.mkdir()
             self._blocks = BlockFileWriter(self._file)
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
@@ -49,9 +53,11 @@ class EditionFolderWriter:
             digest, size = _file_digest(self._file)
             sealed = {**manifest, "edition": edition, "file_sha256": digest, "file_bytes": size}
             (self._folder / "manifest.json").write_text(json.dumps(sealed, indent=1, sort_keys=True) + "\n")
-            for path in (self._file, self._folder / "manifest.json"):
+            shared = [self.files / one["name"] for one in manifest.get("files", ())]
+            for path in (self._file, self._folder / "manifest.json", *shared):
                 path.chmod(0o444)
                 sync(path)
+            sync(self.files)
             self._folder.chmod(0o755)
             sync(self._folder)
             if destination.exists():
@@ -87,6 +93,7 @@ class EditionFolderReader:
                 raise EditionError(
                     f"edition {folder.name}: corrupt: its bytes are not the ones that were published"
                 )
+            self._files = _open_files(folder, self.manifest)
             self._blocks = BlockFileReader(path)
         except FileNotFoundError as failure:
             missing = Path(failure.filename).name
@@ -100,8 +107,33 @@ class EditionFolderReader:
     async def pieces(self, places: Sequence[Place]) -> Sequence[memoryview]:
         return self._blocks.pieces(places)
 
+    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
+        """In a thread: a disk that is slow must not hold up the others."""
+        return await asyncio.to_thread(os.pread, self._files[name].descriptor, end - start, start)
+
     def close(self) -> None:
         self._blocks.close()
+        for file in self._files.values():
+            file.close()
+
+
+class _OpenFile:
+    """Stays readable after its edition is removed; let go of with the last who refers to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.close = weakref.finalize(self, os.close, self.descriptor)
+
+
+def _open_files(folder: Path, manifest: Manifest) -> dict[str, _OpenFile]:
+    """Every file of an edition, once it is seen to be the one that was published."""
+    found: dict[str, _OpenFile] = {}
+    for one in manifest.get("files", ()):
+        path = folder / FILES / one["name"]
+        if _file_digest(path) != (one["sha256"], one["size_bytes"]):
+            raise EditionError(f"edition {folder.name}: corrupt: {path.name} is not what was published")
+        found[one["name"]] = _OpenFile(path)
+    return found
 
 
 def _is_whole(folder: Path, manifest: Manifest) -> bool:
@@ -111,6 +143,16 @@ def _is_whole(folder: Path, manifest: Manifest) -> bool:
         return False
     reader.close()
     return bool(reader.manifest.get("content_sha256") == manifest.get("content_sha256"))
+
+
+def building_folder(parent: Path) -> tuple[Path, int | None]:
+    """A new folder to build in, and the lock on it; those whose builder is no more are removed."""
+    for folder in parent.glob(f"{BUILDING}*"):
+        if (lock := lock_folder(folder)) is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+    folder = Path(tempfile.mkdtemp(prefix=BUILDING, dir=parent))
+    return folder, lock_folder(folder)
 
 
 def lock_folder(folder: Path) -> int | None:

@@ -6,15 +6,19 @@ leaves nothing behind.
 
 import hashlib
 import json
+import os
 import re
+import shutil
 import struct
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 from sankofa.engines.datastore import Manifest
+from sankofa.engines.edition_folder import building_folder
 from sankofa.engines.postgres_server import Refused, Server, operator_errors, psycopg
 from sankofa.model.errors import EditionError, StoreUnavailable
 
@@ -27,6 +31,8 @@ _TABLES = """
     CREATE TABLE directory (kind TEXT COLLATE "C" NOT NULL, key TEXT COLLATE "C" NOT NULL,
                             first BIGINT NOT NULL, blocks BIGINT NOT NULL);
     CREATE TABLE block (id BIGINT NOT NULL, idx BYTEA NOT NULL, rows BYTEA NOT NULL);
+    CREATE TABLE file (name TEXT COLLATE "C" NOT NULL, part INTEGER NOT NULL, bytes BYTEA NOT NULL);
+    ALTER TABLE file ALTER bytes SET STORAGE EXTERNAL;
     CREATE TABLE manifest (json TEXT NOT NULL);
 """
 # Blocks are compressed: unpacking 64 KB costs less than fetching it from thirty-three places of a heap.
@@ -35,6 +41,7 @@ _HAS_LZ4 = "SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default
 _SEAL = """
     ALTER TABLE directory ADD PRIMARY KEY (kind, key);
     ALTER TABLE block ADD PRIMARY KEY (id);
+    ALTER TABLE file ADD PRIMARY KEY (name, part);
     CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION 'an edition never changes: % on % refused', TG_OP, TG_TABLE_NAME; END $$;
 """
@@ -49,7 +56,10 @@ _SHORT = "('x' || left(encode(sha256({row}), 'hex'), 15))::bit(60)::bigint"
 _ROW_OF = {
     "directory": "convert_to(concat_ws(chr(31), kind, key, first, blocks), 'UTF8')",
     "block": "int8send(id) || int4send(octet_length(idx)) || idx || rows",
+    "file": "int4send(part) || convert_to(name, 'UTF8') || bytes",
 }
+FILE_PART = 256 * 1024
+"""Bytes of a file that are one row: few enough to answer a small range without reading much more."""
 _BLOCK_HEAD = struct.Struct(">qi")
 
 
@@ -87,11 +97,13 @@ class _Sum:
 class PostgresEditionWriter:
     """See `engines.datastore.EditionWriter`."""
 
-    def __init__(self, server: Server, is_whole: Callable[[str, Manifest], bool]) -> None:
+    def __init__(self, server: Server, home: Path, is_whole: Callable[[str, Manifest], bool]) -> None:
         self._is_whole = is_whole
         self._schema = f"sankofa_building_{uuid.uuid4().hex}"
-        self._directory, self._block = _Sum(), _Sum()
+        self._directory, self._block, self._file = _Sum(), _Sum(), _Sum()
+        home.mkdir(parents=True, exist_ok=True)
         self._connection = server.connect()
+        self.files, self._lock = building_folder(home)
         try:
             self._run(f"BEGIN; CREATE SCHEMA {self._schema}; SET LOCAL search_path = {self._schema}")
             self._run(_TABLES)
@@ -120,18 +132,36 @@ class PostgresEditionWriter:
         if self._is_whole(edition, manifest):
             self.abandon()
             return
-        tables = {"directory": self._directory.told(), "block": self._block.told()}
+        for one in manifest.get("files", ()):
+            self._store(self.files / one["name"])
+        tables = {
+            "directory": self._directory.told(),
+            "block": self._block.told(),
+            "file": self._file.told(),
+        }
         sealed = json.dumps({**manifest, "edition": edition, "tables": tables}, sort_keys=True)
         with operator_errors():
             self._connection.execute(b"INSERT INTO manifest VALUES (%s)", (sealed,))
         self._run(_SEAL + "".join(_SEAL_TABLE.format(table=table) for table in (*_ROW_OF, "manifest")))
         self._run(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
         self._run(f"ALTER SCHEMA {self._schema} RENAME TO {schema}; COMMIT")
-        self._connection.close()
+        self.abandon()
 
     def abandon(self) -> None:
         """The server rolls back what a closed connection had begun."""
         self._connection.close()
+        shutil.rmtree(self.files, ignore_errors=True)
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
+    def _store(self, path: Path) -> None:
+        """A file as rows of the same size, so that the one that has a byte is known."""
+        name = path.name.encode()
+        with path.open("rb") as file, self._copy("file", "text", "int4", "bytea") as copy:
+            for part, chunk in enumerate(iter(lambda: file.read(FILE_PART), b"")):
+                self._file.add(part.to_bytes(4), name, chunk)
+                copy.write_row((path.name, part, chunk))
 
     @contextmanager
     def _copy(self, table: str, *types: str) -> Iterator[psycopg.Copy]:

@@ -6,9 +6,10 @@ server through the driver and may wait; the serving side has a clock of its own 
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from sankofa.engines.datastore import Manifest, Place, Shelf
-from sankofa.engines.postgres_edition import PostgresEditionWriter, schema_of, verified_manifest
+from sankofa.engines.postgres_edition import FILE_PART, PostgresEditionWriter, schema_of, verified_manifest
 from sankofa.engines.postgres_ledger import PostgresLedger
 from sankofa.engines.postgres_link import Enquiry, Links, Statement
 from sankofa.engines.postgres_server import Refused, Server, operator_errors, pq, psycopg
@@ -46,14 +47,19 @@ READ_PIECES = """
     FROM unnest($1::bigint[], $2::int[], $3::int[]) WITH ORDINALITY AS p (id, start, size, n)
     JOIN {schema}.block AS b ON b.id = p.id ORDER BY p.n
 """
+READ_FILE = """
+    SELECT bytes FROM {schema}.file
+    WHERE name = $1 AND part >= $2::int AND part < $3::int ORDER BY part
+"""
 _NO_SUCH_TABLE = ("42P01", "3F000")
 
 
 class PostgresStore:
     """See `engines.datastore.Datastore`."""
 
-    def __init__(self, url: str, ledger_schema: str) -> None:
+    def __init__(self, url: str, home: Path, ledger_schema: str) -> None:
         self._server = Server(url)
+        self._home = home
         self._schema = ledger_schema
         self._links = Links(self._server)
         self._enquiry = Enquiry(self._server)
@@ -62,7 +68,7 @@ class PostgresStore:
         return PostgresLedger(self._server, self._schema)
 
     def build(self) -> PostgresEditionWriter:
-        return PostgresEditionWriter(self._server, self._is_whole)
+        return PostgresEditionWriter(self._server, self._home, self._is_whole)
 
     def open(self, edition: str) -> "PostgresEditionReader":
         return PostgresEditionReader(edition, verified_manifest(self._enquiry.rows, edition), self._links)
@@ -134,6 +140,8 @@ class PostgresEditionReader:
         self._statement = Statement(b"blocks:" + edition.encode(), text.encode())
         text = READ_PIECES.format(schema=schema_of(edition))
         self._pieces = Statement(b"pieces:" + edition.encode(), text.encode())
+        text = READ_FILE.format(schema=schema_of(edition))
+        self._file = Statement(b"file:" + edition.encode(), text.encode())
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
         if "\0" in key:  # no text, and it would end there on its way to the server
@@ -156,6 +164,12 @@ class PostgresEditionReader:
         values = [b"{%b}" % ",".join(map(str, column)).encode() for column in columns]
         found = await self._ask(self._pieces, values)
         return [found.get_value(row, 0) or b"" for row in range(found.ntuples)]
+
+    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
+        first, last = start // FILE_PART, -(-end // FILE_PART)
+        found = await self._ask(self._file, (name.encode(), b"%d" % first, b"%d" % last))
+        parts = [found.get_value(row, 0) or b"" for row in range(found.ntuples)]
+        return b"".join(parts)[start - first * FILE_PART : end - first * FILE_PART]
 
     async def _ask(self, statement: Statement, values: Sequence[bytes]) -> pq.abc.PGresult:
         try:

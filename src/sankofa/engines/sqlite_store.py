@@ -16,11 +16,9 @@ from pathlib import Path
 from sankofa.engines.block_file import BlockFileReader
 from sankofa.engines.datastore import Row, Shelf
 from sankofa.engines.edition_folder import (
-    BUILDING,
     FILE,
     EditionFolderReader,
     EditionFolderWriter,
-    lock_folder,
     operator_errors,
     sync,
 )
@@ -45,11 +43,7 @@ class SqliteStore:
     def build(self) -> EditionFolderWriter:
         with operator_errors(self._editions):
             self._editions.mkdir(parents=True, exist_ok=True)
-            for folder in self._editions.glob(f"{BUILDING}*"):
-                if (lock := lock_folder(folder)) is not None:  # whoever built it is no more
-                    shutil.rmtree(folder, ignore_errors=True)
-                    os.close(lock)
-        return EditionFolderWriter(self._editions)
+            return EditionFolderWriter(self._editions)
 
     def open(self, edition: str) -> EditionFolderReader:
         if not _EDITION_ID.match(edition):

@@ -135,7 +135,10 @@ class McpSurface:
         operation, today = tool.operation, self._service.today()
         read = tool.read(arguments, today)
         edition = self._service.edition.get()
-        call = Call(edition, exchange.grant, today, self._service.cursors, self._service.edition.named)
+        service = self._service
+        call = Call(
+            edition, exchange.grant, today, service.cursors, service.edition.named, service.settings.base_url
+        )
         with tool.own_names():
             answer = await operation.perform(call, **read)
         return envelope(answer, edition.id, operation.rows_under)

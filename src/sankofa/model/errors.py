@@ -8,6 +8,8 @@ SankofaError
  │   ├─ UpgradeRequired         402  more than the sample tier serves
  │   ├─ NotFound                404  no record with that identifier, or no such path
  │   ├─ MethodNotAllowed        405  the path exists, the method does not
+ │   ├─ PreconditionFailed      412  the file is not the one the client holds a part of
+ │   ├─ RangeNotSatisfiable     416  no byte of the range asked for is in the file
  │   ├─ RateLimited             429  burst limit or monthly cap reached
  │   ├─ InternalError           500  a defect of ours, without its details
  │   └─ StoreUnavailable        503  a dependency did not answer in time
@@ -115,6 +117,28 @@ class MethodNotAllowed(Problem):
 
     def headers(self) -> list[tuple[str, str]]:
         return [("Allow", self.allow)]
+
+
+class PreconditionFailed(Problem):
+    """412: the file is another one than `If-Match` names; a new edition was published."""
+
+    status, slug, title = 412, "precondition-failed", "Precondition failed"
+
+    def __init__(self) -> None:
+        super().__init__("If-Match names none of what is served now.")
+
+
+class RangeNotSatisfiable(Problem):
+    """416: no byte of the range asked for is in the file."""
+
+    status, slug, title = 416, "range-not-satisfiable", "Range not satisfiable"
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"Range: the file has {size} bytes.")
+        self.size = size
+
+    def headers(self) -> list[tuple[str, str]]:
+        return [("Content-Range", f"bytes */{self.size}")]
 
 
 class RateLimited(Problem):

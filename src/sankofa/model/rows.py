@@ -328,5 +328,44 @@ class FactRow(Row, frozen=True, kw_only=True):
     ]
 
 
+class ExportRow(Row, frozen=True, kw_only=True):
+    """One published Parquet file."""
+
+    name: Annotated[str, Meta(description="Of the file; a large table is several.")]
+    sku: Annotated[
+        str | None,
+        Meta(
+            description="The dataset it is of; null where it is of all.",
+            extra_json_schema={"enum": [*SKUS, None]},
+        ),
+    ]
+    signal_key: Annotated[str | None, Meta(description="The signal panel it is; null where it is none.")]
+    access: Annotated[
+        str,
+        Meta(description="Open files need no key.", extra_json_schema={"enum": ["open", "licensed"]}),
+    ]
+    license: Annotated[str, Meta(description="SPDX id, or a reference of ours.")]
+    url: Annotated[str, Meta(description="Where it is fetched.", extra_json_schema={"format": "uri"})]
+    media_type: Annotated[str, Meta(description="application/vnd.apache.parquet.")]
+    size_bytes: Annotated[int, Meta(description="Of the file.", ge=0)]
+    sha256: Annotated[str, Meta(description="Of the file; its ETag too.", pattern="^[0-9a-f]{64}$")]
+    row_count: Annotated[int, Meta(description="Rows in it.", ge=0)]
+    columns: Annotated[list[str], Meta(description="Names of its columns, in order.")]
+    min_tier: Annotated[
+        str | None,
+        Meta(
+            description="The least tier of a key that may fetch it; null where none is needed.",
+            extra_json_schema={"enum": ["starter", None]},
+        ),
+    ]
+    updated_at: Annotated[
+        str,
+        Meta(
+            description="The instant of the edition's last capture.",
+            extra_json_schema={"format": "date-time"},
+        ),
+    ]
+
+
 wire = msgspec.json.Encoder(decimal_format="number")
 """How every row is written: decimals as JSON numbers, every digit kept."""

@@ -33,6 +33,7 @@ class Call(msgspec.Struct, frozen=True):
     cursors: Cursors
     kept: Callable[[str], Awaitable[Edition]]
     """Another edition by its id, for a walk that began on it."""
+    base_url: str = ""
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 Order of checks (decisions, section 3): path, method, then 401, 429, 400, 402, 404.
 """
 
+import asyncio
 import itertools
 import logging
 import secrets
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from sankofa.access.quotas import Usage
+from sankofa.access.tiers import Grant
 from sankofa.model.errors import InternalError, MethodNotAllowed, NotFound, Problem
 from sankofa.operations.answers import (
     JSON,
@@ -27,10 +29,12 @@ from sankofa.operations.answers import (
 from sankofa.operations.contract import Call, Operation, endpoints
 from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
+from sankofa.rest.files import FileRoute, answer_file, file_route
 from sankofa.rest.request import Head, check_target, read_head, read_query, the_key
 from sankofa.rest.response import (
     VARY,
     Response,
+    Streamed,
     choose_encoding,
     compress,
     entity_tag,
@@ -93,9 +97,9 @@ class RestApp:
             await mounted(scope, receive, send)
             return
         response = await self._respond(scope, request_id)
-        body = b"" if scope["method"] == "HEAD" else response.body
+        size = response.size if isinstance(response, Streamed) else len(response.body)
         headers = [
-            (b"content-length", b"%d" % len(response.body)),
+            (b"content-length", b"%d" % size),
             *common_headers(request_id),
             *response.headers,
         ]
@@ -104,22 +108,30 @@ class RestApp:
         if scope["method"] not in _READ_METHODS:
             headers.append((b"connection", b"close"))  # its body was not read
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        if isinstance(response, Response) or scope["method"] == "HEAD":
+            body = response.body if isinstance(response, Response) and scope["method"] != "HEAD" else b""
+            await send({"type": "http.response.body", "body": body})
+            return
+        await _stream(response, receive, send)
 
-    async def _respond(self, scope: Scope, request_id: str) -> Response:
+    async def _respond(self, scope: Scope, request_id: str) -> Response | Streamed:
         usage: list[Usage] = []
-        route: OpenPage | Route | None = None
+        route: OpenPage | FileRoute | Route | None = None
         try:
             head = read_head(scope["headers"])
             check_target(scope, head)
             path: str = scope["path"]
-            route = self._pages.get(path) or self._route(path, scope.get("raw_path") or b"")
+            route = (
+                self._pages.get(path) or file_route(path) or self._route(path, scope.get("raw_path") or b"")
+            )
             if scope["method"] not in _READ_METHODS:
                 if scope["method"] == "OPTIONS":
                     return Response(204, [(b"allow", _ALLOW.encode())], b"")
                 raise MethodNotAllowed(_ALLOW)
             if isinstance(route, OpenPage):
                 return await route.answer(head)
+            if isinstance(route, FileRoute):
+                return await self._file(route, scope, head, usage)
             return await self._perform(route, scope["query_string"], head, usage)
         except Problem as problem:
             return self._problem(problem, scope, request_id, usage, route)
@@ -140,22 +152,36 @@ class RestApp:
             raise NotFound("No such path; see /openapi.json.")
         return Route(under[0], {under[1]: identifier}, path)
 
-    async def _perform(self, route: Route, query: bytes, head: Head, usage: list[Usage]) -> Response:
-        operation, service = route.operation, self._service
-        grant = await service.keys.authenticate(the_key(head))
-        counted, refusal = await service.quotas.count(grant)
+    async def _counted(self, head: Head, usage: list[Usage]) -> Grant:
+        """Whose key it is, after the request is counted. Raises Unauthorized or RateLimited."""
+        grant = await self._service.keys.authenticate(the_key(head))
+        counted, refusal = await self._service.quotas.count(grant)
         usage.append(counted)
         if refusal is not None:
             raise refusal
+        return grant
+
+    async def _file(
+        self, route: FileRoute, scope: Scope, head: Head, usage: list[Usage]
+    ) -> Response | Streamed:
+        grant = await self._counted(head, usage) if route.needs_key else None
+        query = read_query(scope["query_string"])
+        only_head = scope["method"] == "HEAD"
+        answer = await answer_file(self._service, route, query, scope["headers"], grant, head_only=only_head)
+        return answer._replace(headers=[*answer.headers, *rate_headers(usage[0])]) if usage else answer
+
+    async def _perform(self, route: Route, query: bytes, head: Head, usage: list[Usage]) -> Response:
+        operation, service = route.operation, self._service
+        grant = await self._counted(head, usage)
         today = service.today()
         asked = read_query(query)
         arguments = operation.read(asked, today, route.path)
         edition = service.edition.get()
         tag = entity_tag(edition.id, route.asked, query, grant, today)
-        headers = [*rate_headers(counted), PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
+        headers = [*rate_headers(usage[0]), PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
         if head.if_none_match and (held := held_tag(head.if_none_match, tag)):
             return Response(304, [(b"etag", f'"{held}"'.encode()), *headers], b"")
-        call = Call(edition, grant, today, service.cursors, service.edition.named)
+        call = Call(edition, grant, today, service.cursors, service.edition.named, service.settings.base_url)
         answer = await operation.perform(call, **arguments)
         if head.if_none_match.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
@@ -178,7 +204,7 @@ class RestApp:
         scope: Scope,
         request_id: str,
         usage: list[Usage],
-        route: OpenPage | Route | None,
+        route: OpenPage | FileRoute | Route | None,
     ) -> Response:
         if problem.status >= 500:
             _log.warning("request %s: %s: %s", request_id, problem.slug, problem.logged)
@@ -189,3 +215,21 @@ class RestApp:
         asked = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
         body = problem_body(problem, self._service.settings.base_url, asked, request_id)
         return Response(problem.status, headers, body)
+
+
+async def _stream(response: Streamed, receive: Receive, send: Send) -> None:
+    """Send as fast as the client reads, and no further once it is gone: the server would not tell."""
+    gone = asyncio.ensure_future(_disconnected(receive))
+    try:
+        async for chunk in response.chunks:
+            if gone.done():
+                return
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        gone.cancel()
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

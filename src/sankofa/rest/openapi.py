@@ -13,6 +13,7 @@ import msgspec
 
 from sankofa.operations.answers import API_VERSION
 from sankofa.operations.contract import Operation, Parameter, endpoints
+from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.parameters import JsonSchema
 from sankofa.operations.schemas import envelope_of, row_schema
 from sankofa.rest.deprecation import DEPRECATIONS
@@ -51,6 +52,7 @@ def describe(settings: Settings, today: date, described: Sequence[Operation] | N
     described = endpoints() if described is None else described
     base_url = settings.base_url.rstrip("/")
     paths = _page_paths(settings)
+    paths |= _file_paths(settings)
     for operation in described:
         paths[operation.path] = {"get": _entry(settings, operation, described, today)}
     tags = {_tag(operation): f"What is under /v1/{_tag(operation)}." for operation in described}
@@ -231,6 +233,66 @@ def _page_paths(settings: Settings) -> JsonSchema:
                     "headers": header_fields((*COMMON, *CACHED)),
                 },
             },
+        ),
+    }
+
+
+def _file_paths(settings: Settings) -> JsonSchema:
+    """The two folders of Parquet files."""
+    binary = {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}}
+
+    def sent(description: str, content: JsonSchema) -> JsonSchema:
+        headers = header_fields((*COMMON, "ETag", "Cache-Control", "Accept-Ranges"))
+        return {"description": description, "headers": headers, **content}
+
+    def folder(name: str, summary: str, example: str, *refused: str, **more: Any) -> JsonSchema:
+        parameters = [
+            {
+                "name": "file",
+                "in": "path",
+                "required": True,
+                "description": "Name of the file, as `/v1/export` lists it.",
+                "schema": {"type": "string", "pattern": r"^[a-z0-9-]+\.parquet$"},
+                "example": example,
+            },
+            {
+                "name": "edition",
+                "in": "query",
+                "required": False,
+                "description": "Id of a kept edition; the current one where omitted.",
+                "schema": {"type": "string", "pattern": "^[A-Za-z0-9-]+$"},
+            },
+        ]
+        responses = {
+            "200": sent("The whole file.", {"content": binary}),
+            "206": sent(
+                "What `Range` asks for, in one part with `Content-Range`, or in several.",
+                {"content": binary | {"multipart/byteranges": {"schema": {"type": "string"}}}},
+            ),
+            "304": sent("The client holds this very file.", {}),
+            **_refused(settings, "400", *refused, "404", "default"),
+        }
+        return {
+            "get": {
+                "operationId": name,
+                "tags": ["export"],
+                "summary": summary,
+                "description": "Parquet, with `Range`, `If-Range`, `If-Match` and `If-None-Match`.",
+                "parameters": parameters,
+                "responses": responses,
+                **more,
+            }
+        }
+
+    return {
+        f"{OPEN_FILES}{{file}}": folder(
+            "get_open_file", "An open Parquet file", "procurement-demand.parquet", "503", security=[]
+        ),
+        f"{LICENSED_FILES}{{file}}": folder(
+            "get_licensed_file",
+            "A licensed Parquet file",
+            "af-fund-fundamentals.parquet",
+            *("401", "402", "429", "503"),
         ),
     }
 

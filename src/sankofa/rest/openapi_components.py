@@ -169,6 +169,7 @@ _HEADERS: Final[dict[str, JsonSchema]] = {
     ),
     "Cache-Control": _header("Who may keep the answer.", "private"),
     "Vary": _header("What the answer depends on besides its address.", "X-API-Key, Accept, Accept-Encoding"),
+    "Accept-Ranges": _header("Parts of the file may be asked for.", "bytes", const="bytes"),
     "Retry-After": _header("Seconds after which to try again.", 42, minimum=1),
     "X-Upgrade-URL": _header(
         "Where the key can be upgraded.", "https://sankofa.example/upgrade", format="uri"

@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
@@ -28,6 +28,15 @@ class Response(NamedTuple):
     status: int
     headers: Headers
     body: bytes
+
+
+class Streamed(NamedTuple):
+    """A body that is never whole in memory."""
+
+    status: int
+    headers: Headers
+    size: int
+    chunks: AsyncIterator[bytes]
 
 
 def entity_tag(edition_id: str, path: str, query: bytes, grant: Grant, today: date) -> str:

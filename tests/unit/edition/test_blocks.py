@@ -71,6 +71,9 @@ class Reader:
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
         return list(self._blocks[skip : skip + most]) if (kind, key) == ("fundamentals", "K") else None
 
+    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
+        raise NotImplementedError
+
     async def pieces(self, places: Sequence[Place]) -> list[bytes]:
         return [self._blocks[block - 1][1][start:end] for block, start, end in places]
 

@@ -41,6 +41,9 @@ class Shelf:
         self.asked += len(found[skip : skip + most])
         return found[skip : skip + most]
 
+    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
+        raise NotImplementedError
+
     async def pieces(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
         raise NotImplementedError
 

@@ -37,6 +37,9 @@ class Reader:
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
         return [(b"", self._sheets[key])] if key in self._sheets else None
 
+    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
+        raise NotImplementedError
+
     async def pieces(self, places: Sequence[Place]) -> list[bytes]:
         return [self._rows[block - 1][start:end] for block, start, end in places]
 

@@ -103,7 +103,7 @@ def _of_tables(world: World) -> Iterator[tuple[str, str, str, list[_Told]]]:
         entity = country_of_facts(country)
         told: list[_Told] = []
         for entry in entries:
-            made = wire.encode(_annual_fact(entity, _annual(entry.row)))
+            made = wire.encode(annual_fact(entity, entry.row))
             told.append((date(entry.tag, 12, 31).toordinal(), Entry(made)))
         yield country, measure, ANNUAL, told
 
@@ -117,7 +117,7 @@ def _of_series(world: World) -> Iterator[tuple[str, str, str, list[_Told]]]:
             if country:
                 entity = country_of_facts(country)
                 for row, first, until, _, tag in entries:
-                    made = wire.encode(_series_fact(entity, _observation(row)))
+                    made = wire.encode(series_fact(entity, row))
                     told[country].append((tag, Entry(made, first, until)))
         for country, facts in told.items():
             facts.sort(key=lambda fact: -fact[0])
@@ -131,7 +131,9 @@ def _aside(world: World) -> World:
     return other
 
 
-def _annual_fact(entity: Who, row: _Annual) -> SharedFact:
+def annual_fact(entity: Who, wire_row: bytes) -> SharedFact:
+    """One row of an annual indicator as a fact of its country."""
+    row = _annual(wire_row)
     told = (row.country, row.indicator, str(row.year), str(row.vintage), bytes(row.value).decode())
     return fact(
         entity,
@@ -147,7 +149,9 @@ def _annual_fact(entity: Who, row: _Annual) -> SharedFact:
     )
 
 
-def _series_fact(entity: Who, row: _Observation) -> SharedFact:
+def series_fact(entity: Who, wire_row: bytes) -> SharedFact:
+    """One row of a series as a fact of its country."""
+    row = _observation(wire_row)
     identity = (row.series, row.series_type, row.frequency, row.country, row.date)
     return fact(
         entity,

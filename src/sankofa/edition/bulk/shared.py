@@ -1,0 +1,171 @@
+"""The shared shape: entities, facts and provenances of every dataset, the facts with every vintage.
+
+A fact has the same `fact_id` and `provenance_id` here as on `/v1/shared/facts`.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+from weakref import WeakKeyDictionary
+
+from msgspec import Meta
+
+from sankofa.edition.blocks import Entry
+from sankofa.edition.bulk import macro
+from sankofa.edition.bulk.macro import AnnualVintage, SeriesVintage
+from sankofa.edition.datasets.facts import FACTS, country_of_facts, who
+from sankofa.edition.datasets.macro_facts import annual_fact, series_fact
+from sankofa.edition.facts import reported_fact
+from sankofa.edition.tables import Table, table
+from sankofa.edition.world import World
+from sankofa.model.days import FOREVER
+from sankofa.model.facts import FUND, MACRO, TENDER, SharedFact, Who
+from sankofa.model.places import alpha3_of, country_name
+from sankofa.model.rows import FactRow, Row, wire
+
+
+class SharedEntity(Row, frozen=True, kw_only=True):
+    """Who facts are of: an organisation, or a country by its alpha-3 code."""
+
+    entity_id: Annotated[str, Meta(description="A service_id, or an ISO 3166-1 alpha-3 code.")]
+    entity_type: Annotated[str, Meta(description="`organisation` or `country`.")]
+    entity_name: Annotated[str | None, Meta(description="Of the organisation or country.")]
+    country_iso3: Annotated[str | None, Meta(description="ISO 3166-1 alpha-3 code of its country.")]
+
+
+class SharedProvenance(Row, frozen=True, kw_only=True):
+    """Where facts are from, each place once."""
+
+    provenance_id: Annotated[str, Meta(description="As facts have it.")]
+    extraction_confidence: Annotated[float | None, Meta(description="Null where structured.")]
+    method: Annotated[str, Meta(description="Extracted from a document, or published as data.")]
+
+
+def _organisation(world: World, key: str, entry: Entry, row: Any) -> Iterable[object]:
+    yield SharedEntity(
+        entity_id=row.service_id,
+        entity_type="organisation",
+        entity_name=row.legal_name,
+        country_iso3=alpha3_of().get(row.country or ""),
+        source_ref=row.source_ref,
+        license_class=row.license_class,
+        observed_at=row.observed_at,
+    )
+
+
+def _countries(world: World) -> Iterator[SharedEntity]:
+    for alpha2, alpha3 in sorted(alpha3_of().items(), key=lambda pair: pair[1]):
+        yield SharedEntity(
+            entity_id=alpha3,
+            entity_type="country",
+            entity_name=country_name(alpha2),
+            country_iso3=alpha3,
+            source_ref=f"ISO 3166-1#{alpha3}",
+            license_class="public-domain",
+            observed_at=world.clock,
+        )
+
+
+def _reported(world: World, key: str, entry: Entry, row: Any) -> Iterable[object]:
+    return (reported_fact(entry.row, _issuer(world, key)),) if entry.until == FOREVER else ()
+
+
+_issuers: WeakKeyDictionary[World, dict[str, Who]] = WeakKeyDictionary()
+
+
+def _issuer(world: World, service_id: str) -> Who:
+    if world not in _issuers:
+        _issuers[world] = {entity.service_id: who(entity) for entity in world.entities}
+    return _issuers[world][service_id]
+
+
+def _of_year(world: World, key: str, entry: Entry, row: AnnualVintage) -> Iterable[object]:
+    return (annual_fact(country_of_facts(row.country), wire.encode(row)),)
+
+
+def _of_day(world: World, key: str, entry: Entry, row: SeriesVintage) -> Iterable[object]:
+    return (series_fact(country_of_facts(row.country), wire.encode(row)),) if row.country else ()
+
+
+class _Once:
+    """Each provenance once, however many facts are from it."""
+
+    def __init__(self) -> None:
+        self._seen: WeakKeyDictionary[World, set[int]] = WeakKeyDictionary()
+
+    def __call__(self, world: World, key: str, entry: Entry, row: SharedFact) -> Iterable[object]:
+        seen = self._seen.setdefault(world, set())
+        short = int(row.provenance_id[:16], 16)
+        if short in seen:
+            return ()
+        seen.add(short)
+        return (row,)
+
+
+table(
+    Table(
+        "shared-entity",
+        SharedEntity,
+        None,
+        "Who facts are of: organisations and countries.",
+        takes_from="entity",
+        take=_organisation,
+        make=_countries,
+    )
+)
+table(
+    Table(
+        "af-fund-fact",
+        FactRow,
+        FUND,
+        "Reported figures as facts, every vintage.",
+        takes_from="fundamentals",
+        take=_reported,
+        sorted_by=("entity_id",),
+    )
+)
+table(
+    Table(
+        "af-tender-fact",
+        FactRow,
+        TENDER,
+        "Values of tenders by country, and the awards organisations won, every vintage that was the latest.",
+        takes_from=FACTS,
+        take=lambda world, key, entry, row: (row,) if key == row.entity_id else (),
+    )
+)
+table(
+    Table(
+        "af-macro-annual-fact",
+        FactRow,
+        MACRO,
+        "Annual indicators as facts of their country, every vintage. Bulk only.",
+        takes_from=macro.ANNUAL,
+        take=_of_year,
+    )
+)
+table(
+    Table(
+        "af-macro-series-fact",
+        FactRow,
+        MACRO,
+        "Values of series as facts of their country, every vintage. Bulk only.",
+        takes_from=macro.SERIES,
+        take=_of_day,
+    )
+)
+for _facts, _sku in (
+    ("af-fund-fact", FUND),
+    ("af-tender-fact", TENDER),
+    ("af-macro-annual-fact", MACRO),
+    ("af-macro-series-fact", MACRO),
+):
+    table(
+        Table(
+            _facts.removesuffix("fact") + "provenance",
+            SharedProvenance,
+            _sku,
+            f"Where the facts of {_facts} are from, each place once.",
+            takes_from=_facts,
+            take=_Once(),
+        )
+    )

@@ -1,0 +1,72 @@
+"""What is published in bulk: tables, each a Parquet file (several where large), and how one is declared.
+
+A table takes the very rows that a dataset serves as these are built, or makes rows of its own of the ledger
+where the specification says bulk-only (award facts, every macro vintage); or both.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import sankofa.edition.bulk
+from sankofa.edition.blocks import Entry
+from sankofa.edition.world import World
+from sankofa.model.days import FOREVER
+from sankofa.model.rows import Row
+
+OPEN_LICENSE: Final = "CC-BY-4.0"
+PAID_LICENSE: Final = "LicenseRef-Sankofa-Bulk"
+MIN_TIER: Final = "starter"
+
+Take = Callable[[World, str, Entry, Any], Iterable[object]]
+"""What a table has of one row of a dataset: given its key, entry and the row; or of another table's row."""
+Make = Callable[[World], Iterator[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table. Its rows have the fields of `row`."""
+
+    name: str
+    row: type[Row]
+    sku: str | None
+    summary: str
+    takes_from: str = ""
+    """A kind of dataset, or the name of a table."""
+    take: Take = lambda world, key, entry, row: (row,)
+    make: Make = lambda world: iter(())
+    """Rows made after every dataset is built."""
+    sorted_by: tuple[str, ...] = ()
+    """Columns, the first first; descending where there is a minus before the name."""
+    signal_key: str | None = None
+    open: bool = False
+    methodology: str = ""
+
+    @property
+    def license(self) -> str:
+        return OPEN_LICENSE if self.open else PAID_LICENSE
+
+
+_TABLES: dict[str, Table] = {}
+
+
+def table(declared: Table) -> Table:
+    """Declare a table."""
+    _TABLES[declared.name] = declared
+    return declared
+
+
+@cache
+def tables() -> tuple[Table, ...]:
+    """Every table by name: each module of the bulk package declares its own."""
+    for module in pkgutil.iter_modules(sankofa.edition.bulk.__path__):
+        importlib.import_module(f"sankofa.edition.bulk.{module.name}")
+    return tuple(_TABLES[name] for name in sorted(_TABLES))
+
+
+def in_force_for_ever(world: World, key: str, entry: Entry, row: Any) -> Iterable[object]:
+    """Of a vintage that is told twice, without its successor and with it, what is told today."""
+    return (row,) if entry.until == FOREVER else ()

@@ -1,0 +1,50 @@
+"""GET /v1/export."""
+
+from typing import Final
+
+from sankofa.edition.reading import Selection
+from sankofa.model.rows import ExportRow, wire
+from sankofa.operations.contract import Answer, Call, operation
+
+MEDIA_TYPE: Final = "application/vnd.apache.parquet"
+OPEN_FILES: Final = "/open/"
+LICENSED_FILES: Final = "/v1/export/files/"
+
+
+@operation("/v1/export", row=ExportRow, errors=(401, 429, 503))
+async def get_export(call: Call) -> Answer:
+    """The Parquet files of the current edition, ordered by name, and where to fetch them.
+
+    Open panels are licensed CC-BY-4.0 and are read by their URL with no key. The files of the datasets and of
+    the licensed panels need a key of `min_tier`. A URL stays the same from edition to edition; with `edition`
+    and an id in its query it names one that is kept. Range, `If-Range` and HEAD are answered, so that a
+    reader of Parquet fetches no more than it needs.
+    """
+    built_from = call.edition.manifest["built_from"]
+    rows = []
+    for name in sorted(call.edition.files):
+        one = call.edition.files[name]
+        folder = OPEN_FILES if one["access"] == "open" else LICENSED_FILES
+        rows.append(
+            wire.encode(
+                ExportRow(
+                    name=name,
+                    sku=one["sku"],
+                    signal_key=one["signal_key"],
+                    access=one["access"],
+                    license=one["license"],
+                    url=f"{call.base_url}{folder}{name}",
+                    media_type=MEDIA_TYPE,
+                    size_bytes=one["size_bytes"],
+                    sha256=one["sha256"],
+                    row_count=one["row_count"],
+                    columns=one["columns"],
+                    min_tier=one["min_tier"],
+                    updated_at=built_from,
+                    source_ref=f"edition/{call.edition.id}#{name}",
+                    license_class=one["license_class"],
+                    observed_at=built_from,
+                )
+            )
+        )
+    return Answer(Selection(rows, len(rows), truncated=False))

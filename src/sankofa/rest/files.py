@@ -1,0 +1,149 @@
+"""GET /open/<file>.parquet, without a key, and GET /v1/export/files/<file>.parquet, with one.
+
+Nothing is held in memory but the few bytes on their way. A file is answered from the edition that the request
+found, whatever is published meanwhile.
+"""
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Final, NamedTuple
+
+from sankofa.access.tiers import Grant
+from sankofa.edition.reading import Edition
+from sankofa.model.errors import InvalidParameter, NotFound, PreconditionFailed, RangeNotSatisfiable
+from sankofa.operations.answers import Headers
+from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
+from sankofa.operations.service import Service
+from sankofa.rest.ranges import Range, asked_ranges
+from sankofa.rest.response import Response, Streamed
+
+_TYPE: Final = (b"content-type", MEDIA_TYPE.encode())
+_CONDITIONS: Final = (b"range", b"if-range", b"if-match", b"if-none-match")
+
+
+class FileRoute(NamedTuple):
+    """A file by its name; whether its path needs a key."""
+
+    name: str
+    needs_key: bool
+
+
+def file_route(path: str) -> FileRoute | None:
+    for folder, needs_key in ((OPEN_FILES, False), (LICENSED_FILES, True)):
+        if path.startswith(folder):
+            return FileRoute(path.removeprefix(folder), needs_key)
+    return None
+
+
+async def answer_file(
+    service: Service,
+    route: FileRoute,
+    query: dict[str, str],
+    headers: Iterable[tuple[bytes, bytes]],
+    grant: Grant | None,
+    *,
+    head_only: bool,
+) -> Response | Streamed:
+    """The file, or the parts of it that are asked for, or that the client holds it already.
+
+    Raises InvalidParameter, UpgradeRequired, NotFound, PreconditionFailed or RangeNotSatisfiable.
+    """
+    edition, named = await _edition(service, query)
+    file = edition.files.get(route.name)
+    if file is None or (grant is None and file["access"] != "open"):
+        raise NotFound("No such file; /v1/export lists those there are.")
+    if grant is not None and file["min_tier"] is not None:
+        grant.requires_paid(f"The file {route.name}")
+    size: int = file["size_bytes"]
+    tag = f'"{file["sha256"]}"'
+    asked = _conditions(headers)
+    if (match := asked.get(b"if-match")) is not None and not _lists(match, tag, weakly=False):
+        raise PreconditionFailed()
+    described = [(b"etag", tag.encode()), (b"accept-ranges", b"bytes"), *_caching(grant, named=named)]
+    if (none_match := asked.get(b"if-none-match")) is not None and _lists(none_match, tag, weakly=True):
+        return Response(304, described, b"")
+    described.append((b"content-disposition", f'attachment; filename="{route.name}"'.encode()))
+    ranges = None
+    if b"range" in asked and not head_only and asked.get(b"if-range", tag).strip() == tag:
+        ranges = asked_ranges(asked[b"range"], size)
+    if ranges is None:
+        return Streamed(200, [_TYPE, *described], size, edition.file_chunks(route.name, 0, size))
+    if not ranges:
+        raise RangeNotSatisfiable(size)
+    if len(ranges) == 1:
+        (start, end) = ranges[0]
+        described.append((b"content-range", f"bytes {start}-{end - 1}/{size}".encode()))
+        chunks = edition.file_chunks(route.name, start, end)
+        return Streamed(206, [_TYPE, *described], end - start, chunks)
+    parts = _Parts(edition, route.name, size, ranges, boundary=f"sankofa-{file['sha256'][:24]}")
+    if parts.size >= size:
+        return Streamed(200, [_TYPE, *described], size, edition.file_chunks(route.name, 0, size))
+    return Streamed(206, [parts.media_type, *described], parts.size, parts.chunks())
+
+
+class _Parts:
+    """Several ranges in one body (multipart/byteranges)."""
+
+    def __init__(self, edition: Edition, name: str, size: int, ranges: list[Range], boundary: str) -> None:
+        self._edition = edition
+        self._name = name
+        self._parts = [
+            (
+                f"--{boundary}\r\nContent-Type: {MEDIA_TYPE}\r\n"
+                f"Content-Range: bytes {start}-{end - 1}/{size}\r\n\r\n".encode(),
+                start,
+                end,
+            )
+            for start, end in ranges
+        ]
+        self._end = f"--{boundary}--\r\n".encode()
+        self.media_type = (b"content-type", f"multipart/byteranges; boundary={boundary}".encode())
+        self.size = sum(len(head) + end - start + 2 for head, start, end in self._parts) + len(self._end)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        for head, start, end in self._parts:
+            yield head
+            async for chunk in self._edition.file_chunks(self._name, start, end):
+                yield chunk
+            yield b"\r\n"
+        yield self._end
+
+
+async def _edition(service: Service, query: dict[str, str]) -> tuple[Edition, bool]:
+    """The current edition, or the one named; and whether it was named."""
+    for name in query:
+        if name != "edition":
+            raise InvalidParameter(name[:64], "no such parameter; taken are: edition")
+    wanted = query.get("edition")
+    if wanted is None:
+        return service.edition.get(), False
+    return await service.edition.named(wanted, "edition"), True
+
+
+def _conditions(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, str]:
+    found: dict[bytes, str] = {}
+    for name, value in headers:
+        if name in _CONDITIONS:
+            text = value.decode("latin-1")
+            found[name] = f"{found[name]},{text}" if name in found else text
+    return found
+
+
+def _lists(condition: str, tag: str, *, weakly: bool) -> bool:
+    """Whether a list of entity tags has this one, or is `*`."""
+    tags = [one.strip() for one in condition.split(",")]
+    if weakly:
+        tags = [one.removeprefix("W/") for one in tags]
+    return tag in tags or tags == ["*"]
+
+
+def _caching(grant: Grant | None, *, named: bool) -> Headers:
+    """A file of a named edition never changes; the current one is asked about again."""
+    scope = "public" if grant is None else "private"
+    kept = "max-age=31536000, immutable" if named else "no-cache"
+    headers = [(b"cache-control", f"{scope}, {kept}".encode())]
+    if grant is None:  # so that a page anywhere may read it, DuckDB in a browser included
+        exposed = b"accept-ranges, content-length, content-range, etag"
+        headers += [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", exposed)]
+    else:
+        headers.append((b"vary", b"X-API-Key"))
+    return headers

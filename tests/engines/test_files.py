@@ -1,0 +1,104 @@
+"""One suite over every datastore engine: the Parquet files are part of their edition."""
+
+import hashlib
+import random
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.edition.build import publish, switch
+from sankofa.engines.datastore import EditionReader
+from sankofa.model.errors import EditionError
+from tests.engines.datastores import SAMPLE_SOURCES, Engine, ingest_sample, publish_sample, run, shelve
+
+SOURCES = (*SAMPLE_SOURCES, ("sample-tenders-za", "tenders-za"), ("sample-worldbank", "worldbank"))
+
+
+async def content(reader: EditionReader, file: dict[str, Any]) -> bytes:
+    return await reader.file_bytes(file["name"], 0, file["size_bytes"])
+
+
+def test_the_same_ledger_gives_the_same_bytes_on_every_engine(engine: Engine, tmp_path: Path) -> None:
+    reference = Engine("sqlite", "sqlite:", tmp_path)
+    theirs, ours = publish_sample(reference, SOURCES), publish_sample(engine, SOURCES)
+    assert ours == theirs
+    assert len(ours["files"]) > 20
+
+    async def compare() -> None:
+        one, other = engine.store.open(ours["edition"]), reference.store.open(ours["edition"])
+        for file in ours["files"]:
+            found = await content(one, file)
+            assert hashlib.sha256(found).hexdigest() == file["sha256"]
+            assert found == await content(other, file)
+        one.close()
+        other.close()
+        engine.store.close()
+
+    run(compare)
+
+
+def test_any_bytes_of_a_file_can_be_read(engine: Engine) -> None:
+    whole = random.Random(7).randbytes(1_000_000)
+    files = [{"name": "a.parquet", "size_bytes": len(whole), "sha256": hashlib.sha256(whole).hexdigest()}]
+    writer = engine.store.build()
+    (writer.files / "a.parquet").write_bytes(whole)
+    writer.finish("one", {"content_sha256": "one", "files": files})
+
+    async def read() -> None:
+        reader = engine.store.open("one")
+        part = 256 * 1024
+        places = {0, 1, part - 1, part, part + 1, 2 * part, len(whole) - 1, len(whole)}
+        for start in places:
+            for end in places:
+                if start <= end:
+                    assert await reader.file_bytes("a.parquet", start, end) == whole[start:end]
+        reader.close()
+        engine.store.close()
+
+    run(read)
+
+
+def test_a_damaged_file_is_refused(engine: Engine) -> None:
+    edition = publish_sample(engine)["edition"]
+    if engine.name == "postgres":
+        damage = "UPDATE file SET bytes = set_byte(bytes, 50, 7) WHERE name = 'macro-momentum.parquet'"
+    else:
+        damage = "flip files/macro-momentum.parquet"
+    engine.damage(edition, damage)
+    with pytest.raises(EditionError, match="corrupt"):
+        engine.store.open(edition)
+
+
+def test_files_go_with_their_edition_and_a_reader_that_began_goes_on(engine: Engine) -> None:
+    manifest = publish_sample(engine)
+    file = manifest["files"][0]
+
+    async def read() -> bytes:
+        reader = engine.store.open(manifest["edition"])
+        shelve(engine.store, "99999999T000000Z-00001-0")
+        switch(engine.store, "99999999T000000Z-00001-0", keep=0)
+        assert manifest["edition"] in engine.store.shelf().editions  # the one before is kept
+        found = await content(reader, file)
+        reader.close()
+        engine.store.close()
+        return found
+
+    assert hashlib.sha256(run(read)).hexdigest() == file["sha256"]
+    shelve(engine.store, "99999999T000000Z-00002-0")
+    switch(engine.store, "99999999T000000Z-00002-0", keep=0)
+    assert manifest["edition"] not in engine.store.shelf().editions
+    assert engine.leftovers() == []
+    assert not list(engine.home.glob("**/*.parquet"))
+
+
+def test_a_build_that_fails_leaves_no_file(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> list[dict[str, Any]]:
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr("sankofa.edition.parquet.ParquetFiles.finish", fail)
+    with closing(ingest_sample(engine)) as ledger, pytest.raises(RuntimeError):
+        publish(engine.store, ledger, keep=3)
+    assert engine.leftovers() == []
+    assert not [path for path in engine.home.glob("**/*") if "parquet" in path.name or "af-" in path.name]
