@@ -20,6 +20,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import sankofa.rest
 from sankofa.operations.contract import Operation, Parameter, endpoints
 from sankofa.operations.parameters import Day, Kind, Text, Whole
+from sankofa.rest.forms import media_types
 from sankofa.rest.openapi import describe
 from sankofa.settings import Settings
 from tests.live import LiveServer
@@ -161,13 +162,24 @@ def test_every_field_of_an_answer_and_its_rows_is_required(
 def test_parameters_are_those_of_the_operation(document: dict[str, Any], operation: Operation) -> None:
     described = {p["name"]: p for p in document["paths"][operation.path]["get"]["parameters"]}
     taken = {name: p for name, p in operation.parameters.items() if not p.tool_only}
-    assert set(described) == set(taken)
+    assert set(described) == {*taken, "edition"}
     for name, parameter in taken.items():
         assert described[name]["in"] == ("path" if f"{{{name}}}" in operation.path else "query")
         assert described[name]["required"] is parameter.required
         assert described[name]["description"]
         # An example of a cursor would lead nowhere: only one that was issued does.
         assert ("example" in described[name]) is (name != "cursor")
+    assert described["edition"]["in"] == "query"
+    assert described["edition"]["required"] is False
+
+
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_every_form_of_an_answer_is_described(document: dict[str, Any], operation: Operation) -> None:
+    """Decisions, section 3: CSV and Arrow by `Accept`; the envelope is then in header fields."""
+    success = document["paths"][operation.path]["get"]["responses"]["200"]
+    assert set(success["content"]) == set(media_types())
+    assert {"X-Edition", "X-Count", "X-Truncated"} <= set(success["headers"])
+    assert ("X-Next-Cursor" in success["headers"]) is ("cursor" in operation.parameters)
 
 
 def test_service_id_has_the_pattern_of_section_2(document: dict[str, Any]) -> None:

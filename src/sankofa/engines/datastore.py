@@ -70,6 +70,13 @@ class EditionReader(Protocol):
     async def pieces(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
         """Bytes out of the rows of blocks, whatever their keys: one piece for each place."""
 
+    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
+        """Up to `most` keys of a kind that follow a key, in the order of their bytes, each with a digest of
+        its blocks, to be compared with that of another edition of the same store.
+
+        Empty where it would take long to tell.
+        """
+
     def close(self) -> None: ...
 
 
@@ -87,8 +94,11 @@ class Datastore(Protocol):
 
     def build(self) -> EditionWriter: ...
 
-    def open(self, edition: str) -> EditionReader:
-        """Raises EditionError when it is corrupt, incomplete or gone."""
+    def open(self, edition: str, *, verified: bool = False) -> EditionReader:
+        """Raises EditionError when it is corrupt, incomplete or gone.
+
+        Every byte is looked at, unless this process has verified it before: it never changes.
+        """
 
     def shelf(self) -> Shelf: ...
 

@@ -51,10 +51,10 @@ class SqliteStore:
                     os.close(lock)
         return EditionFolderWriter(self._editions)
 
-    def open(self, edition: str) -> EditionFolderReader:
+    def open(self, edition: str, *, verified: bool = False) -> EditionFolderReader:
         if not _EDITION_ID.match(edition):
             raise EditionError(f"edition {edition!r}: not the name of an edition")
-        return EditionFolderReader(self._editions / edition)
+        return EditionFolderReader(self._editions / edition, verified=verified)
 
     def shelf(self) -> Shelf:
         try:

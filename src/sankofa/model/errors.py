@@ -8,6 +8,7 @@ SankofaError
  │   ├─ UpgradeRequired         402  more than the sample tier serves
  │   ├─ NotFound                404  no record with that identifier, or no such path
  │   ├─ MethodNotAllowed        405  the path exists, the method does not
+ │   ├─ Gone                    410  the edition asked for is not, or no longer, kept
  │   ├─ RateLimited             429  burst limit or monthly cap reached
  │   ├─ InternalError           500  a defect of ours, without its details
  │   └─ StoreUnavailable        503  a dependency did not answer in time
@@ -115,6 +116,12 @@ class MethodNotAllowed(Problem):
 
     def headers(self) -> list[tuple[str, str]]:
         return [("Allow", self.allow)]
+
+
+class Gone(Problem):
+    """410: the edition asked for is not kept, or no longer; leave `edition` out to be answered by today's."""
+
+    status, slug, title = 410, "gone", "Gone"
 
 
 class RateLimited(Problem):

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
@@ -21,7 +21,7 @@ from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition, Selection
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.rows import Row
-from sankofa.operations.parameters import TOOL_ONLY, JsonSchema, Kind
+from sankofa.operations.parameters import TOOL_ONLY, EditionParameter, JsonSchema, Kind
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -33,6 +33,8 @@ class Call(msgspec.Struct, frozen=True):
     cursors: Cursors
     kept: Callable[[str], Awaitable[Edition]]
     """Another edition by its id, for a walk that began on it."""
+    named: Callable[[str], Awaitable[Edition]] | None = None
+    """Any kept edition by its id, for a question about two of them. Raises Gone."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -43,6 +45,8 @@ class Answer(msgspec.Struct, frozen=True):
     members: dict[str, object] = {}
     edition_id: str | None = None
     """Where it is not the edition that was asked."""
+    shape: type[Row] | None = None
+    """Which of its shapes the rows have, where the operation has several and there may be no row to tell."""
 
 
 Perform = Callable[..., Awaitable[Answer]]
@@ -114,7 +118,7 @@ class Operation:
         for name, text in given.items():
             parameter = known.get(name)
             if parameter is None:
-                takes = ", ".join(known) or "none"
+                takes = ", ".join((*known, EDITION.name) if known is self.query else known) or "none"
                 raise InvalidParameter(_shown(name), f"no such parameter; taken are: {takes}")
             try:
                 arguments[parameter.argument] = parameter.kind.read(text, today)
@@ -130,6 +134,18 @@ class Operation:
             raise InvalidParameter(missing, "required")
         return arguments
 
+
+EDITION: Final = Parameter(
+    name="edition",
+    argument="edition",
+    kind=get_args(EditionParameter)[1],
+    description=get_args(EditionParameter)[2],
+    required=False,
+    default=None,
+    in_path=False,
+    tool_only=False,
+)
+"""What every endpoint takes in its query besides: the edition that is to answer."""
 
 _OPERATIONS: dict[str, Operation] = {}
 

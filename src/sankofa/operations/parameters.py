@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Protocol
 from sankofa.derive.metrics.contract import slugs
 from sankofa.model.day_patterns import pattern_until
 from sankofa.model.days import parse_day
-from sankofa.model.identifiers import SERVICE_ID_PATTERN
+from sankofa.model.identifiers import EDITION_PATTERN, SERVICE_ID_PATTERN
 from sankofa.model.observations import (
     FREQUENCIES,
     INDICATOR_PATTERN,
@@ -209,6 +209,12 @@ VintagesParameter = Annotated[
     Choice(("latest", "as_reported", "all")),
     "`latest`: the latest vintage knowable by as_of; `as_reported`: the value as first filed; "
     "`all`: every restatement.",
+]
+EditionParameter = Annotated[
+    str | None,
+    Text(EDITION_PATTERN),  # an example would be an edition that nobody keeps
+    "The edition that is to answer, as `edition` of an earlier answer names it; the current one where "
+    "omitted. One that is not kept, or no longer, is a 410. The header field `X-Edition` says the same.",
 ]
 LimitParameter = Annotated[int | None, Whole(), "Most rows to return."]
 LineItemsParameter = Annotated[

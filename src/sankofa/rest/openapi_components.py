@@ -95,8 +95,8 @@ def refusals(settings: Settings) -> dict[str, _Refusal]:
         "default": _Refusal(
             "Refused",
             "Any other refusal: 400 for a parameter that this endpoint does not take, 405 for a method "
-            "other than GET, HEAD and OPTIONS, 414 and 431 for an address or header fields beyond any use, "
-            "500 for a defect of the service.",
+            "other than GET, HEAD and OPTIONS, 410 for an edition not kept, 414 and 431 for an address "
+            "or header fields beyond any use, 500 for a defect of the service.",
             MethodNotAllowed("GET, HEAD, OPTIONS"),
             issuer,
             sometimes=("Allow", *COUNTED),
