@@ -19,9 +19,13 @@ import sankofa.operations
 from sankofa.access.cursors import Cursors
 from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition, Selection
-from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.errors import Gone, InvalidParameter, NotFound
 from sankofa.model.rows import Row
 from sankofa.operations.parameters import TOOL_ONLY, EditionParameter, JsonSchema, Kind
+
+
+async def _none_kept(edition_id: str) -> Edition:
+    raise Gone(f"edition: {edition_id} is not kept.")
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -33,7 +37,7 @@ class Call(msgspec.Struct, frozen=True):
     cursors: Cursors
     kept: Callable[[str], Awaitable[Edition]]
     """Another edition by its id, for a walk that began on it."""
-    named: Callable[[str], Awaitable[Edition]] | None = None
+    named: Callable[[str], Awaitable[Edition]] = _none_kept
     """Any kept edition by its id, for a question about two of them. Raises Gone."""
 
 

@@ -24,6 +24,7 @@ from sankofa.model.observations import (
 )
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.places import country
+from sankofa.model.rows import FOLLOWED
 
 JsonSchema = dict[str, Any]
 
@@ -215,6 +216,12 @@ EditionParameter = Annotated[
     Text(EDITION_PATTERN),  # an example would be an edition that nobody keeps
     "The edition that is to answer, as `edition` of an earlier answer names it; the current one where "
     "omitted. One that is not kept, or no longer, is a 410. The header field `X-Edition` says the same.",
+]
+SinceParameter = Annotated[
+    str | None, Text(EDITION_PATTERN), "The edition that the copy stands at; omit for everything there is."
+]
+ChangedDatasetParameter = Annotated[
+    str | None, Choice(FOLLOWED, "fundamentals"), "Only the changes of this dataset; all where omitted."
 ]
 LimitParameter = Annotated[int | None, Whole(), "Most rows to return."]
 LineItemsParameter = Annotated[

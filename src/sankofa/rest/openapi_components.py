@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.model.errors import (
+    Gone,
     InvalidParameter,
     MethodNotAllowed,
     NotFound,
@@ -76,6 +77,13 @@ def refusals(settings: Settings) -> dict[str, _Refusal]:
             NotFound("No organisation with service_id DC000000000000000000000000."),
             "/v1/fundamentals/DC000000000000000000000000",
             sometimes=COUNTED,
+        ),
+        "410": _Refusal(
+            "Gone",
+            "The edition asked for is not kept, or no longer.",
+            Gone("edition: 20240701T060000Z-00011-5d41402abc is not kept, or no longer."),
+            "/v1/changes",
+            always=COUNTED,
         ),
         "429": _Refusal(
             "RateLimited",
