@@ -267,10 +267,10 @@ def test_the_form_is_the_one_the_client_likes_best(accept: str, form: str | None
 def test_without_the_library_arrow_is_answered_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forms, "find_spec", lambda name: None)
     forms.media_types.cache_clear()
-    forms._chosen.cache_clear()
+    forms.chosen_form.cache_clear()
     try:
         assert chosen_form(ARROW.encode()) is None
         assert chosen_form(f"{ARROW}, text/csv;q=0.1".encode()) == (CSV, "csv")
     finally:
         forms.media_types.cache_clear()
-        forms._chosen.cache_clear()
+        forms.chosen_form.cache_clear()

@@ -7,7 +7,7 @@ force from now on: every vintage of a reported fact, the latest of a macro value
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -163,9 +163,9 @@ async def walk(
     if start.part != _KEY_DONE:
         async for found in _of_key(feed, before, after, start.key, start.part, paid=paid):
             yield found
-    async for key, same in _keys(feed.kind, before, after, start.key):
+    async for key, same, number in _keys(feed.kind, before, after, start.key):
         if same or (feed.aliases and key.startswith(feed.aliases)):
-            yield Place(feed.dataset, key), [], 1
+            yield Place(feed.dataset, key), [], number
         else:
             async for found in _of_key(feed, before, after, key, FOREVER, paid=paid):
                 yield found
@@ -181,7 +181,7 @@ async def _of_key(
         new = await feed.load(after, key, part, paid)
         cost = _COST_OF_A_UNIT + (len(old) + len(new)) // _BYTES_PER_COST
         yield Place(feed.dataset, key, part), list(_compared(feed, key, old, new)), cost
-        await asyncio.sleep(0)  # others are waiting too
+        await asyncio.sleep(0)
 
 
 async def _parts(feed: Feed, before: Edition | None, after: Edition, key: str) -> list[int]:
@@ -197,47 +197,28 @@ async def _parts(feed: Feed, before: Edition | None, after: Edition, key: str) -
 
 async def _keys(
     kind: str, before: Edition | None, after: Edition, behind: str
-) -> AsyncIterator[tuple[str, bool]]:
-    """Every key of either edition in order, and whether both have the very same blocks under it."""
-    old, new = _Listing(before, kind, behind), _Listing(after, kind, behind)
+) -> AsyncIterator[tuple[str, bool, int]]:
+    """Every key of either edition in order, and whether both have the very same blocks under it.
+
+    Where that is so of many in a row, the last of them with their number.
+    """
     while True:
-        ours, theirs = await new.head(), await old.head()
-        if ours is None and theirs is None:
-            return
-        if theirs is None or (ours is not None and ours[0] < theirs[0]):
-            new.advance()
-            yield ours[0] if ours else "", False
-        elif ours is None or theirs[0] < ours[0]:
-            old.advance()
-            yield theirs[0], False
+        old = {} if before is None else dict(await before.digests(kind, behind, _KEYS_AT_ONCE))
+        new = dict(await after.digests(kind, behind, _KEYS_AT_ONCE))
+        # Beyond the end of either list a key of the other may be in both.
+        ends = [next(reversed(found)) for found in (old, new) if len(found) == _KEYS_AT_ONCE]
+        if new and old == new and all(new.values()):
+            yield next(reversed(new)), True, len(new)
         else:
-            new.advance()
-            old.advance()
-            yield ours[0], bool(ours[1]) and ours[1] == theirs[1]
-
-
-class _Listing:
-    """The keys of a kind, fetched some at a time."""
-
-    def __init__(self, edition: Edition | None, kind: str, behind: str) -> None:
-        self._edition = edition
-        self._kind = kind
-        self._last = behind
-        self._batch: Sequence[tuple[str, bytes]] = ()
-        self._at = 0
-        self._ended = edition is None
-
-    async def head(self) -> tuple[str, bytes] | None:
-        if self._at == len(self._batch) and not self._ended and self._edition is not None:
-            self._batch = await self._edition.digests(self._kind, self._last, _KEYS_AT_ONCE)
-            self._at = 0
-            self._ended = len(self._batch) < _KEYS_AT_ONCE
-            await asyncio.sleep(0)
-        return self._batch[self._at] if self._at < len(self._batch) else None
-
-    def advance(self) -> None:
-        self._last = self._batch[self._at][0]
-        self._at += 1
+            for key in sorted(old.keys() | new.keys()):
+                if ends and key > min(ends):
+                    break
+                digest = new.get(key)
+                yield key, bool(digest) and digest == old.get(key), 1
+        if not ends:
+            return
+        behind = min(ends)
+        await asyncio.sleep(0)  # others are waiting too
 
 
 def _compared(feed: Feed, key: str, before: bytes, after: bytes) -> Iterator[Change]:

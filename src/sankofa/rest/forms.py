@@ -5,9 +5,8 @@ text as text, days as days, and whatever has no exact type there - figures with 
 values - as the JSON text it is.
 """
 
-import csv
-import io
 import json
+import re
 import types
 from collections.abc import Sequence
 from datetime import date
@@ -27,7 +26,8 @@ CSV: Final = "text/csv"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 _JSON: Final = "application/json"
 _TAGS: Final = {CSV: "csv", ARROW: "arrow"}
-_NULL: Final = b"null"
+_NULL: Final = "null"
+_QUOTED: Final = re.compile(r'[,"\r\n]')
 
 
 class Column(NamedTuple):
@@ -58,13 +58,9 @@ class Form(NamedTuple):
         return [(b"content-type", kind), *fields], body
 
 
+@lru_cache(maxsize=256)
 def chosen_form(accept: bytes) -> Form | None:
     """The form a client likes best (RFC 9110, section 12.5.1); None for JSON, also where none will do."""
-    return _chosen(accept) if accept and accept != b"*/*" else None
-
-
-@lru_cache(maxsize=256)
-def _chosen(accept: bytes) -> Form | None:
     ranges: dict[str, float] = {}
     for part in accept.decode("latin-1").lower().split(","):
         name, *parameters = (text.strip() for text in part.split(";"))
@@ -129,19 +125,34 @@ def _columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list[Seq
     values: list[Sequence[Any]] = list(zip(*map(msgspec.structs.astuple, found), strict=True))
     for number, column in enumerate(columns if values else ()):
         if column.type not in exact:
-            texts = map(bytes, values[number])
-            values[number] = [None if text == _NULL else text.decode() for text in texts]
+            texts = (str(raw, "utf-8") for raw in values[number])
+            values[number] = [None if text == _NULL else text for text in texts]
     return values or [()] * len(columns)
 
 
 def _csv(columns: tuple[Column, ...], rows: bytes) -> bytes:
-    """RFC 4180: a header row, every line ended by CRLF, null as nothing at all."""
+    """RFC 4180: a header row, every line ended by CRLF, null as nothing at all.
+
+    Column by column, because few have anything to be quoted: half the cost of the standard library's writer.
+    """
     days_as_text = tuple(Column(c.name, str if c.type is date else c.type) for c in columns)
-    lines = io.StringIO(newline="")
-    writer = csv.writer(lines)
-    writer.writerow([column.name for column in columns])
-    writer.writerows(zip(*_columns(days_as_text, rows, str, int), strict=True))
-    return lines.getvalue().encode()
+    lines = [",".join(column.name for column in columns)]
+    lines += map(",".join, zip(*map(_fields, _columns(days_as_text, rows, str, int)), strict=True))
+    return "\r\n".join((*lines, "")).encode()
+
+
+def _fields(values: Sequence[Any]) -> Sequence[str]:
+    """The values of a column as fields of CSV."""
+    texts = ["" if value is None else value if isinstance(value, str) else str(value) for value in values]
+    together = "".join(texts)
+    if any(mark in together for mark in ',"\r\n'):
+        return [_quoted(text) if _QUOTED.search(text) else text for text in texts]
+    return texts
+
+
+def _quoted(text: str) -> str:
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def _arrow(columns: tuple[Column, ...], rows: bytes, members: dict[str, str]) -> bytes:
