@@ -109,7 +109,7 @@ class Desk:
     def publish(self) -> str:
         done = self.command("publish")
         assert done.returncode == 0, done.stderr
-        return done.stdout.split()[2].rstrip(":")
+        return done.stdout.splitlines()[-1].split()[2].rstrip(":")
 
     def rejects(self) -> list[Json]:
         """Everything rejected so far."""

@@ -1,13 +1,17 @@
 """What Schemathesis checks besides its own checks, and what it cannot know."""
 
 import base64
+import os
 import re
 from typing import Any
 
 import schemathesis
 
-UNLISTED = {400, 405, 414, 431}
+UNLISTED = {400, 405, 410, 414, 431}
 """What any endpoint may answer under `default`: a request that is no question of ours at all."""
+EDITIONS = ("edition", "since")
+EDITION = re.compile(r"[A-Za-z0-9-]{1,53}")
+KEPT = os.environ["SCHEMATHESIS_EDITION"]
 
 
 @schemathesis.check
@@ -26,9 +30,20 @@ def status_is_listed_or_a_plain_refusal(
 @schemathesis.hook
 def map_query(context: schemathesis.HookContext, query: dict[str, Any] | None) -> dict[str, Any] | None:
     """Has every filter of a walk said, so that the link to its next page can say them again."""
+    query = query or {}
     if context.operation is not None and context.operation.path == "/v1/tenders":
-        return {"country": "ZA", "from": "2024-01-01", "limit": "2", **(query or {})}
+        return {"country": "ZA", "from": "2024-01-01", "limit": "2", **query}
+    if context.operation is not None and context.operation.path == "/v1/changes":
+        return {"since": KEPT, "dataset": "tenders", "limit": "2", **query}
     return query
+
+
+@schemathesis.hook
+def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any], _: Any) -> None:
+    """No schema knows which editions are kept: any that might have been is the one that is."""
+    for name in EDITIONS:
+        if case.query and EDITION.fullmatch(str(case.query.get(name, ""))):
+            case.query[name] = KEPT
 
 
 @schemathesis.hook
@@ -58,6 +73,8 @@ def _issued(cursor: str, query: dict[str, Any]) -> bool:
     except ValueError:
         return False
     filters = f"{str(query.get('country', 'ZA')).upper()}|{query.get('from', '')}|"
+    if "since" in query:
+        filters = f"changes|{query['since']}|{query.get('dataset', '')}|"
     return filters.encode() in inside
 
 

@@ -20,6 +20,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import sankofa.rest
 from sankofa.operations.contract import Operation, Parameter, endpoints
 from sankofa.operations.parameters import Day, Kind, Text, Whole
+from sankofa.rest.forms import media_types
 from sankofa.rest.openapi import describe
 from sankofa.settings import Settings
 from tests.live import LiveServer
@@ -55,6 +56,8 @@ SECTION_4 = {
     "/v1/signals/{signal_key}": {400, 401, 404, 429, 503},
     "/v1/quality-metrics/{sku}": {401, 404, 429, 503},
 }
+# Beyond the specification.
+SECTION_4["/v1/changes"] = {400, 401, 402, 410, 429, 503}
 # Section 4, "Unauthenticated".
 OPEN = {"/health": {"200"}, "/v1/status": {"200", "503"}, "/openapi.json": {"200", "304"}}
 
@@ -166,13 +169,24 @@ def test_every_field_of_an_answer_and_its_rows_is_required(
 def test_parameters_are_those_of_the_operation(document: dict[str, Any], operation: Operation) -> None:
     described = {p["name"]: p for p in document["paths"][operation.path]["get"]["parameters"]}
     taken = {name: p for name, p in operation.parameters.items() if not p.tool_only}
-    assert set(described) == set(taken)
+    assert set(described) == {*taken, "edition"}
     for name, parameter in taken.items():
         assert described[name]["in"] == ("path" if f"{{{name}}}" in operation.path else "query")
         assert described[name]["required"] is parameter.required
         assert described[name]["description"]
-        # An example of a cursor would lead nowhere: only one that was issued does.
-        assert ("example" in described[name]) is (name != "cursor")
+        # An example of a cursor or of an edition would lead nowhere: only one that was issued does.
+        assert ("example" in described[name]) is (name not in ("cursor", "since"))
+    assert described["edition"]["in"] == "query"
+    assert described["edition"]["required"] is False
+
+
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_every_form_of_an_answer_is_described(document: dict[str, Any], operation: Operation) -> None:
+    """Decisions, section 3: CSV and Arrow by `Accept`; the envelope is then in header fields."""
+    success = document["paths"][operation.path]["get"]["responses"]["200"]
+    assert set(success["content"]) == set(media_types())
+    assert {"X-Edition", "X-Count", "X-Truncated"} <= set(success["headers"])
+    assert ("X-Next-Cursor" in success["headers"]) is ("cursor" in operation.parameters)
 
 
 def test_service_id_has_the_pattern_of_section_2(document: dict[str, Any]) -> None:
@@ -270,9 +284,7 @@ def test_the_example_is_what_the_sample_world_answers(
         }
     )
     answer = server.get(f"{operation.path.format(**given)}?{query}", paid_key).json()
-    times = dict.fromkeys(("observed_at", "measured_at", "updated_at"), "2024-07-01T06:00:00Z")
-    times["provenance_id"] = "b2e13a6d40c95f7818ce02d4"
-    rows = [row | {k: v for k, v in times.items() if k in row} for row in answer[operation.rows_under]]
+    rows = [_without_times(row) for row in answer[operation.rows_under]]
     for row in rows:
         if "sha256" in row:  # it tells the edition, and that when it was captured
             row |= {"sha256": "0" * 64, "size_bytes": 20_000}
@@ -289,6 +301,14 @@ def test_the_example_is_what_the_sample_world_answers(
     example = json.loads((EXAMPLES / f"{operation.name}.json").read_text())
     assert example[operation.rows_under], "an example without rows shows nothing"
     assert answer == example, __doc__
+
+
+def _without_times(row: dict[str, Any]) -> dict[str, Any]:
+    """Those of capture are the test's own."""
+    times = dict.fromkeys(("observed_at", "measured_at", "updated_at"), "2024-07-01T06:00:00Z")
+    times["provenance_id"] = "b2e13a6d40c95f7818ce02d4"  # it tells when, too
+    nested = {name: _without_times(value) for name, value in row.items() if name == "row"}
+    return row | {name: time for name, time in times.items() if name in row} | nested
 
 
 def _parameters(document: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,11 @@ def test_server_does_what_its_description_says(server: LiveServer, tmp_path: Pat
     description = tmp_path / "openapi.json"
     description.write_bytes(server.get("/openapi.json").content)
 
-    report = _schemathesis(tmp_path, key, "run", description, "--url", server.url, *_extent())
+    edition = server.get("/v1/status").json()["edition"]
+
+    report = _schemathesis(
+        tmp_path, {"KEY": key, "EDITION": edition}, "run", description, "--url", server.url, *_extent()
+    )
 
     assert report.returncode == 0, report.stdout + report.stderr
     assert "WARNINGS" not in report.stdout, report.stdout
@@ -37,12 +41,18 @@ def _extent() -> list[str]:
     return ["--generation-deterministic"] if number is None else ["--max-examples", number]
 
 
-def _schemathesis(folder: Path, key: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def _schemathesis(
+    folder: Path, told: dict[str, str], *arguments: str | Path
+) -> subprocess.CompletedProcess[str]:
     """Run it in a folder of its own: it leaves files behind."""
     return subprocess.run(
         [Path(sys.executable).with_name("schemathesis"), "--config-file", CONFIGURATION, *arguments],
         cwd=folder,
-        env={**os.environ, "SCHEMATHESIS_KEY": key, "PYTHONPATH": str(CONFIGURATION.parents[2])},
+        env={
+            **os.environ,
+            **{f"SCHEMATHESIS_{name}": value for name, value in told.items()},
+            "PYTHONPATH": str(CONFIGURATION.parents[2]),
+        },
         check=False,
         capture_output=True,
         text=True,

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import msgspec
 
 from sankofa import __version__, settings
 from sankofa.access.keys import Keys
 from sankofa.access.tiers import TIERS
 from sankofa.cli import publishing, serving
+from sankofa.edition.diff import COUNTED
 from sankofa.engines.keyvalue import open_keyvalue
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.service import Service, probe
@@ -181,6 +183,30 @@ def rollback(edition: str) -> None:
     """Go back to a kept edition."""
     publishing.roll_back(settings.load(), edition)
     click.echo(f"current edition is now {edition}")
+
+
+@editions.command("diff")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@click.option(
+    "--examples", default=5, show_default=True, type=click.IntRange(0), help="Keys to show of each dataset."
+)
+def diff_editions(before: str, after: str, as_json: bool, examples: int) -> None:
+    """What changed from edition A to edition B: rows added, changed, removed (withheld now, or no longer
+    served), and of those added or changed the restated: figures that a later vintage replaced."""
+    found = publishing.difference(settings.load(), before, after, examples)
+    if as_json:
+        told = {"before": before, "after": after, "datasets": found}
+        click.echo(msgspec.json.encode(told).decode())
+        return
+    for dataset, difference in found.items():
+        counts = ", ".join(f"{name} {getattr(difference, name)}" for name in COUNTED)
+        click.echo(f"{dataset}: {counts}")
+        for example in difference.examples:
+            click.echo(f"  {example['change']:<8}  {' | '.join(example['key'])}")
+    if not found:
+        click.echo("no row differs")
 
 
 @main.command()

@@ -1,5 +1,6 @@
 """The commands that move data: ingest, publish, sample, rollback."""
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from sankofa.edition.build import publish, switch
+from sankofa.edition.diff import Difference, diff
 from sankofa.edition.reading import open_edition
 from sankofa.engines.datastore import Shelf
 from sankofa.ledger.book import Ledger
@@ -88,6 +90,26 @@ def roll_back(settings: Settings, edition: str) -> None:
         raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
     open_edition(store, edition).close()
     switch(store, edition, keep=sys.maxsize)
+
+
+def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:
+    """What changed between two kept editions, by dataset."""
+    store = open_store(settings)
+    kept = store.shelf().editions
+    for edition in (before, after):
+        if edition not in kept:
+            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
+
+    async def compare() -> dict[str, Difference]:
+        old, new = open_edition(store, before), open_edition(store, after)
+        try:
+            return await diff(old, new, examples)
+        finally:
+            old.close()
+            new.close()
+            store.close()
+
+    return asyncio.run(compare())
 
 
 @contextmanager

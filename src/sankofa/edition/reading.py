@@ -60,6 +60,10 @@ class Edition:
         blocks = await self._reader.blocks(kind, key, 0, 1)
         return None if blocks is None else blocks[0][1]
 
+    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
+        """The keys of a kind that follow a key, in order, each with a digest of its blocks where known."""
+        return await self._reader.digests(kind, after, most)
+
     async def rows_at(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
         """Rows, or parts of them, by where they stand."""
         return await self._reader.pieces(places)
@@ -155,9 +159,9 @@ class Edition:
         self._reader.close()
 
 
-def open_edition(store: Datastore, edition_id: str) -> Edition:
+def open_edition(store: Datastore, edition_id: str, *, verified: bool = False) -> Edition:
     """Raises EditionError when it is corrupt, incomplete, gone, or of another layout."""
-    reader = store.open(edition_id)
+    reader = store.open(edition_id, verified=verified)
     if reader.manifest.get("format") != FORMAT:
         reader.close()
         raise EditionError(f"edition {edition_id}: of another layout: publish again")

@@ -11,12 +11,15 @@ Layout, little-endian, every part padded to 8 bytes:
     keys         how many blocks, how long the key; the key; of each block its place and how long its parts
     table        per slot the hash of a key and where it stands; an empty slot is zero
     rows         of each block, in order, where its rows begin
+    order        the keys in the order of their bytes: of each where it stands, then of each the digest of its
+                 blocks; absent where they were not registered in that order
     trailer      where the table begins, how many slots it has; the same of the rows; magic
 """
 
 import mmap
 import struct
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -26,6 +29,8 @@ _KEY = struct.Struct("<II")
 _PLACE = struct.Struct("<QII")
 _TRAILER = struct.Struct("<QQQQ8s")
 _BUFFER = 1 << 20
+_DIGEST = 16
+_IN_ORDER = 8 + _DIGEST
 
 
 class BlockFileWriter:
@@ -37,6 +42,9 @@ class BlockFileWriter:
         self._places: list[tuple[int, int, int]] = []
         self._hashes = array("Q")
         self._keys = array("Q")
+        self._block_digests = bytearray()
+        self._key_digests = bytearray()
+        self._last, self._ordered = b"", True
         self._append(_MAGIC)
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
@@ -45,10 +53,19 @@ class BlockFileWriter:
                 raise ValueError(f"block {number} out of order")
             self._places.append((self._at, len(index), len(rows)))
             self._append(index, rows)
+            digest = blake2b(len(index).to_bytes(8, "little"), digest_size=_DIGEST)
+            digest.update(index)
+            digest.update(rows)
+            self._block_digests += digest.digest()
 
     def register(self, places: Iterable[tuple[str, str, int, int]]) -> None:
-        for kind, key, first, count in places:
+        for kind, key, first, count in sorted(places):
             name = _name(kind, key)
+            self._ordered &= self._last < name
+            self._last = name
+            digests = memoryview(self._block_digests)[_DIGEST * (first - 1) : _DIGEST * (first - 1 + count)]
+            self._key_digests += blake2b(digests, digest_size=_DIGEST).digest()
+            digests.release()
             self._hashes.append(_hash(name))
             self._keys.append(self._at)
             self._append(_KEY.pack(count, len(name)), name)
@@ -70,13 +87,15 @@ class BlockFileWriter:
         trailer = _TRAILER.pack(self._at, slots, self._at + 16 * slots, len(rows), _MAGIC)
         self._append(table.tobytes())
         self._append(rows.tobytes())
+        if self._ordered:
+            self._append(self._keys.tobytes(), self._key_digests)
         self._append(trailer)
         self._file.close()
 
     def close(self) -> None:
         self._file.close()
 
-    def _append(self, *parts: bytes) -> None:
+    def _append(self, *parts: bytes | bytearray) -> None:
         size = sum(map(len, parts))
         self._file.writelines((*parts, bytes(-size % 8)))
         self._at += size + -size % 8
@@ -99,6 +118,11 @@ class BlockFileReader:
         self._table = self._bytes[table : table + 16 * slots].cast("Q")
         self._mask = slots - 1
         self._rows = self._bytes[rows : rows + 8 * blocks].cast("Q")
+        order, end = rows + 8 * blocks, len(self._bytes) - _TRAILER.size
+        keys = (end - order) // _IN_ORDER
+        self._order = self._bytes[order : order + 8 * keys].cast("Q")
+        self._digests = self._bytes[order + 8 * keys : end]
+        self._sorted: list[tuple[str, str]] | None = None
 
     def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[memoryview, memoryview]] | None:
         """See `engines.datastore.EditionReader`; the parts are views of the file."""
@@ -127,21 +151,56 @@ class BlockFileReader:
         whole, rows = self._bytes, self._rows
         return [whole[rows[block - 1] + start : rows[block - 1] + end] for block, start, end in places]
 
+    def digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
+        """See `engines.datastore.EditionReader`."""
+        if not len(self._order):
+            return self._found_digests(kind, after, most)
+        prefix = _name(kind, "")
+        first = bisect_right(self._order, _name(kind, after), key=self._name_at)
+        found = []
+        for place in range(first, min(first + most, len(self._order))):
+            name = self._name_at(self._order[place])
+            if not name.startswith(prefix):
+                break
+            digest = bytes(self._digests[_DIGEST * place : _DIGEST * (place + 1)])
+            found.append((name[len(prefix) :].decode(), digest))
+        return found
+
+    def _found_digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
+        """The same where the file has no order: every key is sorted, once."""
+        if self._sorted is None:
+            self._sorted = sorted(self.keys())
+        first = bisect_right(self._sorted, (kind, after))
+        found = []
+        for same, key in self._sorted[first : first + most]:
+            if same != kind:
+                break
+            digest = blake2b(digest_size=_DIGEST)
+            for index, rows in self.blocks(kind, key, 0, 2**31 - 1) or ():
+                digest.update(len(index).to_bytes(8, "little"))
+                digest.update(index)
+                digest.update(len(rows).to_bytes(8, "little"))
+                digest.update(rows)
+            found.append((key, digest.digest()))
+        return found
+
     def keys(self) -> Iterator[tuple[str, str]]:
         """Every (kind, key), in no order."""
         for slot in range(self._mask + 1):
             if self._table[2 * slot]:
-                at = self._table[2 * slot + 1]
-                _, length = _KEY.unpack_from(self._bytes, at)
-                kind, _, key = (
-                    bytes(self._bytes[at + _KEY.size : at + _KEY.size + length]).decode().partition("\0")
-                )
+                kind, _, key = self._name_at(self._table[2 * slot + 1]).decode().partition("\0")
                 yield kind, key
+
+    def _name_at(self, at: int) -> bytes:
+        _, length = _KEY.unpack_from(self._bytes, at)
+        return bytes(self._bytes[at + _KEY.size : at + _KEY.size + length])
 
     def close(self) -> None:
         """The map itself goes with the last view of it: an answer may still be on its way out."""
         self._table.release()
         self._rows.release()
+        self._order.release()
+        self._digests.release()
         self._bytes.release()
 
 

@@ -79,6 +79,13 @@ class EditionReader(Protocol):
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
         """The bytes [start, end) of one of its files, within its size: as many as fit in memory."""
 
+    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
+        """Up to `most` keys of a kind that follow a key, in the order of their bytes, each with a digest of
+        its blocks, to be compared with that of another edition of the same store.
+
+        Empty where it would take long to tell.
+        """
+
     def close(self) -> None: ...
 
 
@@ -96,8 +103,11 @@ class Datastore(Protocol):
 
     def build(self) -> EditionWriter: ...
 
-    def open(self, edition: str) -> EditionReader:
-        """Raises EditionError when it is corrupt, incomplete or gone."""
+    def open(self, edition: str, *, verified: bool = False) -> EditionReader:
+        """Raises EditionError when it is corrupt, incomplete or gone.
+
+        Every byte is looked at, unless this process has verified it before: it never changes.
+        """
 
     def shelf(self) -> Shelf: ...
 

@@ -51,6 +51,15 @@ READ_FILE = """
     SELECT bytes FROM {schema}.file
     WHERE name = $1 AND part >= $2::int AND part < $3::int ORDER BY part
 """
+# Of a key with very many blocks none is told: they could not all be read in the time a question has.
+READ_DIGESTS = """
+    SELECT d.key, CASE WHEN d.blocks <= 16 THEN (
+        SELECT sha256(string_agg(sha256(b.idx) || sha256(b.rows), ''::bytea ORDER BY b.id))
+        FROM {schema}.block AS b WHERE b.id >= d.first AND b.id < d.first + d.blocks) END
+    FROM (SELECT * FROM {schema}.directory
+          WHERE kind = $1 AND key > $2 ORDER BY key LIMIT $3::bigint) AS d ORDER BY d.key
+"""
+_DIGESTS_AT_ONCE = 64
 _NO_SUCH_TABLE = ("42P01", "3F000")
 
 
@@ -70,8 +79,9 @@ class PostgresStore:
     def build(self) -> PostgresEditionWriter:
         return PostgresEditionWriter(self._server, self._home, self._is_whole)
 
-    def open(self, edition: str) -> "PostgresEditionReader":
-        return PostgresEditionReader(edition, verified_manifest(self._enquiry.rows, edition), self._links)
+    def open(self, edition: str, *, verified: bool = False) -> "PostgresEditionReader":
+        manifest = verified_manifest(self._enquiry.rows, edition, verified=verified)
+        return PostgresEditionReader(edition, manifest, self._links)
 
     def shelf(self) -> Shelf:
         try:
@@ -142,6 +152,8 @@ class PostgresEditionReader:
         self._pieces = Statement(b"pieces:" + edition.encode(), text.encode())
         text = READ_FILE.format(schema=schema_of(edition))
         self._file = Statement(b"file:" + edition.encode(), text.encode())
+        text = READ_DIGESTS.format(schema=schema_of(edition))
+        self._digests = Statement(b"digests:" + edition.encode(), text.encode())
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
         if "\0" in key:  # no text, and it would end there on its way to the server
@@ -170,6 +182,19 @@ class PostgresEditionReader:
         found = await self._ask(self._file, (name.encode(), b"%d" % first, b"%d" % last))
         parts = [found.get_value(row, 0) or b"" for row in range(found.ntuples)]
         return b"".join(parts)[start - first * FILE_PART : end - first * FILE_PART]
+
+    async def digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
+        digests: list[tuple[str, bytes]] = []
+        while len(digests) < most:
+            asked = min(most - len(digests), _DIGESTS_AT_ONCE)
+            values = (kind.encode(), after.encode(), b"%d" % asked)
+            found = await self._ask(self._digests, values)
+            for row in range(found.ntuples):
+                after = (found.get_value(row, 0) or b"").decode()
+                digests.append((after, found.get_value(row, 1) or b""))
+            if found.ntuples < asked:
+                break
+        return digests
 
     async def _ask(self, statement: Statement, values: Sequence[bytes]) -> pq.abc.PGresult:
         try:

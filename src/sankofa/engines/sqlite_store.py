@@ -45,10 +45,10 @@ class SqliteStore:
             self._editions.mkdir(parents=True, exist_ok=True)
             return EditionFolderWriter(self._editions)
 
-    def open(self, edition: str) -> EditionFolderReader:
+    def open(self, edition: str, *, verified: bool = False) -> EditionFolderReader:
         if not _EDITION_ID.match(edition):
             raise EditionError(f"edition {edition!r}: not the name of an edition")
-        return EditionFolderReader(self._editions / edition)
+        return EditionFolderReader(self._editions / edition, verified=verified)
 
     def shelf(self) -> Shelf:
         try:

@@ -8,6 +8,7 @@ SankofaError
  │   ├─ UpgradeRequired         402  more than the sample tier serves
  │   ├─ NotFound                404  no record with that identifier, or no such path
  │   ├─ MethodNotAllowed        405  the path exists, the method does not
+ │   ├─ Gone                    410  the edition asked for is not, or no longer, kept
  │   ├─ PreconditionFailed      412  the file is not the one the client holds a part of
  │   ├─ RangeNotSatisfiable     416  no byte of the range asked for is in the file
  │   ├─ RateLimited             429  burst limit or monthly cap reached
@@ -139,6 +140,12 @@ class RangeNotSatisfiable(Problem):
 
     def headers(self) -> list[tuple[str, str]]:
         return [("Content-Range", f"bytes */{self.size}")]
+
+
+class Gone(Problem):
+    """410: the edition asked for is not kept, or no longer; leave `edition` out to be answered by today's."""
+
+    status, slug, title = 410, "gone", "Gone"
 
 
 class RateLimited(Problem):

@@ -15,6 +15,7 @@ STRONG: Final = ("lei", "registry", "isin", "ticker")
 SEC_CIK: Final = "US-SEC-CIK"
 SERVICE_ID_PATTERN: Final = r"^[A-Za-z0-9]+$"
 ENTITY_ID_PATTERN: Final = r"^(DC[A-Za-z0-9]+|[A-Z]{3})$"
+EDITION_PATTERN: Final = r"^[A-Za-z0-9-]{1,53}$"
 
 _WITH_SCHEME = ("registry", "ticker", "aggregator")
 _SCHEME = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,39}\Z")

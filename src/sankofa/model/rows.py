@@ -15,6 +15,8 @@ from sankofa.model.observations import FREQUENCIES
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
 
+FOLLOWED = ("crosswalk", "entities", "fundamentals", "macro-annual", "macro-series", "tenders")
+"""The datasets whose changes can be followed, in the order in which they are told."""
 _Day = date  # where a row has a field of that name
 
 
@@ -363,6 +365,29 @@ class ExportRow(Row, frozen=True, kw_only=True):
         Meta(
             description="The instant of the edition's last capture.",
             extra_json_schema={"format": "date-time"},
+        ),
+    ]
+
+
+class ChangeRow(Row, frozen=True, kw_only=True):
+    """One row that is not as it was in an earlier edition."""
+
+    dataset: Annotated[
+        str, Meta(description="Which rows it is one of.", extra_json_schema={"enum": list(FOLLOWED)})
+    ]
+    change: Annotated[
+        str,
+        Meta(
+            description="Removed: withheld now, or no longer served.",
+            extra_json_schema={"enum": ["added", "changed", "removed"]},
+        ),
+    ]
+    key: Annotated[list[str], Meta(description="What tells the row apart from every other of its dataset.")]
+    row: Annotated[
+        msgspec.Raw,
+        Meta(
+            description="The row as its endpoint serves it; null where it was removed.",
+            extra_json_schema={"type": ["object", "null"]},
         ),
     ]
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
@@ -19,9 +19,13 @@ import sankofa.operations
 from sankofa.access.cursors import Cursors
 from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition, Selection
-from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.errors import Gone, InvalidParameter, NotFound
 from sankofa.model.rows import Row
-from sankofa.operations.parameters import TOOL_ONLY, JsonSchema, Kind
+from sankofa.operations.parameters import TOOL_ONLY, EditionParameter, JsonSchema, Kind
+
+
+async def _none_kept(edition_id: str) -> Edition:
+    raise Gone(f"edition: {edition_id} is not kept.")
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -34,6 +38,8 @@ class Call(msgspec.Struct, frozen=True):
     kept: Callable[[str], Awaitable[Edition]]
     """Another edition by its id, for a walk that began on it."""
     base_url: str = ""
+    named: Callable[[str], Awaitable[Edition]] = _none_kept
+    """Any kept edition by its id, for a question about two of them. Raises Gone."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -44,6 +50,8 @@ class Answer(msgspec.Struct, frozen=True):
     members: dict[str, object] = {}
     edition_id: str | None = None
     """Where it is not the edition that was asked."""
+    shape: type[Row] | None = None
+    """Which of its shapes the rows have, where the operation has several and there may be no row to tell."""
 
 
 Perform = Callable[..., Awaitable[Answer]]
@@ -115,7 +123,7 @@ class Operation:
         for name, text in given.items():
             parameter = known.get(name)
             if parameter is None:
-                takes = ", ".join(known) or "none"
+                takes = ", ".join((*known, EDITION.name) if known is self.query else known) or "none"
                 raise InvalidParameter(_shown(name), f"no such parameter; taken are: {takes}")
             try:
                 arguments[parameter.argument] = parameter.kind.read(text, today)
@@ -131,6 +139,18 @@ class Operation:
             raise InvalidParameter(missing, "required")
         return arguments
 
+
+EDITION: Final = Parameter(
+    name="edition",
+    argument="edition",
+    kind=get_args(EditionParameter)[1],
+    description=get_args(EditionParameter)[2],
+    required=False,
+    default=None,
+    in_path=False,
+    tool_only=False,
+)
+"""What every endpoint takes in its query besides: the edition that is to answer."""
 
 _OPERATIONS: dict[str, Operation] = {}
 

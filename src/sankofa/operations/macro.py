@@ -72,7 +72,8 @@ async def get_macro(
         found = await _series(call, series, (series_type, frequency, country), days, most)
     if cut:
         found = Selection(found.runs, found.count, truncated=True)
-    return Answer(found, as_of=as_of or call.today)
+    by_series = series is not None or as_of is not None
+    return Answer(found, as_of=as_of or call.today, shape=MacroSeriesRow if by_series else MacroAnnualRow)
 
 
 async def _annual(call: Call, country: str, indicator: str, years: Span, most: int) -> Selection:

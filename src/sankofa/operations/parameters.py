@@ -14,7 +14,7 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.signals.contract import LONGEST_FILTER
 from sankofa.model.day_patterns import pattern_until
 from sankofa.model.days import parse_day
-from sankofa.model.identifiers import ENTITY_ID_PATTERN, SERVICE_ID_PATTERN
+from sankofa.model.identifiers import EDITION_PATTERN, ENTITY_ID_PATTERN, SERVICE_ID_PATTERN
 from sankofa.model.observations import (
     FREQUENCIES,
     INDICATOR_PATTERN,
@@ -26,6 +26,7 @@ from sankofa.model.observations import (
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.places import country
 from sankofa.model.provenance import SKUS
+from sankofa.model.rows import FOLLOWED
 
 JsonSchema = dict[str, Any]
 
@@ -211,6 +212,18 @@ VintagesParameter = Annotated[
     Choice(("latest", "as_reported", "all")),
     "`latest`: the latest vintage knowable by as_of; `as_reported`: the value as first filed; "
     "`all`: every restatement.",
+]
+EditionParameter = Annotated[
+    str | None,
+    Text(EDITION_PATTERN),  # an example would be an edition that nobody keeps
+    "The edition that is to answer, as `edition` of an earlier answer names it; the current one where "
+    "omitted. One that is not kept, or no longer, is a 410. The header field `X-Edition` says the same.",
+]
+SinceParameter = Annotated[
+    str | None, Text(EDITION_PATTERN), "The edition that the copy stands at; omit for everything there is."
+]
+ChangedDatasetParameter = Annotated[
+    str | None, Choice(FOLLOWED, "fundamentals"), "Only the changes of this dataset; all where omitted."
 ]
 LimitParameter = Annotated[int | None, Whole(), "Most rows to return."]
 LineItemsParameter = Annotated[

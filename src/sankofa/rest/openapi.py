@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from sankofa.operations.answers import API_VERSION
-from sankofa.operations.contract import Operation, Parameter, endpoints
+from sankofa.operations.contract import EDITION, Operation, Parameter, endpoints
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.parameters import JsonSchema
 from sankofa.operations.schemas import envelope_of, row_schema
@@ -27,6 +27,7 @@ from sankofa.rest.openapi_components import (
     refusals,
     response_components,
 )
+from sankofa.rest.openapi_forms import form_contents, form_fields, form_headers
 from sankofa.settings import Settings
 
 _SCHEMA: Final = "#/components/schemas/{name}"
@@ -44,6 +45,15 @@ its outcome. A parameter that an endpoint does not take, or that is given twice,
 
 HEAD works wherever GET does. Answers come compressed where `Accept-Encoding` asks for it, and an
 answer the client holds already (`If-None-Match`) is a 304.
+
+`Accept` chooses the form: JSON, CSV (`text/csv`) or an Arrow IPC stream
+(`application/vnd.apache.arrow.stream`). The rows are the same in each. In CSV and Arrow the other members
+of the envelope are header fields, `X-` and their name, left out where null; nested values are JSON text,
+and in Arrow so are figures, which keep every digit. CSV has null as an empty field, and no value is
+altered for spreadsheets: import it as text where a cell that begins with `=` would be a formula.
+
+An edition never changes: `edition` (or the header field `X-Edition`) has any that is kept answer again,
+byte for byte where `as_of` is given too.
 """
 
 
@@ -82,7 +92,7 @@ def describe(settings: Settings, today: date, described: Sequence[Operation] | N
                     "description": "The same key opens the REST API and the MCP server.",
                 }
             },
-            "headers": header_components(refused),
+            "headers": header_components(refused) | form_headers(described),
             "responses": response_components(settings, refused),
             "schemas": dict(sorted(_schemas(described).items())),
         },
@@ -99,8 +109,8 @@ def _entry(
         answer["example"] = msgspec.json.decode(example.read_bytes())
     success: JsonSchema = {
         "description": operation.summary,
-        "headers": header_fields((*COMMON, *COUNTED, *CACHED)),
-        "content": {"application/json": answer},
+        "headers": header_fields((*COMMON, *COUNTED, *CACHED)) | form_fields(operation),
+        "content": {"application/json": answer, **form_contents(operation)},
     }
     links = _links(operation, described)
     if links:
@@ -111,7 +121,7 @@ def _entry(
         "tags": [_tag(operation)],
         "summary": operation.summary.rstrip("."),
         "description": operation.description or operation.summary,
-        "parameters": [_parameter(parameter, today) for parameter in taken],
+        "parameters": [_parameter(parameter, today) for parameter in (*taken, EDITION)],
         "responses": {
             "200": success,
             **_refused(settings, "304", *map(str, operation.errors), "default"),

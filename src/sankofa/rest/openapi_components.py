@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.model.errors import (
+    Gone,
     InvalidParameter,
     MethodNotAllowed,
     NotFound,
@@ -77,6 +78,13 @@ def refusals(settings: Settings) -> dict[str, _Refusal]:
             "/v1/fundamentals/DC000000000000000000000000",
             sometimes=COUNTED,
         ),
+        "410": _Refusal(
+            "Gone",
+            "The edition asked for is not kept, or no longer.",
+            Gone("edition: 20240701T060000Z-00011-5d41402abc is not kept, or no longer."),
+            "/v1/changes",
+            always=COUNTED,
+        ),
         "429": _Refusal(
             "RateLimited",
             "The per-minute burst limit or the monthly cap was reached.",
@@ -95,8 +103,8 @@ def refusals(settings: Settings) -> dict[str, _Refusal]:
         "default": _Refusal(
             "Refused",
             "Any other refusal: 400 for a parameter that this endpoint does not take, 405 for a method "
-            "other than GET, HEAD and OPTIONS, 414 and 431 for an address or header fields beyond any use, "
-            "500 for a defect of the service.",
+            "other than GET, HEAD and OPTIONS, 410 for an edition not kept, 414 and 431 for an address "
+            "or header fields beyond any use, 500 for a defect of the service.",
             MethodNotAllowed("GET, HEAD, OPTIONS"),
             issuer,
             sometimes=("Allow", *COUNTED),

@@ -1,10 +1,12 @@
 """What a request says: read once, strictly."""
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from sankofa.model.errors import BadRequest, InvalidParameter, Problem, Unauthorized
+from sankofa.operations.contract import EDITION
 
 LONGEST_QUERY = 4096
 LARGEST_HEADERS = 16 * 1024
@@ -30,13 +32,16 @@ class Head(NamedTuple):
     accept_encoding: bytes
     if_none_match: bytes
     hosts: int
+    accept: bytes = b""
+    edition: str | None = None
 
 
 def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     """One pass over the header fields. Raises HeadersTooLarge."""
     key: str | None = None
     keys = hosts = size = 0
-    accept_encoding = if_none_match = b""
+    accept_encoding = if_none_match = accept = b""
+    edition: str | None = None
     for name, value in headers:
         size += len(name) + len(value) + 4
         if name == b"x-api-key":
@@ -48,9 +53,14 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
             accept_encoding = accept_encoding + b"," + value if accept_encoding else value
         elif name == b"if-none-match":
             if_none_match = if_none_match + b"," + value if if_none_match else value
+        elif name == b"accept":
+            accept = accept + b"," + value if accept else value
+        elif name == b"x-edition":
+            text = value.decode("latin-1")
+            edition = text if edition is None else f"{edition}, {text}"
     if size > LARGEST_HEADERS:
         raise HeadersTooLarge(f"Header fields of at most {LARGEST_HEADERS} bytes are accepted.")
-    return Head(key, keys, accept_encoding, if_none_match, hosts)
+    return Head(key, keys, accept_encoding, if_none_match, hosts, accept, edition)
 
 
 def check_target(scope: Mapping[str, Any], head: Head) -> None:
@@ -68,6 +78,20 @@ def the_key(head: Head) -> str:
     if head.keys > 1:
         raise Unauthorized("Send exactly one X-API-Key header.")
     return head.key
+
+
+def asked_edition(query: dict[str, str], head: Head, today: date) -> str | None:
+    """The edition that a request names, taken out of its query. Raises InvalidParameter."""
+    named = query.pop("edition", None)
+    for name, text in (("edition", named), ("X-Edition", head.edition)):
+        if text is not None:
+            try:
+                EDITION.kind.read(text, today)
+            except ValueError as failure:
+                raise InvalidParameter(name, str(failure)) from None
+    if named is not None and head.edition is not None and named != head.edition:
+        raise InvalidParameter("edition", "X-Edition names another")
+    return named if named is not None else head.edition
 
 
 def read_query(query: bytes) -> dict[str, str]:

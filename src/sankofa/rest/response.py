@@ -20,6 +20,8 @@ else:
     from backports import zstd
 
 VARY = (b"vary", b"X-API-Key, Accept, Accept-Encoding")
+VARY_BY_EDITION = (b"vary", b"X-Edition")
+"""Besides, where that field chose the edition."""
 _SMALLEST_COMPRESSED = 1024
 _ENCODINGS = ("zstd", "br", "gzip")
 

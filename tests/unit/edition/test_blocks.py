@@ -77,6 +77,9 @@ class Reader:
     async def pieces(self, places: Sequence[Place]) -> list[bytes]:
         return [self._blocks[block - 1][1][start:end] for block, start, end in places]
 
+    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
+        raise NotImplementedError
+
     def close(self) -> None: ...
 
 

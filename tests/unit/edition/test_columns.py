@@ -47,6 +47,9 @@ class Shelf:
     async def pieces(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
         raise NotImplementedError
 
+    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
+        raise NotImplementedError
+
     def close(self) -> None: ...
 
 

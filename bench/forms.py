@@ -1,0 +1,119 @@
+"""Forms and changes: 10,000 rows as JSON, CSV and Arrow, and a walk over keys that did not change.
+
+    python -m bench.forms [--rounds 15]
+
+In one process, without HTTP: what is compared is the work of writing the same rows. No target; the ratio to
+JSON says what a client asks of the server with its `Accept`.
+"""
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+
+from sankofa.edition.build import FORMAT
+from sankofa.edition.changes import FEEDS, Place, page
+from sankofa.edition.reading import Selection, open_edition
+from sankofa.engines.datastore import open_datastore
+from sankofa.ledger.book import SCHEMA
+from sankofa.model.rows import FundamentalsRow, wire
+from sankofa.operations.answers import envelope
+from sankofa.operations.contract import Answer, endpoints
+from sankofa.rest.forms import ARROW, CSV, chosen_form
+
+_ROWS = 10_000
+_KEYS = 200_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.forms")
+    parser.add_argument("--rounds", type=int, default=15)
+    rounds = parser.parse_args().rounds
+    operation = next(o for o in endpoints() if o.name == "get_fundamentals")
+    answer = Answer(Selection([wire.encode(_row(n)) for n in range(_ROWS)], _ROWS, truncated=False))
+
+    def written(form: str) -> Callable[[], bytes]:
+        chosen = chosen_form(form.encode())
+        if chosen is None:
+            return lambda: envelope(answer, "edition", operation.rows_under)
+        return lambda: chosen.body(operation, answer, "edition")[1]
+
+    baseline = 0.0
+    print(f"{_ROWS:,} rows of fundamentals, median of {rounds}")
+    for form in ("application/json", CSV, ARROW):
+        write = written(form)
+        size = len(write())
+        took = statistics.median(_timed(write) for _ in range(rounds))
+        baseline = baseline or took
+        print(f"{form:<38} {took * 1e3:8.1f} ms  {took / baseline:6.1f} x JSON  {size / 1e6:6.2f} MB")
+    _walk()
+
+
+def _walk() -> None:
+    """Two editions of the same small records: only their keys are looked at."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_datastore("sqlite:", Path(folder), SCHEMA)
+        for edition in ("one", "two"):
+            writer = store.build()
+            writer.write((n, b"", b"{}") for n in range(1, _KEYS + 1))
+            writer.register([("entity", f"DC{n:024X}", n, 1) for n in range(1, _KEYS + 1)])
+            writer.finish(edition, {"format": FORMAT, "content_sha256": edition, "built_from": ""})
+        one, two = (open_edition(store, edition) for edition in ("one", "two"))
+
+        async def walk(effort: int) -> int:
+            pages, place = 0, Place(FEEDS[1].dataset)
+            following: Place | None = place
+            while following is not None:
+                _, following = await page(
+                    one, two, following, 100, dataset=FEEDS[1].dataset, paid=True, effort=effort
+                )
+                pages += 1
+            return pages
+
+        began = time.process_time()
+        pages = asyncio.run(walk(20_000))
+        took = time.process_time() - began
+        each = took / pages * 1e3
+        print(f"{_KEYS:,} keys that did not change: {took:.2f} s in {pages} pages, {each:.0f} ms each")
+
+
+def _timed(write: Callable[[], bytes]) -> float:
+    began = time.process_time()
+    write()
+    return time.process_time() - began
+
+
+def _row(number: int) -> FundamentalsRow:
+    end = date(2004 + number % 20, 12, 31)
+    return FundamentalsRow(
+        service_id="DC46AF1B1AAA424B58D1368176",
+        record_ref=f"{number:024x}",
+        line_item=f"item_{number % 500}",
+        concept=f"us-gaap:Concept{number % 500}",
+        value_reported=Decimal(number * 1_234_567),
+        currency_reported="USD",
+        unit="USD",
+        period_start=date(end.year, 1, 1),
+        period_end=end,
+        period_type="FY",
+        fiscal_year=end.year,
+        available_at=date(end.year + 1, 3, 1),
+        vintage=1,
+        restated=False,
+        superseded_at=None,
+        superseding_record_ref=None,
+        extraction_confidence=None,
+        method="structured",
+        source_ref=f"0000000000-{end.year % 100:02d}-000001#us-gaap:Concept{number % 500}",
+        license_class="public-domain",
+        observed_at="2024-07-01T06:00:00Z",
+    )
+
+
+if __name__ == "__main__":
+    main()

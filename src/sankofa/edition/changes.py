@@ -1,0 +1,272 @@
+"""What one edition has that another had not: walked key by key, in one order, so that a page costs its rows.
+
+Both editions are read in the order of their keys, and a key with the same digest in both is passed over. Of
+any other the rows are compared, each by the fields that tell it apart from its neighbours. Rows are those in
+force from now on: every vintage of a reported fact, the latest of a macro value, current mappings.
+"""
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from sankofa.edition.columns import Span, read_column
+from sankofa.edition.datasets.crosswalk import FREE, PAID
+from sankofa.edition.datasets.macro import ANNUAL, SERIES, key_list
+from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK
+from sankofa.edition.reading import Edition
+from sankofa.model.days import FOREVER
+
+ADDED: Final = "added"
+CHANGED: Final = "changed"
+REMOVED: Final = "removed"
+
+_AT_LAST: Final = FOREVER - 1
+_EVERY_MODE: Final = 7
+_KEYS_AT_ONCE: Final = 512
+_KEY_DONE: Final = -1
+_COST_OF_A_UNIT: Final = 50
+_BYTES_PER_COST: Final = 1000
+
+
+class Place(NamedTuple):
+    """Where a walk stands: in which dataset, under which key, in which part of it, after how many changes."""
+
+    dataset: str
+    key: str = ""
+    part: int = _KEY_DONE
+    """Of tenders the day; `_KEY_DONE` where the walk goes on behind the key."""
+    passed: int = 0
+
+
+class Change(NamedTuple):
+    """One row that is not as it was."""
+
+    dataset: str
+    change: str
+    key: tuple[str, ...]
+    row: bytes | None
+    """None where it is there no longer: what was withheld is not told once more."""
+    before: bytes | None
+
+
+Load = Callable[[Edition, str, int, bool], Awaitable[bytes]]
+
+
+class Feed(NamedTuple):
+    """A dataset that can be followed."""
+
+    dataset: str
+    kind: str
+    identity: tuple[str, ...] | None
+    """The fields that tell the rows of a key apart, in every edition alike; None where nothing else does."""
+    load: Load
+    """The rows of a part of a key, joined by commas."""
+    by_organisation: bool = False
+    """Keyed by service_id: the ids of merged organisations lead to the same rows, and are passed over."""
+    aliases: str = ""
+    """How keys begin that lead to rows of another."""
+
+
+async def _rows(edition: Edition, kind: str, key: str, modes: int = _EVERY_MODE) -> bytes:
+    found = await edition.select(kind, key, day=_AT_LAST, modes=modes)
+    return b"" if found is None else found.rows
+
+
+async def _crosswalk(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+    return await _rows(edition, "crosswalk", key, FREE | PAID if paid else FREE)
+
+
+async def _tenders(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+    starts = await edition.numbers("tender_day", key, keep=True)
+    days = range(len(starts) // 2 - 1)  # newest first
+    place = bisect_left(days, -part, key=lambda n: -starts[2 * n])
+    if place == len(days) or starts[2 * place] != part:
+        return b""
+    first, end = starts[2 * place + 1], starts[2 * place + 3]
+    return b",".join(await edition.rows("tender", key, ROWS_PER_BLOCK, first, end))
+
+
+def whole(kind: str) -> Load:
+    """All rows of a key that are in force."""
+
+    async def load(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+        return await _rows(edition, kind, key)
+
+    return load
+
+
+def _column(kind: str) -> Load:
+    async def load(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+        found = await read_column(edition, kind, key, Span(_AT_LAST), FOREVER)
+        return b"" if found is None else found.rows
+
+    return load
+
+
+async def stored(edition: Edition, kind: str, key: str) -> bytes:
+    """All rows of a key as they are kept, whoever can read their index, those no longer in force included."""
+    return b",".join(rows for _, rows in await edition.blocks(kind, key, 0, FOREVER))
+
+
+FEEDS: Final = (
+    Feed("crosswalk", "crosswalk", ("id_type", "scheme", "id_value"), _crosswalk, by_organisation=True),
+    Feed("entities", "entity", (), whole("entity"), by_organisation=True),
+    Feed("fundamentals", "fundamentals", ("record_ref",), whole("fundamentals"), by_organisation=True),
+    Feed("macro-annual", ANNUAL, ("year",), _column(ANNUAL)),
+    Feed("macro-series", SERIES, ("date",), _column(SERIES), aliases=key_list("")),
+    Feed("tenders", "tender", ("ocid", "release_id", "release_date"), _tenders),
+)
+"""In the order they are walked."""
+
+
+async def page(
+    before: Edition | None,
+    after: Edition,
+    start: Place | None,
+    most: int,
+    *,
+    dataset: str | None,
+    paid: bool,
+    effort: int,
+) -> tuple[list[Change], Place | None]:
+    """The next changes, and where to go on; None where there are no more.
+
+    A walk that finds little ends a page early, after so much `effort`: there may be more though it is short.
+    """
+    found: list[Change] = []
+    spent = 0
+    for feed in FEEDS:
+        if dataset not in (None, feed.dataset) or (start is not None and feed.dataset < start.dataset):
+            continue
+        begin = start if start is not None and start.dataset == feed.dataset else Place(feed.dataset)
+        async for place, changes, cost in walk(feed, before, after, begin, paid=paid):
+            skip = begin.passed if place[:3] == begin[:3] else 0
+            room = most - len(found)
+            if len(changes) - skip > room:
+                found += changes[skip : skip + room]
+                return found, place._replace(passed=skip + room)
+            found += changes[skip:]
+            spent += cost
+            if spent >= effort:
+                return found, place._replace(passed=len(changes))
+    return found, None
+
+
+async def walk(
+    feed: Feed, before: Edition | None, after: Edition, start: Place, *, paid: bool
+) -> AsyncIterator[tuple[Place, list[Change], int]]:
+    """Every part of every key from a place on: its changes, and what it cost to see them."""
+    if start.part != _KEY_DONE:
+        async for found in _of_key(feed, before, after, start.key, start.part, paid=paid):
+            yield found
+    async for key, same, number in _keys(feed.kind, before, after, start.key):
+        if same or (feed.aliases and key.startswith(feed.aliases)):
+            yield Place(feed.dataset, key), [], number
+        else:
+            async for found in _of_key(feed, before, after, key, FOREVER, paid=paid):
+                yield found
+
+
+async def _of_key(
+    feed: Feed, before: Edition | None, after: Edition, key: str, begin: int, *, paid: bool
+) -> AsyncIterator[tuple[Place, list[Change], int]]:
+    for part in await _parts(feed, before, after, key):
+        if part > begin:
+            continue
+        old = b"" if before is None else await feed.load(before, key, part, paid)
+        new = await feed.load(after, key, part, paid)
+        cost = _COST_OF_A_UNIT + (len(old) + len(new)) // _BYTES_PER_COST
+        yield Place(feed.dataset, key, part), list(_compared(feed, key, old, new)), cost
+        await asyncio.sleep(0)
+
+
+async def _parts(feed: Feed, before: Edition | None, after: Edition, key: str) -> list[int]:
+    """Of tenders the days that have any, newest first: a country has too many to compare them at once."""
+    if feed.kind != "tender":
+        return [0]
+    days: set[int] = set()
+    for edition in (before, after):
+        if edition is not None:
+            days.update((await edition.numbers("tender_day", key, keep=True)).tolist()[:-2:2])
+    return sorted(days, reverse=True)
+
+
+async def _keys(
+    kind: str, before: Edition | None, after: Edition, behind: str
+) -> AsyncIterator[tuple[str, bool, int]]:
+    """Every key of either edition in order, and whether both have the very same blocks under it.
+
+    Where that is so of many in a row, the last of them with their number.
+    """
+    while True:
+        old = {} if before is None else dict(await before.digests(kind, behind, _KEYS_AT_ONCE))
+        new = dict(await after.digests(kind, behind, _KEYS_AT_ONCE))
+        # Beyond the end of either list a key of the other may be in both.
+        ends = [next(reversed(found)) for found in (old, new) if len(found) == _KEYS_AT_ONCE]
+        if new and old == new and all(new.values()):
+            yield next(reversed(new)), True, len(new)
+        else:
+            for key in sorted(old.keys() | new.keys()):
+                if ends and key > min(ends):
+                    break
+                digest = new.get(key)
+                yield key, bool(digest) and digest == old.get(key), 1
+        if not ends:
+            return
+        behind = min(ends)
+        await asyncio.sleep(0)  # others are waiting too
+
+
+def _compared(feed: Feed, key: str, before: bytes, after: bytes) -> Iterator[Change]:
+    """Added and changed rows in the order they are served in, then those that are no longer there."""
+    if before == after:
+        return
+    old = identified(before, feed.identity, key if feed.by_organisation else None)
+    new = identified(after, feed.identity, key if feed.by_organisation else None)
+    for name, row in new.items():
+        was = old.get(name)
+        if was != row:
+            yield Change(feed.dataset, ADDED if was is None else CHANGED, (key, *name), row, was)
+    for name, was in old.items():
+        if name not in new:
+            yield Change(feed.dataset, REMOVED, (key, *name), None, was)
+
+
+def identified(
+    rows: bytes, identity: tuple[str, ...] | None, service_id: str | None
+) -> dict[tuple[str, ...], bytes]:
+    """Rows by what tells them apart, in their order; none where they are another organisation's."""
+    if not rows:
+        return {}
+    together = b"".join((b"[", rows, b"]"))
+    if identity is None:
+        try:
+            return {(bytes(row).decode(),): bytes(row) for row in _each_row.decode(together)}
+        except msgspec.DecodeError:  # not rows one after another: told as one
+            return {(): rows}
+    names = _names_of(identity).decode(together)
+    if service_id is not None and names[0].service_id != service_id:
+        return {}
+    found: dict[tuple[str, ...], bytes] = {}
+    for fields, row in zip(names, _each_row.decode(together), strict=True):
+        name = tuple("" if (value := getattr(fields, f)) is None else str(value) for f in identity)
+        again = 1
+        while name in found:  # two rows that nothing tells apart: by their number, too
+            again += 1
+            name = (*name[: len(identity)], str(again))
+        found[name] = bytes(row)
+    return found
+
+
+_each_row = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+@cache
+def _names_of(identity: tuple[str, ...]) -> msgspec.json.Decoder[list[Any]]:
+    fields: list[Any] = [(name, str | int | None) for name in identity]
+    fields.append(("service_id", str | None, None))
+    return msgspec.json.Decoder(list[msgspec.defstruct("Names", fields)])  # type: ignore[misc]

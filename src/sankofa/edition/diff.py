@@ -1,0 +1,94 @@
+"""What changed between two editions, counted per dataset: for the person at the command line."""
+
+from collections import Counter
+from typing import Any, Final
+
+import msgspec
+
+from sankofa.edition.changes import ADDED, CHANGED, FEEDS, Change, Feed, Load, Place, stored, walk, whole
+from sankofa.edition.datasets.tenders import party_key
+from sankofa.edition.reading import Edition
+from sankofa.edition.world import datasets
+
+RESTATED: Final = "restated"
+COUNTED: Final = (ADDED, CHANGED, "removed", RESTATED)
+_INDEXES: Final = ("identifier",)
+"""Kinds that hold the rows of another once more, by another key."""
+_ONE_KEY: Final = {"tender_party": party_key()}
+"""Kinds that hold their rows under several keys, and the key that has all of them."""
+
+
+class _Vintage(msgspec.Struct):
+    vintage: int = 0
+
+
+_vintage = msgspec.json.Decoder(_Vintage)
+
+
+class Difference(msgspec.Struct):
+    """What became of the rows of one dataset."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    """Withheld now, or no longer served."""
+    restated: int = 0
+    """Of those added or changed, the figures that a later vintage replaced."""
+    examples: list[dict[str, Any]] = []
+    """Their keys: (change, key)."""
+
+
+async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Difference]:
+    """By dataset, those that differ, with some of their keys; a row without a key of its own is counted."""
+    found: dict[str, Difference] = {}
+    for feed in _feeds():
+        counts: Counter[str] = Counter()
+        shown: list[dict[str, Any]] = []
+        only = _ONE_KEY.get(feed.kind)
+        start = Place(feed.dataset) if only is None else Place(feed.dataset, only, 0)
+        async for place, changes, _ in walk(feed, before, after, start, paid=True):
+            if only is not None and place.key != only:
+                break
+            for change in changes:
+                counts[change.change] += 1
+                restated = _restated(change)
+                counts[RESTATED] += restated
+                if feed.identity is not None and len(shown) < examples:
+                    name = RESTATED if restated else change.change
+                    shown.append({"change": name, "key": list(change.key)})
+        if counts:
+            found[feed.dataset] = Difference(**{name: counts[name] for name in COUNTED}, examples=shown)
+    return found
+
+
+def _feeds() -> list[Feed]:
+    """Those that can be followed, and every other kind of rows; these by their whole content."""
+    known = {feed.kind: feed for feed in (*FEEDS, *_DERIVED)}
+    kinds = [d.kind for d in datasets() if d.row is not None and d.kind not in _INDEXES]
+    return [known.get(kind) or Feed(kind, kind, None, _stored(kind)) for kind in kinds]
+
+
+def _stored(kind: str) -> Load:
+    async def load(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+        return await stored(edition, kind, key)
+
+    return load
+
+
+_DERIVED: Final = (
+    Feed("metrics", "metrics", ("metric",), whole("metrics"), by_organisation=True),
+    Feed("quality-metrics", "quality", ("measure",), whole("quality")),
+)
+
+
+def _restated(change: Change) -> bool:
+    """Whether a figure that was there has a later vintage now."""
+    if change.row is None:
+        return False
+    try:
+        vintage = _vintage.decode(change.row).vintage
+    except msgspec.DecodeError:
+        return False
+    if change.change == CHANGED and change.before is not None:
+        return vintage > _vintage.decode(change.before).vintage
+    return change.change == ADDED and vintage > 1

@@ -1,0 +1,88 @@
+"""GET /v1/changes."""
+
+from typing import Final
+
+import msgspec
+
+from sankofa.access.cursors import Position
+from sankofa.edition.changes import Change, Place, page
+from sankofa.edition.reading import Edition, Selection
+from sankofa.model.rows import ChangeRow, Row, wire
+from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.parameters import (
+    ChangedDatasetParameter,
+    CursorParameter,
+    LimitParameter,
+    SinceParameter,
+)
+
+_EFFORT: Final = 20_000
+"""What one page may cost before it ends, however little it found: about so many keys that did not change."""
+_provenance = msgspec.json.Decoder(Row)
+
+
+@operation(
+    "/v1/changes",
+    row=ChangeRow,
+    errors=(400, 401, 402, 410, 429, 503),
+    members={
+        "since": {
+            "type": ["string", "null"],
+            "description": "The edition compared with; null where there is none and every row is added.",
+        }
+    },
+)
+async def get_changes(
+    call: Call,
+    *,
+    since: SinceParameter = None,
+    dataset: ChangedDatasetParameter = None,
+    limit: LimitParameter = None,
+    cursor: CursorParameter = None,
+) -> Answer:
+    """What an edition has that an earlier one had not, for those who keep a copy in step.
+
+    Every row that was added, changed or removed since the edition named by `since`, as (`dataset`, `key`);
+    everything, as added, where that is omitted. Apply each to the copy in the order given, then remember
+    `edition` for the next time. Rows are those in force: every vintage of a fact, the latest of a macro
+    value, current identifiers (on the sample tier the free ones). Derived values are asked for, not followed.
+    Ordered by dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
+    short, or empty, and still have a `next_cursor`. An edition that is not kept is a 410: start again.
+    """
+    paid = not call.grant.sample
+    filters = f"changes|{since or ''}|{dataset or ''}|{paid}"
+    edition, start = call.edition, None
+    if cursor is not None:
+        position = call.cursors.read(cursor, filters)
+        edition = await call.kept(position.edition)
+        name, key, part, passed = position.after
+        start = Place(str(name), str(key), int(part), int(passed))
+    most, _ = call.grant.rows(limit)
+    before = None if since is None else await call.named(since)
+    found, following = await page(before, edition, start, most, dataset=dataset, paid=paid, effort=_EFFORT)
+    rows = [_row(change, since or "", edition) for change in found]
+    return Answer(
+        Selection(rows, len(rows), truncated=following is not None),
+        members={
+            "since": since,
+            "next_cursor": following and call.cursors.issue(Position(edition.id, filters, tuple(following))),
+        },
+        edition_id=edition.id,
+    )
+
+
+def _row(change: Change, since: str, edition: Edition) -> bytes:
+    """The provenance is that of the row; of one that is gone, what says that it is."""
+    told = _provenance.decode(change.row or change.before or b"")
+    gone = change.row is None
+    return wire.encode(
+        ChangeRow(
+            source_ref=f"edition {edition.id}#not in it, unlike {since}" if gone else told.source_ref,
+            license_class=told.license_class,
+            observed_at=str(edition.manifest["built_from"]) if gone else told.observed_at,
+            dataset=change.dataset,
+            change=change.change,
+            key=list(change.key),
+            row=msgspec.Raw(change.row or b"null"),
+        )
+    )

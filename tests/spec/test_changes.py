@@ -1,0 +1,308 @@
+"""GET /v1/changes: a copy that applies every page is what the edition is. On each engine."""
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.live import LiveServer
+from tests.spec.market import CITY, ENTITIES, Desk, identified, party, release
+from tests.spec.register import COLUMNS, lei, record
+
+Copy = dict[tuple[str, ...], Any]
+FILINGS = "entity,line_item,value,currency,period_start,period_end,available_at,document,location,confidence"
+SERIES = "series,series_type,frequency,country,date,value,unit,release_date"
+TICKERS = "entity,id_type,id_value,registry"
+
+
+class Kept(NamedTuple):
+    """Some editions, each with something that was added, changed or taken away, on a server of their own."""
+
+    desk: Desk
+    server: LiveServer
+    key: str
+    sample: str
+    editions: list[str]
+
+    def get(self, path: str, key: str = "", **query: Any) -> httpx.Response:
+        return self.server.http.get(path, params=query, headers={"x-api-key": key or self.key})
+
+    def page(self, key: str = "", **query: Any) -> dict[str, Any]:
+        answer = self.get("/v1/changes", key, **query)
+        assert answer.status_code == 200, answer.text
+        body: dict[str, Any] = answer.json()
+        assert body["count"] == len(body["data"])
+        assert body["truncated"] is (body["next_cursor"] is not None)
+        return body
+
+    def walk(self, key: str = "", **query: Any) -> list[dict[str, Any]]:
+        """The rows of every page."""
+        page = self.page(key, **query)
+        rows = page["data"]
+        while page["next_cursor"] is not None:
+            page = self.page(key, **query, cursor=page["next_cursor"])
+            rows += page["data"]
+        return list(rows)
+
+    def copy(self, edition: str, **query: Any) -> Copy:
+        """Everything an edition has."""
+        return applied({}, self.walk(edition=edition, limit=10_000, **query))
+
+
+def applied(copy: Copy, changes: list[dict[str, Any]]) -> Copy:
+    """What a consumer does."""
+    copy = dict(copy)
+    for change in changes:
+        name = (change["dataset"], *change["key"])
+        if change["change"] == "removed":
+            assert change["row"] is None
+            del copy[name]
+        else:
+            assert (change["change"] == "changed") is (name in copy)
+            copy[name] = change["row"]
+    return copy
+
+
+def filings(*rows: str) -> str:
+    return "\n".join((FILINGS, *rows)) + "\n"
+
+
+def figure(issuer: str, year: int, value: int, filed: str, document: str) -> str:
+    return f"{issuer},revenue,{value},ZAR,{year}-01-01,{year}-12-31,{filed},{document},p1,"
+
+
+def stages() -> Iterator[list[tuple[str, str, Any]]]:
+    """What arrives before each edition."""
+    thorn, new = "registry:ZA-TEST:1", "registry:ZA-TEST:2"
+    yield [
+        ("gleif-lei", "lei.csv", "\n".join([COLUMNS, *ENTITIES]) + "\n"),
+        (
+            "filings",
+            "f1.csv",
+            filings(*(figure(thorn, y, y, f"{y + 1}-03-01", f"afs{y}") for y in range(2000, 2020))),
+        ),
+        ("series", "s1.csv", f"{SERIES}\nCPI.XA,cpi,monthly,ZA,2024-01-31,100.0,index,2024-02-20\n"),
+        (
+            "portal-za",
+            "t1.json",
+            [
+                release(f"A{n}", f"2025-06-{1 + n % 9:02d}T10:00:00Z", tender={"title": f"Pipe {n}"})
+                for n in range(40)
+            ],
+        ),
+        ("portal-ke", "k1.json", [release("K1")]),
+        (
+            "identifiers",
+            "i1.csv",
+            f"{TICKERS}\n{thorn},ticker,JSE:THN,\n{thorn},aggregator,za/1,opencorporates\n",
+        ),
+    ]
+    yield [  # a restatement, a correction, news
+        (
+            "filings",
+            "f2.csv",
+            filings(figure(thorn, 2019, 7, "2021-03-01", "afs2020"), figure(new, 2019, 1, "2020-03-01", "n")),
+        ),
+        (
+            "series",
+            "s2.csv",
+            f"{SERIES}\nCPI.XA,cpi,monthly,ZA,2024-01-31,101.5,index,2024-03-20\nCPI.XB,cpi,monthly,KE,2024-01-31,1,index,2024-03-20\n",
+        ),
+        (
+            "portal-za",
+            "t2.json",
+            [
+                release("A3", "2025-06-04T10:00:00Z", tender={"title": "Pipe, corrected"}),
+                release("B1", "2025-07-01T10:00:00Z"),
+            ],
+        ),
+    ]
+    yield [  # two organisations turn out to be one; an identifier is new
+        ("identifiers", "i2.csv", f"{TICKERS}\n{new},registry,1,ZA-TEST\n{new},registry,77,ZA-OTHER\n"),
+        ("portal-za", "t3.json", [release("C1", "2024-01-01T10:00:00Z", buyer=CITY)]),
+    ]
+    yield []
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+    folder = tmp_path_factory.mktemp("changes")
+    if request.param == "sqlite":
+        yield from _kept(Desk(folder))
+        return
+    process = request.getfixturevalue("postgres_process")
+    process.ensure()
+    with process.database() as url:
+        yield from _kept(Desk(folder, datastore=url))
+
+
+def _kept(desk: Desk) -> Iterator[Kept]:
+    made = []
+    for stage in stages():
+        for source, name, content in stage:
+            desk.ingest(source, name, content)
+        made.append(desk.publish())
+    assert made.pop() == made[-1], "nothing new is the same edition"
+    with desk.serve() as asked:
+        yield Kept(desk, asked.server, asked.key, desk.key("sample"), made)
+
+
+def test_without_since_everything_is_added(kept: Kept) -> None:
+    rows = kept.walk(limit=10_000)
+    assert {row["change"] for row in rows} == {"added"}
+    assert {row["dataset"] for row in rows} == {
+        "crosswalk",
+        "entities",
+        "fundamentals",
+        "macro-series",
+        "tenders",
+    }
+    names = [(row["dataset"], *row["key"]) for row in rows]
+    assert len(names) == len(set(names))
+    for row in rows:
+        assert row["row"]["source_ref"] == row["source_ref"]
+
+
+def test_rows_are_those_their_endpoints_serve(kept: Kept) -> None:
+    copy = kept.copy(kept.editions[-1])
+    facts = {name: row for name, row in copy.items() if name[0] == "fundamentals"}
+    for service_id in {name[1] for name in facts}:
+        served = kept.get(f"/v1/fundamentals/{service_id}", vintages="all").json()["data"]
+        assert {row["record_ref"]: row for row in served} == {
+            name[2]: row for name, row in facts.items() if name[1] == service_id
+        }
+    tenders = kept.get("/v1/tenders", limit=1000).json()["data"]
+    ours = [row for name, row in copy.items() if name[:2] == ("tenders", "ZA")]
+    assert ours == tenders
+    for name, row in copy.items():
+        if name[0] == "entities":
+            assert kept.get(f"/v1/entities/{name[1]}").json()["data"] == [row]
+
+
+def test_every_change_brings_a_copy_in_step(kept: Kept) -> None:
+    for old in range(len(kept.editions)):
+        for new in range(len(kept.editions)):  # backwards too: after a rollback
+            changes = kept.walk(since=kept.editions[old], edition=kept.editions[new], limit=10_000)
+            assert applied(kept.copy(kept.editions[old]), changes) == kept.copy(kept.editions[new])
+
+
+@settings(
+    max_examples=12,
+    deadline=timedelta(minutes=1),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_pages_of_any_size_give_the_same_changes_in_the_same_order(kept: Kept, data: st.DataObject) -> None:
+    pairs = st.tuples(st.sampled_from([None, *kept.editions]), st.sampled_from(kept.editions))
+    since, edition = data.draw(pairs)
+    query = {"edition": edition} | ({"since": since} if since else {})
+    whole = kept.walk(**query, limit=10_000)
+    limit = data.draw(st.sampled_from([1, 2, 3, 7, 30, 1000])) if len(whole) < 30 else 7
+    assert kept.walk(**query, limit=limit) == whole
+
+
+def test_only_what_changed_is_told(kept: Kept) -> None:
+    changes = kept.walk(since=kept.editions[0], edition=kept.editions[1])
+    told = {(row["dataset"], row["change"]) for row in changes}
+    assert told == {
+        ("crosswalk", "added"),
+        ("entities", "added"),
+        ("fundamentals", "added"),  # the restatement, and the issuer that is new
+        ("fundamentals", "changed"),  # what it superseded
+        ("macro-series", "added"),
+        ("macro-series", "changed"),
+        ("tenders", "added"),
+        ("tenders", "changed"),
+    }
+    (restated,) = [r for r in changes if r["dataset"] == "fundamentals" and r["change"] == "changed"]
+    assert restated["row"]["superseded_at"] == "2021-03-01"
+    (corrected,) = [r for r in changes if r["dataset"] == "tenders" and r["change"] == "changed"]
+    assert corrected["row"]["title"] == "Pipe, corrected"
+
+
+def test_a_merged_organisation_is_removed_under_its_own_id(kept: Kept) -> None:
+    changes = kept.walk(since=kept.editions[1], edition=kept.editions[2])
+    gone = [row for row in changes if (row["dataset"], row["change"]) == ("entities", "removed")]
+    assert len(gone) == 1, changes
+    assert gone[0]["row"] is None
+    (alias,) = gone[0]["key"]
+    assert kept.get(f"/v1/entities/{alias}").json()["data"][0]["service_id"] != alias
+
+
+def test_one_dataset_can_be_asked_for(kept: Kept) -> None:
+    query = {"since": kept.editions[0], "edition": kept.editions[2]}
+    parts = [
+        row
+        for name in ("crosswalk", "entities", "fundamentals", "macro-annual", "macro-series", "tenders")
+        for row in kept.walk(**query, dataset=name)
+    ]
+    assert parts == kept.walk(**query)
+
+
+def test_an_edition_compared_with_itself_has_no_changes(kept: Kept) -> None:
+    page = kept.page(since=kept.editions[-1])
+    assert (page["count"], page["next_cursor"]) == (0, None)
+    assert (page["since"], page["edition"]) == (kept.editions[-1], kept.editions[-1])
+
+
+def test_since_an_edition_that_is_not_kept_is_a_410(kept: Kept) -> None:
+    for query in ({"since": "20200101T000000Z-1-a"}, {"edition": "20200101T000000Z-1-a"}):
+        assert kept.get("/v1/changes", **query).status_code == 410
+    for query in ({"since": "a/b"}, {"since": ""}, {"dataset": "signals"}, {"cursor": "abc"}):
+        answer = kept.get("/v1/changes", **query)
+        assert (answer.status_code, answer.json()["parameter"]) == (400, *query)
+
+
+def test_a_cursor_belongs_to_both_editions_and_the_filters(kept: Kept) -> None:
+    first, second, third = kept.editions
+    cursor = kept.page(since=first, edition=second, limit=1)["next_cursor"]
+    assert kept.page(since=first, cursor=cursor, limit=1)["edition"] == second, (
+        "the walk stays on its edition"
+    )
+    for query in (
+        {"since": second},
+        {},
+        {"since": first, "dataset": "tenders"},
+        {"since": first, "edition": third},
+    ):
+        answer = kept.get("/v1/changes", cursor=cursor, **query)
+        assert (answer.status_code, answer.json()["parameter"]) == (400, "cursor")
+    answer = kept.get("/v1/changes", kept.sample, since=first, cursor=cursor)
+    assert answer.status_code == 400, "nor does it serve another tier"
+
+
+def test_the_sample_tier_gets_its_cap_and_no_paid_identifiers(kept: Kept) -> None:
+    assert kept.get("/v1/changes", kept.sample, limit=26).status_code == 402
+    assert kept.page(kept.sample)["count"] == 25
+    free = kept.walk(kept.sample, dataset="crosswalk")
+    assert {row["row"]["id_type"] for row in free} == {"lei", "ticker"}
+    paid = kept.walk(dataset="crosswalk")
+    assert {row["row"]["id_type"] for row in paid} >= {"lei", "ticker", "registry", "aggregator"}
+    assert "opencorporates" not in json.dumps(free)
+
+
+def test_a_party_withheld_since_is_not_named_again(tmp_path: Path) -> None:
+    """Its firm turns out to be a person: the release changes, and nothing that is told has the name."""
+    desk = Desk(tmp_path)
+    trader = lei("LATERMAN")
+    desk.records(record(trader, "Obadiah Quist", "ZA", "RA990300:9"))
+    supplier = party("s", "Obadiah Quist", "supplier", **identified("LEI", trader))
+    desk.ingest("portal-za", "a.json", [release("A", parties=[supplier])])
+    first = desk.publish()
+    time.sleep(1.1)
+    desk.records(record(trader, "Obadiah Quist", "ZA", "RA990300:9", category="SOLE_PROPRIETOR"))
+    desk.publish()
+    with desk.serve() as asked:
+        answer = asked.get("/v1/changes", since=first)
+        assert {(row["dataset"], row["change"]) for row in answer["data"]} >= {
+            ("entities", "removed"),
+            ("tenders", "changed"),
+        }
+        assert "Obadiah" not in json.dumps(answer)

@@ -1,0 +1,178 @@
+"""`?edition=ID` and `X-Edition`: any kept edition answers, with the same bytes each time."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from sankofa.operations.contract import Operation, endpoints
+from tests.live import LiveServer
+from tests.spec import market
+from tests.spec.market import BREWER, ENTITIES, Desk, release
+from tests.spec.test_formats import questions
+
+desk = market.desk
+SERVED = endpoints()
+UNKNOWN = "20200101T000000Z-00001-0123456789"
+TODAY = datetime.now(UTC).date().isoformat()
+
+
+class Kept(NamedTuple):
+    """Two editions on a server of their own."""
+
+    desk: Desk
+    server: LiveServer
+    key: str
+    first: str
+    second: str
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return self.server.get(path, self.key, **headers)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+    folder = tmp_path_factory.mktemp("kept")
+    if request.param == "sqlite":
+        yield from _kept(Desk(folder))
+        return
+    process = request.getfixturevalue("postgres_process")
+    process.ensure()
+    with process.database() as url:
+        yield from _kept(Desk(folder, datastore=url))
+
+
+def _kept(desk: Desk) -> Iterator[Kept]:
+    desk.records(*ENTITIES)
+    desk.ingest("portal-za", "a.json", [release(f"A{n}") for n in range(5)])
+    first = desk.publish()
+    time.sleep(1.1)
+    desk.ingest("portal-za", "b.json", [release(f"B{n}") for n in range(3)])
+    second = desk.publish()
+    with desk.serve() as asked:
+        yield Kept(desk, asked.server, asked.key, first, second)
+
+
+def count(answer: httpx.Response) -> tuple[str, int]:
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    return body["edition"], body["count"]
+
+
+def test_any_kept_edition_answers_by_its_id(kept: Kept) -> None:
+    assert count(kept.get("/v1/tenders")) == (kept.second, 8)
+    assert count(kept.get(f"/v1/tenders?edition={kept.first}")) == (kept.first, 5)
+    assert count(kept.get(f"/v1/tenders?edition={kept.second}")) == (kept.second, 8)
+    assert count(kept.get("/v1/tenders", x_edition=kept.first)) == (kept.first, 5)
+    assert count(kept.get(f"/v1/tenders?edition={kept.first}", x_edition=kept.first)) == (kept.first, 5)
+
+
+def test_the_same_request_gives_the_same_bytes(kept: Kept) -> None:
+    path = f"/v1/tenders?limit=2&edition={kept.first}"
+    answers = [kept.get(path) for _ in range(3)]
+    assert len({answer.content for answer in answers}) == 1
+    assert len({answer.headers["ETag"] for answer in answers}) == 1
+    assert kept.first in answers[0].headers["ETag"]
+    assert kept.get(path, if_none_match=answers[0].headers["ETag"]).status_code == 304
+
+
+def test_a_tag_of_one_edition_is_none_of_another(kept: Kept) -> None:
+    tag = kept.get("/v1/tenders").headers["ETag"]
+    answer = kept.get("/v1/tenders", x_edition=kept.first, if_none_match=tag)
+    assert answer.status_code == 200
+    assert "X-Edition" in answer.headers["Vary"]
+
+
+@pytest.mark.parametrize("operation", SERVED, ids=[o.name for o in SERVED])
+def test_every_endpoint_takes_it(kept: Kept, operation: Operation) -> None:
+    path = f"{questions(operation)[0]}&edition="
+    for edition in (kept.first, kept.second):
+        answer = kept.get(path + edition)
+        assert answer.status_code in (200, 404), answer.text
+        if answer.status_code == 200:
+            assert answer.json()["edition"] == edition
+    assert kept.get(path + UNKNOWN).status_code == 410
+
+
+def test_an_edition_that_is_not_kept_is_a_410(kept: Kept) -> None:
+    for answer in (kept.get(f"/v1/tenders?edition={UNKNOWN}"), kept.get("/v1/tenders", x_edition=UNKNOWN)):
+        assert answer.status_code == 410
+        problem = answer.json()
+        assert problem["title"] == "Gone"
+        assert UNKNOWN in problem["detail"]
+        assert "RateLimit" in answer.headers
+        assert kept.server.get(httpx.URL(problem["docs"]).path).status_code == 200
+
+
+@pytest.mark.parametrize("text", ["", "a b", "../../etc", "x" * 54, "é"])
+def test_a_malformed_id_is_a_400(kept: Kept, text: str) -> None:
+    answer = kept.server.http.get("/v1/tenders", params={"edition": text}, headers={"x-api-key": kept.key})
+    assert (answer.status_code, answer.json()["parameter"]) == (400, "edition")
+
+
+def test_a_malformed_header_field_is_a_400(kept: Kept) -> None:
+    assert kept.get("/v1/tenders", x_edition="a/b").json()["parameter"] == "X-Edition"
+    fields = [("X-API-Key", kept.key), ("X-Edition", kept.first), ("X-Edition", kept.second)]
+    assert kept.server.http.get("/v1/tenders", headers=fields).status_code == 400
+
+
+def test_two_editions_at_once_are_a_400(kept: Kept) -> None:
+    answer = kept.get(f"/v1/tenders?edition={kept.first}", x_edition=kept.second)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, "edition")
+
+
+def test_an_invalid_parameter_is_told_before_a_missing_edition(kept: Kept) -> None:
+    assert kept.get(f"/v1/tenders?limit=x&edition={UNKNOWN}").status_code == 400
+    assert kept.server.get(f"/v1/tenders?edition={UNKNOWN}").status_code == 401
+    assert "edition" in kept.get("/v1/tenders?editoin=x").json()["detail"]
+
+
+def test_a_walk_goes_on_over_its_edition(kept: Kept) -> None:
+    path, seen = f"/v1/tenders?limit=2&edition={kept.first}", []
+    while path:
+        answer = kept.get(path)
+        seen += [row["ocid"] for row in answer.json()["data"]]
+        assert answer.json()["edition"] == kept.first
+        path = answer.links["next"]["url"] if "next" in answer.links else ""
+    assert len(seen) == len(set(seen)) == 5
+
+
+def test_a_cursor_of_another_edition_is_a_400(kept: Kept) -> None:
+    cursor = kept.get(f"/v1/tenders?limit=2&edition={kept.first}").json()["next_cursor"]
+    assert count(kept.get(f"/v1/tenders?limit=2&cursor={cursor}")) == (kept.first, 2)
+    answer = kept.get(f"/v1/tenders?limit=2&cursor={cursor}&edition={kept.second}")
+    assert (answer.status_code, answer.json()["parameter"]) == (400, "cursor")
+
+
+def test_an_older_edition_has_its_own_records(kept: Kept) -> None:
+    asked = f"/v1/crosswalk?id_type=lei&id_value={BREWER}&edition={kept.first}"
+    assert count(kept.get(asked)) == (kept.first, 1)
+
+
+def test_tools_of_mcp_take_no_edition(kept: Kept) -> None:
+    """Their parameters are listed in the decisions."""
+    failed, problem = market.Asked(kept.server, kept.key).tool("search_tenders", edition=kept.first)
+    assert failed
+    assert problem["parameter"] == "edition"
+
+
+def test_an_edition_removed_while_it_is_open_is_gone(desk: Desk) -> None:
+    desk.settings["editions_kept"] = "1"
+    made = []
+    for n in range(2):
+        desk.ingest("portal-za", f"{n}.json", [release(f"A{n}")])
+        made.append(desk.publish())
+    with desk.serve() as asked:
+        path = f"/v1/tenders?edition={made[0]}"
+        assert count(asked.server.get(path, asked.key)) == (made[0], 1)
+        desk.ingest("portal-za", "more.json", [release("more")])
+        made.append(desk.publish())
+        deadline = time.monotonic() + 10
+        while (answer := asked.server.get(path, asked.key)).status_code == 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert answer.status_code == 410
+        assert count(asked.server.get(f"/v1/tenders?edition={made[1]}", asked.key)) == (made[1], 2)

@@ -1,0 +1,276 @@
+"""CSV and Arrow by `Accept` on every endpoint: decisions, section 3 (the same rows in those forms)."""
+
+import csv
+import io
+import json
+from datetime import date
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pyarrow
+import pytest
+
+from sankofa.operations.contract import Operation, endpoints
+from sankofa.rest import forms
+from sankofa.rest.forms import ARROW, CSV, chosen_form
+from tests.live import LiveServer
+
+SERVED = endpoints()
+IDS = [operation.name for operation in SERVED]
+ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
+NOBODY = "/v1/fundamentals/DC000000000000000000000000"
+OTHER_MODE = {"get_macro": "indicator"}  # the examples of the others ask one question together
+MODES = {
+    "get_macro": ("/v1/macro?country=ZA", "/v1/macro?series=CPI.ZA", "/v1/macro?series=NO.SUCH"),
+    "get_fundamentals": (f"{ISSUER}?vintages=all", f"{ISSUER}?as_of=1990-01-01"),
+}
+
+
+def questions(operation: Operation) -> list[str]:
+    """The examples of its parameters together, and its other modes."""
+    given = {
+        name: p.kind.schema(date(2026, 1, 1)).get("examples", [""])[0]
+        for name, p in operation.parameters.items()
+        if not p.tool_only
+    }
+    query = {
+        name: value
+        for name, value in given.items()
+        if value and not operation.parameters[name].in_path and name != OTHER_MODE.get(operation.name)
+    }
+    return [f"{operation.path.format(**given)}?{urlencode(query)}", *MODES.get(operation.name, ())]
+
+
+def as_json(answer: httpx.Response, operation: Operation) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Rows with every figure as it is written, and the rest of the envelope."""
+    body = json.loads(answer.text, parse_float=lambda text: ("figure", text))
+    return body.pop(operation.rows_under), body
+
+
+def text_of(value: Any, written: str | None) -> Any:
+    """A value of a JSON row as the text that another form may have of it."""
+    if isinstance(value, tuple):
+        return value[1]
+    if isinstance(value, list | dict):
+        assert written is not None
+        assert json.loads(written, parse_float=lambda text: ("figure", text)) == value
+        return written
+    return str(value)
+
+
+def told(answer: httpx.Response) -> dict[str, Any]:
+    """What the header fields say of the envelope."""
+    names = ("edition", "count", "truncated", "as-of", "next-cursor")
+    return {n.replace("-", "_"): answer.headers.get(f"X-{n}") for n in names}
+
+
+def expected(body: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "edition": body["edition"],
+        "count": str(body["count"]),
+        "truncated": str(body["truncated"]).lower(),
+        "as_of": body.get("as_of"),
+        "next_cursor": body.get("next_cursor"),
+    }
+
+
+@pytest.mark.parametrize("tier", ["sample", "paid"])
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_csv_has_the_rows_of_json(
+    server: LiveServer, sample_key: str, paid_key: str, operation: Operation, tier: str
+) -> None:
+    key = sample_key if tier == "sample" else paid_key
+    for question in questions(operation):
+        plain = server.get(question, key)
+        answer = server.get(question, key, accept=CSV)
+        assert answer.status_code == plain.status_code, question
+        if plain.status_code != 200:  # the paid crosswalk
+            assert answer.headers["Content-Type"] == "application/problem+json"
+            continue
+        assert answer.headers["Content-Type"] == "text/csv; charset=utf-8; header=present"
+        rows, body = as_json(plain, operation)
+        header, *lines = csv.reader(io.StringIO(answer.text, newline=""), strict=True)
+        if rows:
+            assert header == list(rows[0])
+        assert header in [list(shape.__struct_fields__) for shape in operation.shapes]
+        assert len(lines) == len(rows)
+        for line, row in zip(lines, rows, strict=True):
+            for written, value in zip(line, row.values(), strict=True):
+                assert written == csv_text(value, written)
+        assert told(answer) == expected(body)
+        assert answer.headers.get("Link") == plain.headers.get("Link")
+
+
+def csv_text(value: Any, written: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(text_of(value, written))
+
+
+@pytest.mark.parametrize("tier", ["sample", "paid"])
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_arrow_has_the_rows_of_json(
+    server: LiveServer, sample_key: str, paid_key: str, operation: Operation, tier: str
+) -> None:
+    key = sample_key if tier == "sample" else paid_key
+    for question in questions(operation):
+        plain = server.get(question, key)
+        answer = server.get(question, key, accept=ARROW)
+        assert answer.status_code == plain.status_code, question
+        if plain.status_code != 200:
+            continue
+        assert answer.headers["Content-Type"] == ARROW
+        rows, body = as_json(plain, operation)
+        table = pyarrow.ipc.open_stream(answer.content).read_all()
+        if rows:
+            assert table.column_names == list(rows[0])
+        found = table.to_pylist()
+        assert len(found) == len(rows)
+        for line, row in zip(found, rows, strict=True):
+            for name, value in row.items():
+                assert arrow_text(line[name]) == arrow_value(value, line[name]), name
+        assert told(answer) == expected(body)
+        metadata = {k.decode(): v.decode() for k, v in table.schema.metadata.items()}
+        assert metadata["edition"] == body["edition"]
+        assert metadata["license"] == body["_license"]
+        assert metadata.get("as_of") == body.get("as_of")
+
+
+def arrow_text(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+def arrow_value(value: Any, found: Any) -> Any:
+    if isinstance(value, tuple):
+        return Decimal(value[1]) if isinstance(found, float) else value[1]
+    if isinstance(value, list | dict):
+        return text_of(value, found)
+    if isinstance(value, int) and isinstance(found, str):
+        return str(value)  # a figure without a fraction
+    return value
+
+
+def test_arrow_is_typed_from_the_row(server: LiveServer, paid_key: str) -> None:
+    schema = pyarrow.ipc.open_stream(server.get(ISSUER, paid_key, accept=ARROW).content).schema
+    assert schema.field("period_end").type == pyarrow.date32()
+    assert schema.field("vintage").type == pyarrow.int64()
+    assert schema.field("restated").type == pyarrow.bool_()
+    assert schema.field("value_reported").type == pyarrow.utf8(), "every digit is kept"
+    assert schema.field("value_reported").metadata == {b"json": b"number"}
+
+
+def test_an_answer_without_rows_has_a_header_and_a_schema(server: LiveServer, paid_key: str) -> None:
+    question = f"{ISSUER}?as_of=1990-01-01"
+    assert server.get(question, paid_key, accept=CSV).text.count("\r\n") == 1
+    assert (
+        pyarrow.ipc.open_stream(server.get(question, paid_key, accept=ARROW).content).read_all().shape[0] == 0
+    )
+
+
+@pytest.mark.parametrize("form", [CSV, ARROW])
+def test_other_members_of_the_envelope_are_header_fields(
+    server: LiveServer, sample_key: str, paid_key: str, form: str
+) -> None:
+    path = "/v1/crosswalk/DC46AF1B1AAA424B58D1368176"
+    body = server.get(path, sample_key).json()
+    answer = server.get(path, sample_key, accept=form)
+    assert body["withheld_id_types"]
+    assert json.loads(answer.headers["X-Withheld-Id-Types"]) == body["withheld_id_types"]
+    assert answer.headers["X-Crosswalk-Loaded"] == "true"
+    assert json.loads(server.get(path, paid_key, accept=form).headers["X-Withheld-Id-Types"]) == []
+
+
+@pytest.mark.parametrize("form", [CSV, ARROW])
+def test_caps_and_errors_are_those_of_json(server: LiveServer, sample_key: str, form: str) -> None:
+    for path, status in (("/v1/tenders?limit=26", 402), (NOBODY, 404), ("/v1/tenders?limit=x", 400)):
+        answer = server.get(path, sample_key, accept=form)
+        assert answer.status_code == status
+        assert answer.headers["Content-Type"] == "application/problem+json"
+    assert server.get(ISSUER, sample_key, accept=form).headers["X-Truncated"] == "true"
+
+
+def test_every_form_has_a_tag_of_its_own(server: LiveServer, paid_key: str) -> None:
+    tags = {form: server.get(ISSUER, paid_key, accept=form).headers["ETag"] for form in ("*/*", CSV, ARROW)}
+    assert len(set(tags.values())) == 3
+    for form, tag in tags.items():
+        assert server.get(ISSUER, paid_key, accept=form, if_none_match=tag).status_code == 304
+        others = ", ".join(t for t in tags.values() if t != tag)
+        assert server.get(ISSUER, paid_key, accept=form, if_none_match=others).status_code == 200
+
+
+@pytest.mark.parametrize("form", [CSV, ARROW])
+@pytest.mark.parametrize("encoding", ["gzip", "br"])
+def test_forms_are_compressed_and_the_same_each_time(
+    server: LiveServer, paid_key: str, form: str, encoding: str
+) -> None:
+    plain = server.get(ISSUER, paid_key, accept=form, accept_encoding="identity")
+    packed = server.get(ISSUER, paid_key, accept=form, accept_encoding=encoding)
+    assert packed.headers["Content-Encoding"] == encoding
+    assert packed.content == plain.content
+    head = server.http.head(
+        ISSUER, headers={"X-API-Key": paid_key, "Accept": form, "Accept-Encoding": "identity"}
+    )
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["Content-Length"] == str(len(plain.content))
+
+
+@pytest.mark.parametrize("form", [CSV, ARROW])
+def test_pages_can_be_walked_in_every_form(server: LiveServer, paid_key: str, form: str) -> None:
+    path, walked = "/v1/tenders?limit=40", 0
+    while path:
+        answer = server.get(path, paid_key, accept=form)
+        walked += int(answer.headers["X-Count"])
+        path = answer.links["next"]["url"] if "next" in answer.links else ""
+        assert bool(path) is ("X-Next-Cursor" in answer.headers)
+    assert walked == server.get("/v1/tenders?limit=10000", paid_key).json()["count"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        ("", None),
+        ("*/*", None),
+        ("application/json", None),
+        ("application/*", None),
+        ("image/png", None),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", None),
+        ("text/csv", CSV),
+        ("TEXT/CSV", CSV),
+        ("text/*", CSV),
+        ("text/csv; charset=utf-8", CSV),
+        ("text/csv;q=0.5, application/json;q=0.4", CSV),
+        ("text/csv;q=0.4, application/json;q=0.5", None),
+        ("text/csv, application/json", None),
+        ("text/csv, */*;q=0.1", CSV),
+        ("*/*, text/csv;q=0.5", None),
+        ("application/json;q=0, */*", CSV),
+        ("application/json;q=0, text/csv;q=0, */*;q=0.1", ARROW),
+        (ARROW, ARROW),
+        (f"{ARROW}, text/csv;q=0.9", ARROW),
+        ("text/csv;q=0", None),
+        ("text/csv;q=2", None),
+        ("text/csv;q=x", None),
+        (",,;;q=", None),
+    ],
+)
+def test_the_form_is_the_one_the_client_likes_best(accept: str, form: str | None) -> None:
+    chosen = chosen_form(accept.encode())
+    assert (chosen.media_type if chosen else None) == form
+
+
+def test_without_the_library_arrow_is_answered_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms, "find_spec", lambda name: None)
+    forms.media_types.cache_clear()
+    forms.chosen_form.cache_clear()
+    try:
+        assert chosen_form(ARROW.encode()) is None
+        assert chosen_form(f"{ARROW}, text/csv;q=0.1".encode()) == (CSV, "csv")
+    finally:
+        forms.media_types.cache_clear()
+        forms.chosen_form.cache_clear()
