@@ -1,12 +1,16 @@
 """The commands that move data: ingest, publish, sample, rollback."""
 
 import asyncio
+import csv
+import io
 import sys
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
@@ -33,6 +37,8 @@ _SAMPLE = (
 """Folders of the sample world in the order they are ingested, each the source `sample-<name>`."""
 _RATES = ("currency_converter", "eurofxref-hist.zip")
 """The one part of the sample that is real: the history of ECB rates that comes with this package."""
+_RATED = ("USD", "GBP", "ZAR")
+"""The currencies of it that the sample takes: all forty would make it slow to build."""
 
 
 def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> Summary:
@@ -73,10 +79,23 @@ def publish_sample(settings: Settings, *, if_empty: bool) -> tuple[dict[str, Any
     with as_file(files("sankofa").joinpath("sample")) as folder:
         for name in _SAMPLE:
             summaries.append(ingest_files(settings, f"sample-{name}", [folder / name]))
-    package, archive = _RATES
-    with as_file(files(package).joinpath(archive)) as rates:
-        summaries.append(ingest_files(settings, "ecb-fx", [rates]))
+    with TemporaryDirectory() as folder:
+        summaries.append(ingest_files(settings, "ecb-fx", [_rates(Path(folder))]))
     return publish_edition(settings), summaries
+
+
+def _rates(folder: Path) -> Path:
+    """The ECB's file with a few of its columns."""
+    package, archive = _RATES
+    with as_file(files(package).joinpath(archive)) as path, zipfile.ZipFile(path) as inside:
+        (name,) = inside.namelist()
+        lines = io.TextIOWrapper(inside.open(name), "utf-8")
+        few = folder / name
+        with few.open("w", newline="") as stream:
+            written = csv.DictWriter(stream, ["Date", *_RATED], extrasaction="ignore")
+            written.writeheader()
+            written.writerows(csv.DictReader(lines, skipinitialspace=True))
+    return few
 
 
 def shelf(settings: Settings) -> Shelf:
