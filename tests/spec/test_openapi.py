@@ -54,7 +54,6 @@ SECTION_4 = {
     "/v1/signals/procurement-demand": {401, 402, 429, 503},
     "/v1/signals/{signal_key}": {400, 401, 404, 429, 503},
     "/v1/quality-metrics/{sku}": {401, 404, 429, 503},
-    "/v1/export": {401, 429, 503},
 }
 # Section 4, "Unauthenticated".
 OPEN = {"/health": {"200"}, "/v1/status": {"200", "503"}, "/openapi.json": {"200", "304"}}
