@@ -2,8 +2,8 @@
 
     python -m bench.export [--rows 30000000] [--processes 2]
 
-The rows are those a build has at hand (each was read back from the bytes it serves), so this is what publishing
-in bulk adds to a build; it goes through the product's own writer, one part of the table per process.
+The rows are those a build has at hand (each was read back from the bytes it serves), so this is what it
+adds to a build to publish them; it goes through the product's own writer, one part of the table per process.
 Beside it, how fast the same columns are written where nothing has to be turned into columns.
 """
 

@@ -18,7 +18,7 @@ def test_a_download_under_way_finishes_on_the_edition_it_began_with(
     row = max(rows, key=lambda one: one["size_bytes"])
     path = row["url"].partition(":")[2].partition("/")[2].partition("/")[2].partition("/")[2]
     with socket.create_connection(("127.0.0.1", live.port)) as client:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         request = f"GET /{path} HTTP/1.1\r\nHost: x\r\nX-API-Key: {paid}\r\nConnection: close\r\n\r\n"
         client.sendall(request.encode())
         received = client.recv(1024)
