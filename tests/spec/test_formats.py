@@ -21,7 +21,10 @@ SERVED = endpoints()
 IDS = [operation.name for operation in SERVED]
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
 NOBODY = "/v1/fundamentals/DC000000000000000000000000"
-OTHER_MODE = {"get_macro": "indicator"}  # the examples of the others ask one question together
+OTHER_MODE = {
+    "get_macro": "indicator",
+    "get_shared_facts": "country",
+}  # the examples of the others ask one question together
 MODES = {
     "get_macro": ("/v1/macro?country=ZA", "/v1/macro?series=CPI.ZA", "/v1/macro?series=NO.SUCH"),
     "get_fundamentals": (f"{ISSUER}?vintages=all", f"{ISSUER}?as_of=1990-01-01"),
@@ -93,12 +96,12 @@ def test_csv_has_the_rows_of_json(
         rows, body = as_json(plain, operation)
         header, *lines = csv.reader(io.StringIO(answer.text, newline=""), strict=True)
         if rows:
-            assert header == list(rows[0])
+            assert sorted(header) == sorted(rows[0])
         assert header in [list(shape.__struct_fields__) for shape in operation.shapes]
         assert len(lines) == len(rows)
         for line, row in zip(lines, rows, strict=True):
-            for written, value in zip(line, row.values(), strict=True):
-                assert written == csv_text(value, written)
+            for name, written in zip(header, line, strict=True):
+                assert written == csv_text(row[name], written), name
         assert told(answer) == expected(body)
         assert answer.headers.get("Link") == plain.headers.get("Link")
 
@@ -127,7 +130,7 @@ def test_arrow_has_the_rows_of_json(
         rows, body = as_json(plain, operation)
         table = pyarrow.ipc.open_stream(answer.content).read_all()
         if rows:
-            assert table.column_names == list(rows[0])
+            assert sorted(table.column_names) == sorted(rows[0])
         found = table.to_pylist()
         assert len(found) == len(rows)
         for line, row in zip(found, rows, strict=True):

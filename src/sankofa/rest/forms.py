@@ -13,7 +13,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cache, lru_cache
 from importlib.util import find_spec
-from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
@@ -107,6 +107,8 @@ def _plain(kind: Any) -> type:
     if get_origin(kind) in (Union, types.UnionType):
         kinds = {_plain(arm) for arm in get_args(kind) if arm is not type(None)}
         return kinds.pop() if len(kinds) == 1 else msgspec.Raw
+    if get_origin(kind) is Literal:
+        (kind,) = {type(word) for word in get_args(kind)}
     if kind is None or kind is type(None):
         return str
     return kind if kind in (str, date, int, bool, float, Decimal) else msgspec.Raw
