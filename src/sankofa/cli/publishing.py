@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from sankofa.edition.build import publish, switch
+from sankofa.edition.build import publish, switch, without_cycle_collection
 from sankofa.edition.diff import Difference, diff
 from sankofa.edition.reading import open_edition
 from sankofa.engines.datastore import Shelf
@@ -46,7 +46,11 @@ def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> S
     source = find_source(settings.home, source_id)
     source.refuse_unless_redistributable()
     found = files_under(paths)
-    with _ledger(settings) as ledger, _progress(source_id, len(found)) as started:
+    with (
+        _ledger(settings) as ledger,
+        _progress(source_id, len(found)) as started,
+        without_cycle_collection(),
+    ):
         return ingest(
             ledger,
             source,
