@@ -17,6 +17,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,6 +32,10 @@ from sankofa.model.rows import FundamentalsRow
 
 _TARGET = 1_000_000
 _POOL = 131_072
+
+
+Spent = tuple[float, int, int]
+"""Seconds of processor, bytes written, peak of memory."""
 
 
 def main() -> None:
@@ -65,7 +71,7 @@ def main() -> None:
             )
 
 
-def _from_rows(folder: Path, number: int, rows: int, begin, done) -> None:  # type: ignore[no-untyped-def]
+def _from_rows(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
     table = next(one for one in tables() if one.name == "af-fund-fundamentals")
     pool = _facts(number)
     gc.disable()  # as a build does
@@ -85,7 +91,7 @@ def _from_rows(folder: Path, number: int, rows: int, begin, done) -> None:  # ty
     done.put((spent, sum(file["size_bytes"] for file in files), _peak()))
 
 
-def _from_columns(folder: Path, number: int, rows: int, begin, done) -> None:  # type: ignore[no-untyped-def]
+def _from_columns(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
     columns = Columns(FundamentalsRow)
     group = pa.Table.from_batches([columns.batch(_facts(number))])
     path = folder / f"columns-{number}.parquet"

@@ -58,11 +58,10 @@ class Tenders:
             named = _roles(row.parties)
             if any(party_id not in parties for party_id, *_ in named):
                 raise CheckFailed(f"release {row.ocid}: a party without evidence")
-            if any(parties[party_id] is None for party_id, *_ in named):
+            who = [(party, roles) for p, *roles in named if (party := parties[p]) is not None]
+            if len(who) < len(named):  # of some the evidence stands no more
                 row, summary, who = self._cleaned_again(row, summary)
-                yield Tender(row, summary, who)
-                continue
-            yield Tender(row, summary, [(parties[p], roles) for p, *roles in named])  # type: ignore[misc]
+            yield Tender(row, summary, who)
 
     def resolution_counts(self) -> tuple[int, int]:
         """How many of the parties that may be named are resolved, and how many there are."""

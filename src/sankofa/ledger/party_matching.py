@@ -1,12 +1,14 @@
 """Which organisation a tender party is: by identifier, or by a name that only one of its country has."""
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from sankofa.ledger.entities import Entity
 from sankofa.model.identifiers import make_identifier
 from sankofa.model.names import fold
 from sankofa.model.organisations import LEI_SCHEMES
+
+Key = TypeVar("Key")
 
 _SEVERAL: Final = ""
 _SPELLED: Final = {
@@ -35,12 +37,12 @@ class PartyMatcher:
         for entity in entities:
             for claim in entity.claims:
                 if claim.identifier.startswith(("lei:", "registry:")):
-                    self._see(self._holders, claim.identifier, entity.service_id)
+                    _see(self._holders, claim.identifier, entity.service_id)
             for statement in entity.statements:
                 profile = statement.profile
                 if profile.country:
                     for name in filter(None, (profile.legal_name, *profile.other_names)):
-                        self._see(self._named, (profile.country, normalised(name)), entity.service_id)
+                        _see(self._named, (profile.country, normalised(name)), entity.service_id)
 
     def match(self, name: str, country: str, identifiers: Iterable[tuple[str, str]]) -> Match:
         """By LEI before any other identifier, by an identifier before the name."""
@@ -59,10 +61,10 @@ class PartyMatcher:
             return Match(holder, "name")
         return found
 
-    @staticmethod
-    def _see(index: dict[str, str] | dict[tuple[str, str], str], key: object, service_id: str) -> None:
-        if index.setdefault(key, service_id) != service_id:  # type: ignore[arg-type]
-            index[key] = _SEVERAL  # type: ignore[index]
+
+def _see(index: dict[Key, str], key: Key, service_id: str) -> None:
+    if index.setdefault(key, service_id) != service_id:
+        index[key] = _SEVERAL
 
 
 def normalised(name: str) -> str:

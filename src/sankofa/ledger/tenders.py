@@ -90,7 +90,7 @@ class TenderDoor:
         marks = ",".join(["(?,?,?)"] * len(triples))
         held: dict[Triple, list[str]] = {}
         for ocid, release_id, release_date, digest in self._capture.session.query(
-            f"SELECT r.ocid, r.release_id, r.release_date, r.digest FROM (VALUES {marks}) AS asked "  # noqa: S608
+            f"SELECT r.ocid, r.release_id, r.release_date, r.digest FROM (VALUES {marks}) AS asked "  # noqa: S608 - marks alone
             "JOIN release AS r ON r.ocid = asked.column1 AND r.release_id = asked.column2 "
             "AND r.release_date = asked.column3 ORDER BY r.number",
             [part for triple in sorted(triples) for part in triple],
