@@ -331,8 +331,11 @@ def _commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Co
     if not isinstance(command, click.Group) or command.invoke_without_command or path == "sankofa":
         yield path, command
     if isinstance(command, click.Group):
-        for name in sorted(command.commands):
-            yield from _commands(f"{path} {name}", command.commands[name])
+        context = click.Context(command)
+        for name in sorted(command.list_commands(context)):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _commands(f"{path} {name}", inner)
 
 
 def _usage(command: click.Command) -> Iterator[str]:

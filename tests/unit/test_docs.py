@@ -100,10 +100,16 @@ def test_every_setting_is_in_the_reference():
         assert field.metadata["help"] in text
 
 
+def named(group: click.Group, name: str) -> click.Command:
+    found = group.get_command(click.Context(group), name)
+    assert found is not None, name
+    return found
+
+
 def commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
-            yield from commands(f"{path} {name}", inner)
+        for name in command.list_commands(click.Context(command)):
+            yield from commands(f"{path} {name}", named(command, name))
     else:
         yield path, command
 
@@ -174,8 +180,8 @@ def test_every_command_in_a_shell_block_is_one_that_the_command_line_knows():
 
 def assert_known(words: list[str]) -> None:
     command: click.Command = command_line
-    while isinstance(command, click.Group) and words and words[0] in command.commands:
-        command = command.commands[words.pop(0)]
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        command = named(command, words.pop(0))
     assert command is not command_line, words
     known = {option for parameter in command.params for option in parameter.opts}
     for word in words:

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 
 from sankofa import settings
 from sankofa.cli.logs import configure
-from sankofa.cli.publishing import SAMPLE_ISSUER
+from sankofa.cli.serving import SAMPLE_ISSUER
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send

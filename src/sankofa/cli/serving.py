@@ -11,10 +11,12 @@ from granian.constants import HTTPModes, Interfaces, RuntimeModes
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
-from sankofa.cli.publishing import SAMPLE_ISSUER
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
+
+SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
+"""An organisation of the sample world to try the service with."""
 
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, never a default
 _HTTP1 = HTTP1Settings(

@@ -1,0 +1,58 @@
+"""Commands that move data: ingest, publish, sample."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sankofa import settings
+from sankofa.cli import publishing
+from sankofa.cli.sample import publish_sample
+
+
+@click.command()
+@click.argument("source")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--strict", is_flag=True, help="Exit non-zero when a row was rejected.")
+def ingest(source: str, paths: tuple[Path, ...], strict: bool) -> None:
+    """Read files (plain, .gz, .zip, or folders of them) of a registered SOURCE into the ledger."""
+    summary = publishing.ingest_files(settings.load(), source, paths)
+    for failure in summary.failures:
+        click.echo(f"Error: {failure}", err=True)
+    click.echo(summary.line())
+    if summary.failures or (strict and summary.counts.rejected):
+        sys.exit(1)
+
+
+@click.command()
+@click.option(
+    "--despite-floors",
+    is_flag=True,
+    help="Publish though a source misses a hard floor; the edition says so.",
+)
+def publish(despite_floors: bool) -> None:
+    """Build and check the next edition, then switch to it."""
+    _published(publishing.publish_edition(settings.load(), despite_floors=despite_floors))
+
+
+@click.command()
+@click.option("--if-empty", is_flag=True, help="Do nothing where an edition is published already.")
+def sample(if_empty: bool) -> None:
+    """Ingest the bundled sample world and publish it."""
+    manifest, summaries = publish_sample(settings.load(), if_empty=if_empty)
+    for summary in summaries:
+        click.echo(summary.line())
+    if manifest is not None:
+        _published(manifest)
+
+
+def _published(manifest: dict[str, Any]) -> None:
+    rows = ", ".join(f"{kind} {count}" for kind, count in manifest["rows"].items())
+    for conflict in manifest["conflicts"]:
+        click.echo(f"left unresolved: {conflict}", err=True)
+    for line in manifest["quality"]:
+        click.echo(line)
+    for shortfall in manifest.get("despite_floors", ()):
+        click.echo(f"published despite its floor: {shortfall}", err=True)
+    click.echo(f"published edition {manifest['edition']}: {rows}")

@@ -1,0 +1,50 @@
+"""Commands on what is published."""
+
+import click
+import msgspec
+
+from sankofa import settings
+from sankofa.cli import publishing
+from sankofa.edition.diff import COUNTED
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def editions(context: click.Context) -> None:
+    """What is published."""
+    if context.invoked_subcommand is None:
+        shelf = publishing.shelf(settings.load())
+        for name in shelf.editions:
+            click.echo(f"{name}{'  current' if name == shelf.current else ''}")
+
+
+@editions.command()
+@click.argument("edition", metavar="ID")
+def rollback(edition: str) -> None:
+    """Go back to a kept edition."""
+    publishing.roll_back(settings.load(), edition)
+    click.echo(f"current edition is now {edition}")
+
+
+@editions.command("diff")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@click.option(
+    "--examples", default=5, show_default=True, type=click.IntRange(0), help="Keys to show of each dataset."
+)
+def diff_editions(before: str, after: str, as_json: bool, examples: int) -> None:
+    """What changed from edition A to edition B: rows added, changed, removed (withheld now, or no longer
+    served), and of those added or changed the restated: figures that a later vintage replaced."""
+    found = publishing.difference(settings.load(), before, after, examples)
+    if as_json:
+        told = {"before": before, "after": after, "datasets": found}
+        click.echo(msgspec.json.encode(told).decode())
+        return
+    for dataset, difference in found.items():
+        counts = ", ".join(f"{name} {getattr(difference, name)}" for name in COUNTED)
+        click.echo(f"{dataset}: {counts}")
+        for example in difference.examples:
+            click.echo(f"  {example['change']:<8}  {' | '.join(example['key'])}")
+    if not found:
+        click.echo("no row differs")
