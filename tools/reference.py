@@ -333,9 +333,8 @@ def _commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Co
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in sorted(command.list_commands(context)):
-            inner = command.get_command(context, name)
-            assert inner is not None
-            yield from _commands(f"{path} {name}", inner)
+            if (inner := command.get_command(context, name)) is not None:
+                yield from _commands(f"{path} {name}", inner)
 
 
 def _usage(command: click.Command) -> Iterator[str]:
