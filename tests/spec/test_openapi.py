@@ -19,7 +19,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import sankofa.rest
 from sankofa.operations.contract import Operation, Parameter, endpoints
-from sankofa.operations.parameters import Day, Kind, Text, Whole
+from sankofa.operations.kinds import Day, Kind, Text, Whole
 from sankofa.rest.forms import media_types
 from sankofa.rest.openapi import describe
 from sankofa.settings import Settings

@@ -21,7 +21,8 @@ from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition, Selection
 from sankofa.model.errors import Gone, InvalidParameter, NotFound
 from sankofa.model.rows import Row
-from sankofa.operations.parameters import TOOL_ONLY, EditionParameter, JsonSchema, Kind
+from sankofa.operations.kinds import JsonSchema, Kind
+from sankofa.operations.parameters import TOOL_ONLY, EditionParameter
 
 
 async def _none_kept(edition_id: str) -> Edition:

@@ -7,10 +7,10 @@ from sankofa.edition.reading import Selection
 from sankofa.edition.screening import dated, omissions, screen
 from sankofa.model.rows import MetricsRow, ScreenRow
 from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.kinds import JsonSchema
 from sankofa.operations.parameters import (
     AsOfParameter,
     CountryParameter,
-    JsonSchema,
     LimitParameter,
     MetricParameter,
     OrderParameter,

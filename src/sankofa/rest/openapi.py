@@ -14,7 +14,7 @@ import msgspec
 from sankofa.operations.answers import API_VERSION
 from sankofa.operations.contract import EDITION, Operation, Parameter, endpoints
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
-from sankofa.operations.parameters import JsonSchema
+from sankofa.operations.kinds import JsonSchema
 from sankofa.operations.schemas import envelope_of, row_schema
 from sankofa.rest.deprecation import DEPRECATIONS
 from sankofa.rest.openapi_components import (
