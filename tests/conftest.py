@@ -1,11 +1,14 @@
 """Fixtures every suite may use. Each xdist worker starts a server of its own, and only when a test asks."""
 
+import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.live import run
 from tests.services import (
     MISSING,
     REPOSITORY,
@@ -77,6 +80,26 @@ def redis_server(redis_process: RedisServer) -> Iterator[RedisServer]:
 def redis_url(redis_server: RedisServer) -> str:
     """An empty key-value store."""
     return redis_server.url
+
+
+@pytest.fixture(scope="session")
+def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A HOME in which the sample world is ingested and published. Do not change it: copy it.
+
+    Building it takes seconds, so it is built once for all workers and each has a copy.
+    """
+    own = tmp_path_factory.getbasetemp()
+    common = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "sample-built-once"
+    common.mkdir(exist_ok=True)
+    built, home = common / "home", common / "building"
+    with (common / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not built.exists():
+            shutil.rmtree(home, ignore_errors=True)
+            published = run(home, "sample")
+            assert published.returncode == 0, published.stderr
+            home.rename(built)
+    return Path(shutil.copytree(built, tmp_path_factory.mktemp("sample") / "home"))
 
 
 @pytest.fixture(scope="session")

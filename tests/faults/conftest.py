@@ -1,7 +1,6 @@
 """A data folder with two editions of the sample world, and servers of the test's own upon a copy of it."""
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -46,13 +45,10 @@ class World(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+def world(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
     """Made once. Do not change it: copy it."""
-    home = tmp_path_factory.mktemp("faults") / "home"
-    published = run(home, "sample")
-    assert published.returncode == 0, published.stderr
+    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("faults") / "home"))
     first = current(home)
-    time.sleep(1.0)  # an edition is named after the second of its last capture
     second = publish_another(home, 1)
     key = create_key(home, "professional", "--per-minute", "1000000000", "--per-month", "1000000000")
     return World(home, (first, second), key)

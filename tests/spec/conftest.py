@@ -1,20 +1,11 @@
-"""The sample world, published and served once for each test worker."""
+"""The sample world, served once for each test worker."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.live import LiveServer, run
-
-
-@pytest.fixture(scope="session")
-def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A HOME in which the sample world is ingested and published. Do not change it: copy it."""
-    home = tmp_path_factory.mktemp("sample") / "home"
-    published = run(home, "sample")
-    assert published.returncode == 0, published.stderr
-    return home
+from tests.live import LiveServer
 
 
 @pytest.fixture(scope="session")
