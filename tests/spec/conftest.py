@@ -1,4 +1,4 @@
-"""The sample world, served once for each test worker."""
+"""The engines, and the sample world served once for each test worker."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,29 @@ from pathlib import Path
 import pytest
 
 from tests.live import LiveServer
+from tests.services import PostgresServer
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """The settings of each engine; on PostgreSQL an empty database for the module."""
+    yield from _settings(request)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def fresh_engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """The same, with a database for each test."""
+    yield from _settings(request)
+
+
+def _settings(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    if request.param == "sqlite":
+        yield {}
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_process")
+    server.ensure()
+    with server.database() as url:
+        yield {"datastore": url}
 
 
 @pytest.fixture(scope="session")

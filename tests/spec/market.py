@@ -17,7 +17,6 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.live import LiveServer, create_key, run
-from tests.services import PostgresServer
 from tests.spec.register import COLUMNS, lei, record
 
 Json = dict[str, Any]
@@ -191,28 +190,10 @@ def instant(text: str) -> datetime:
     return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    """The settings of each engine; a database of its own for each module."""
-    if request.param == "sqlite":
-        yield {}
-        return
-    server: PostgresServer = request.getfixturevalue("postgres_process")
-    server.ensure()
-    with server.database() as url:
-        yield {"datastore": url}
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+@pytest.fixture
+def desk(fresh_engine: dict[str, str], tmp_path: Path) -> Desk:
     """An empty data folder on each engine."""
-    if request.param == "sqlite":
-        yield Desk(tmp_path)
-        return
-    server: PostgresServer = request.getfixturevalue("postgres_process")
-    server.ensure()
-    with server.database() as url:
-        yield Desk(tmp_path, datastore=url)
+    return Desk(tmp_path, **fresh_engine)
 
 
 @pytest.fixture

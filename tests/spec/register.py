@@ -10,7 +10,6 @@ from stdnum.iso7064 import mod_97_10
 
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer, run
-from tests.services import PostgresServer
 
 COLUMNS = (
     "LEI,Entity.LegalName,Entity.OtherEntityNames.OtherEntityName.1,Entity.LegalAddress.Country,"
@@ -82,18 +81,12 @@ def write_register(folder: Path) -> None:
     )
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+@pytest.fixture(scope="module")
+def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """The register, ingested, published and served on each engine."""
     folder = tmp_path_factory.mktemp("register")
     write_register(folder)
-    if request.param == "sqlite":
-        yield from _serve(folder)
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres_process")
-        server.ensure()
-        with server.database() as url:
-            yield from _serve(folder, datastore=url)
+    yield from _serve(folder, **engine)
 
 
 @pytest.fixture(scope="module")

@@ -131,19 +131,9 @@ def stages() -> Iterator[list[tuple[str, str, Any]]]:
     yield []
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
-    folder = tmp_path_factory.mktemp("changes")
-    if request.param == "sqlite":
-        yield from _kept(Desk(folder))
-        return
-    process = request.getfixturevalue("postgres_process")
-    process.ensure()
-    with process.database() as url:
-        yield from _kept(Desk(folder, datastore=url))
-
-
-def _kept(desk: Desk) -> Iterator[Kept]:
+@pytest.fixture(scope="module")
+def kept(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+    desk = Desk(tmp_path_factory.mktemp("changes"), **engine)
     made = []
     for stage in stages():
         for source, name, content in stage:

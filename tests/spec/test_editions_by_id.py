@@ -33,19 +33,9 @@ class Kept(NamedTuple):
         return self.server.get(path, self.key, **headers)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
-    folder = tmp_path_factory.mktemp("kept")
-    if request.param == "sqlite":
-        yield from _kept(Desk(folder))
-        return
-    process = request.getfixturevalue("postgres_process")
-    process.ensure()
-    with process.database() as url:
-        yield from _kept(Desk(folder, datastore=url))
-
-
-def _kept(desk: Desk) -> Iterator[Kept]:
+@pytest.fixture(scope="module")
+def kept(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+    desk = Desk(tmp_path_factory.mktemp("kept"), **engine)
     desk.records(*ENTITIES)
     desk.ingest("portal-za", "a.json", [release(f"A{n}") for n in range(5)])
     first = desk.publish()

@@ -18,7 +18,6 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.live import LiveServer, run
-from tests.services import PostgresServer
 
 ANNUAL_FIELDS = set(
     "country country_iso3 indicator indicator_name year value unit available_at vintage "
@@ -99,17 +98,10 @@ WIDE = """\
 """
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+@pytest.fixture(scope="module")
+def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """Two captures of a table, a wide table and a file of series, served on each engine."""
-    folder = tmp_path_factory.mktemp("macro")
-    if request.param == "sqlite":
-        yield from serve(folder)
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres_process")
-        server.ensure()
-        with server.database() as url:
-            yield from serve(folder, datastore=url)
+    yield from serve(tmp_path_factory.mktemp("macro"), **engine)
 
 
 def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:

@@ -19,7 +19,6 @@ import pytest
 from tests.live import LiveServer
 from tests.spec.market import CITY, Asked, Desk, identified, package, party, release
 from tests.spec.market import desk as desk
-from tests.spec.market import engine as engine
 from tests.spec.register import lei, record
 
 FIRM = "Zqvisible Holdings Limited"

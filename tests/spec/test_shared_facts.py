@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.live import LiveServer
-from tests.services import PostgresServer
 from tests.spec import shared_world
 from tests.spec.shared_world import (
     BANK_ID,
@@ -40,16 +39,9 @@ QUESTIONS = (
 )
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    folder = tmp_path_factory.mktemp("shared")
-    if request.param == "sqlite":
-        yield from shared_world.serve(folder)
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres_process")
-        server.ensure()
-        with server.database() as url:
-            yield from shared_world.serve(folder, datastore=url)
+@pytest.fixture(scope="module")
+def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    yield from shared_world.serve(tmp_path_factory.mktemp("shared"), **engine)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ import pytest
 
 from sankofa.derive.signals.contract import panels
 from tests.live import LiveServer, run
-from tests.services import PostgresServer
 from tests.spec.demand import CATEGORIES, COUNTRIES, TODAY, Row, demand, last_day, released, releases
 
 PATH = "/v1/signals/procurement-demand"
@@ -43,17 +42,10 @@ FX.USD.ZAR,fx,daily,,2024-02-29,18.5,ZAR,2024-02-29
 """
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+@pytest.fixture(scope="module")
+def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """Tenders of two countries and a few series, served on each engine."""
-    folder = tmp_path_factory.mktemp("signals")
-    if request.param == "sqlite":
-        yield from serve(folder)
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres_process")
-        server.ensure()
-        with server.database() as url:
-            yield from serve(folder, datastore=url)
+    yield from serve(tmp_path_factory.mktemp("signals"), **engine)
 
 
 def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:

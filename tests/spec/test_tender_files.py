@@ -12,7 +12,6 @@ import pytest
 
 from tests.spec.market import Asked, Desk, package, release
 from tests.spec.market import desk as desk
-from tests.spec.market import engine as engine
 from tests.spec.market import plain_desk as plain_desk
 
 LINK = {"url": "https://example.org/r.json", "date": "2025-01-01T00:00:00Z", "tag": ["tender"]}

@@ -23,7 +23,6 @@ from tests.spec.market import (
     release,
 )
 from tests.spec.market import desk as desk
-from tests.spec.market import engine as engine
 from tests.spec.register import lei, record
 
 FIELDS = {

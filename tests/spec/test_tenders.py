@@ -24,7 +24,6 @@ from tests.spec.market import (
     release,
 )
 from tests.spec.market import desk as desk
-from tests.spec.market import engine as engine
 from tests.spec.market import plain_desk as plain_desk
 
 FIELDS = {
