@@ -1,5 +1,6 @@
 """A real `sankofa serve` for tests: its own HOME, a free port, the command line as a user has it."""
 
+import atexit
 import os
 import signal
 import socket
@@ -7,26 +8,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 import httpx
 
+from tests.commands import Commands, Running
+
 COMMAND = Path(sys.executable).with_name("sankofa")
 PATIENCE = 30.0
 
 
+_COMMANDS = Commands()
+atexit.register(_COMMANDS.close)
+
+
 def run(home: Path, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run one command to its end, well or not; settings by name, e.g. `rows_sample="3"`."""
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)],
-        env=_environment(home, settings),
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-    )
+    return _COMMANDS.run([*map(str, arguments)], _environment(home, settings), seconds=120)
 
 
 def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
@@ -45,7 +45,7 @@ class LiveServer:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_path = home.parent / f"serve-{self.port}.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Running | None = None
         self._log: IO[bytes] | None = None
         self.http = httpx.Client(base_url=self.url, timeout=10)
 
@@ -59,14 +59,9 @@ class LiveServer:
 
     def start(self) -> None:
         self._log = self.log_path.open("ab")
-        self._process = subprocess.Popen(
-            [COMMAND, "serve", "--port", str(self.port), "--workers", str(self.workers)],
-            env=_environment(self.home, self.settings),
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        arguments = ("serve", "--port", str(self.port), "--workers", str(self.workers))
+        environment = _environment(self.home, self.settings)
+        self._process = _COMMANDS.start(arguments, environment, self._log, self._log)
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -82,7 +77,8 @@ class LiveServer:
         """Stop it as an operator would; what does not obey is killed."""
         if self._process is None or self._log is None:
             return
-        self._process.send_signal(signal.SIGTERM)
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid, signal.SIGTERM)
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
@@ -101,6 +97,11 @@ class LiveServer:
     def key(self, tier: str, *options: str) -> str:
         """A fresh key of a tier."""
         return create_key(self.home, tier, *options, **self.settings)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     @property
     def log(self) -> str:

@@ -78,13 +78,12 @@ def wait_for_edition(server: LiveServer, key: str, edition: str) -> None:
 
 def workers(server: LiveServer) -> list[psutil.Process]:
     """The worker processes of a server."""
-    (supervisor,) = (p for p in psutil.Process().children() if _serves(p, server))
-    return [p for p in supervisor.children() if _serves(p, server)]
+    return [process for process in psutil.Process(server.pid).children() if _alive(process)]
 
 
-def _serves(process: psutil.Process, server: LiveServer) -> bool:
-    """Whether it is alive and of this server; it may go while it is looked at."""
+def _alive(process: psutil.Process) -> bool:
+    """It may go while it is looked at."""
     try:
-        return process.status() != psutil.STATUS_ZOMBIE and str(server.port) in process.cmdline()
+        return process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False

@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import socket
+from importlib import import_module
 
 import click
 from granian import Granian
@@ -18,6 +19,7 @@ from sankofa.settings import Settings
 SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
 """An organisation of the sample world to try the service with."""
 
+_APPLICATION = "sankofa.cli.application:application"
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, never a default
 _HTTP1 = HTTP1Settings(
     header_read_timeout=10_000,  # a client that dribbles its request is cut off
@@ -52,7 +54,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     if settings.base_url == Settings.base_url:  # not set: links point to where it really listens
         os.environ["SANKOFA_BASE_URL"] = address
     server = Granian(
-        "sankofa.cli.application:application",
+        _APPLICATION,
         address=host,
         port=port,
         interface=Interfaces.ASGI,
@@ -70,6 +72,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     # A worker told to stop while it starts would otherwise run the handler it inherits, and go on for ever.
     os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
     logging.captureWarnings(True)
+    import_module(_APPLICATION.partition(":")[0])  # what is loaded before the fork, the workers share
     server.serve()
 
 

@@ -1,0 +1,188 @@
+"""The command line in processes of its own, forked from one that has loaded the package already.
+
+Loading it costs up to a second of processor, and the tests call hundreds of commands. Each still runs as a
+user's would: its own process, its own environment and streams, its own exit code. `Commands` starts
+`python -m tests.commands SOCKET` and asks it.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+_LOADED = (
+    *("sankofa.cli.main", "sankofa.cli.commands.data", "sankofa.cli.commands.editions"),
+    *("sankofa.cli.commands.keys", "sankofa.cli.commands.running", "sankofa.cli.application"),
+    *("sankofa.edition.parquet", "pandas"),
+)
+_LONGEST = 1 << 17
+_PATIENCE = 30.0
+
+
+class _Call(msgspec.Struct):
+    arguments: list[str]
+    environment: dict[str, str]
+
+
+class Running:
+    """A command under way, with the face of a `subprocess.Popen`."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+        self._code: int | None = None
+        self.pid = int(_received(line))
+
+    def wait(self, seconds: float | None = None) -> int:
+        """Its exit code. Raises subprocess.TimeoutExpired."""
+        if self._code is None:
+            self._line.settimeout(seconds)
+            try:
+                self._code = int(_received(self._line))
+            except TimeoutError:
+                raise subprocess.TimeoutExpired("sankofa", seconds or 0) from None
+            self._line.close()
+        return self._code
+
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            return self.wait(0.001)
+        return None
+
+
+class Commands:
+    """Runs commands; one of these is enough for a test worker."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._folder = Path()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(
+        self, arguments: Sequence[str], environment: dict[str, str], out: IO[bytes], err: IO[bytes]
+    ) -> Running:
+        """Begin one, at the head of a process group of its own."""
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        line.connect(self._listening())
+        call = msgspec.json.encode(_Call(list(arguments), environment))
+        socket.send_fds(line, [call], [out.fileno(), err.fileno()])
+        return Running(line)
+
+    def run(
+        self, arguments: Sequence[str], environment: dict[str, str], seconds: float
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one to its end. Raises subprocess.TimeoutExpired, having killed it."""
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            running = self.start(arguments, environment, out, err)
+            try:
+                code = running.wait(seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(running.pid, signal.SIGKILL)
+                raise
+            texts = [_written(stream) for stream in (out, err)]
+        return subprocess.CompletedProcess(list(arguments), code, *texts)
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            shutil.rmtree(self._folder)
+            self._process = None
+
+    def _listening(self) -> str:
+        with self._lock:
+            if self._process is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="sankofa-commands-"))
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", __name__, self._folder / "socket"], cwd=Path(__file__).parents[1]
+                )
+                deadline = time.monotonic() + _PATIENCE
+                while not (self._folder / "socket").exists():
+                    assert self._process.poll() is None
+                    assert time.monotonic() < deadline
+                    time.sleep(0.02)
+        return str(self._folder / "socket")
+
+
+def _received(line: socket.socket) -> bytes:
+    answer = line.recv(16)
+    assert answer, "the process that runs commands is gone"
+    return answer
+
+
+def _written(stream: IO[bytes]) -> str:
+    stream.seek(0)
+    return stream.read().decode()
+
+
+def _listen(address: str) -> None:
+    for name in _LOADED:
+        import_module(name)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(f"{address}.new")
+        listening.listen(64)
+        Path(f"{address}.new").rename(address)  # there once it listens
+        while True:
+            line, _ = listening.accept()
+            if os.fork() == 0:
+                listening.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                _answer(line)
+                os._exit(0)
+            line.close()
+
+
+def _answer(line: socket.socket) -> None:
+    """Fork once more: this process waits for the command, and tells how it ended."""
+    text, streams, _, _ = socket.recv_fds(line, _LONGEST, 2)
+    call = msgspec.json.decode(text, type=_Call)
+    command = os.fork()
+    if command == 0:
+        line.close()
+        _become(call, *streams)
+    for stream in streams:
+        os.close(stream)
+    line.send(b"%d" % command)
+    _, status = os.waitpid(command, 0)
+    line.send(b"%d" % os.waitstatus_to_exitcode(status))
+
+
+def _become(call: _Call, out: int, err: int) -> None:
+    from sankofa.cli.main import main  # loaded above
+
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    os.closerange(3, 256)
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(call.environment)
+    sys.argv = ["sankofa", *call.arguments]
+    code: object = 1
+    try:
+        main()
+    except SystemExit as stopped:
+        code = stopped.code
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+if __name__ == "__main__":
+    _listen(sys.argv[1])
