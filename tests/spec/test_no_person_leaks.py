@@ -163,6 +163,8 @@ def in_texts(p: Person) -> Iterator[tuple[str, Json]]:
         "in capitals": p.name.upper(),
         "with an initial": f"{p.given[0]}. {p.family}",
         "with a title": f"Mr {p.family}",
+        "by the surname alone": f"the {p.family} family",
+        "by the given name alone": f"{p.given}'s stall",
         "with a middle name": f"{p.name} {p.family}",
         "over two lines": f"{p.given}\n{p.family}",
         "underscored": f"{p.given}_{p.family}",

@@ -1,5 +1,6 @@
 """Countries (ISO 3166-1) and currencies (ISO 4217)."""
 
+from collections.abc import Iterable
 from functools import cache
 
 import pycountry
@@ -54,6 +55,11 @@ def _names() -> dict[str, str]:
         for field in ("name", "official_name", "common_name")
         if (name := getattr(country, field, None))
     }
+
+
+def country_names() -> Iterable[str]:
+    """Every English name of a country, in lower case."""
+    return _names()
 
 
 def country_named(name: str) -> str | None:

@@ -1,15 +1,19 @@
 """Free text that repeats what was withheld: the words go, the rest of the text stays.
 
 A name is recognised by its words in any order, at least two of them side by side, one of which may be an
-initial (one word alone, where the name has only one, or where a title stands before it); a number or an
-address only as it was written.
+initial; by one word alone where the name has only one, where a title stands before it, or where it is
+written as a name is and is no ordinary word; a number or an address only as it was written.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
 from typing import Any, Final
+
+from sankofa.model.organisations.tables import tables
+from sankofa.model.places import country_names
 
 CUT: Final = "[withheld]"
 
@@ -37,6 +41,7 @@ class Secrets:
     def __init__(self) -> None:
         self._names: list[frozenset[str]] = []
         self._literals: list[str] = []
+        self._public: set[str] = set()
 
     def __bool__(self) -> bool:
         return bool(self._names or self._literals)
@@ -48,6 +53,10 @@ class Secrets:
             self._literals.append(literal)
         elif words:
             self._names.append(words)
+
+    def spare(self, name: str) -> None:
+        """The words of an organisation that is named anyway: alone they tell of nobody else."""
+        self._public.update(_WORD.findall(fold(name)))
 
     def told_in(self, text: str) -> bool:
         """Whether a text may repeat any: quick, and never wrongly no."""
@@ -97,40 +106,62 @@ class Secrets:
         )
         found = [(match.group(), match.span()) for match in _WORD.finditer(plain)]
         capitals = {span[0] for word, span in found if len(word) == 1 and text[span[0]].isupper()}
+        alone = {
+            word
+            for word, span in found
+            if len(word) >= _LEAST_SINGLE and word not in self._public and _proper(text, span[0])
+        }
         for words in self._names:
-            spans += _runs(found, words, capitals)
+            spans += _runs(found, words, capitals, (words & alone) - _ordinary())
         return _joined(spans)
 
 
 def _runs(
-    found: list[tuple[str, tuple[int, int]]], words: frozenset[str], capitals: set[int]
+    found: list[tuple[str, tuple[int, int]]],
+    words: frozenset[str],
+    capitals: set[int],
+    alone: frozenset[str],
 ) -> Iterator[tuple[int, int]]:
     """Runs of words that are all of one name, long enough to be that name.
 
     `capitals` are the places of single capital letters: initials, where a word of the name begins so.
+    `alone` are the words of the name that tell of it without any other.
     """
     needed = min(2, len(words - _PARTICLES))
     initials = {word[0] for word in words} - words
-    start, length, before = 0, 0, ""
+    start, length, covered, before = 0, 0, 0, ""
     single = ""
     for number, (word, place) in enumerate([*found, ("", (0, 0))]):
         if word in words or (word in initials and place[0] in capitals):
+            covered += 1
             if not length:
                 start, before = number, found[number - 1][0] if number else ""
             if word not in _PARTICLES:
                 length += 1
                 single = max(single, word, key=len)
-            elif not length:
-                continue
         else:
-            named = single in words or not length
-            enough = named and length >= needed and (length > 1 or len(single) >= _LEAST_SINGLE)
-            if enough or (length and before in _TITLES and len(single) > 1):
+            whole = length >= needed and (covered > 1 or len(single) >= _LEAST_SINGLE)
+            titled = before in _TITLES and len(single) > 1
+            if single in alone or (length and single in words and (whole or titled)):
                 last = number - 1
                 while found[last][0] in _PARTICLES:
                     last -= 1
                 yield found[start][1][0], found[last][1][1]
-            length, single = 0, ""
+            length, covered, single = 0, 0, ""
+
+
+def _proper(text: str, start: int) -> bool:
+    """Whether a word is written as a name is; in a text without capitals every word may be one."""
+    return not text[start].islower() or (" " in text and text.islower())
+
+
+@cache
+def _ordinary() -> frozenset[str]:
+    """Words that stand in many texts and in the names of many firms, and are hardly anyone's surname."""
+    known = tables()
+    countries = {word for name in country_names() for word in _WORD.findall(fold(name))}
+    of_tenders = resources.files(__package__).joinpath("ordinary.txt").read_text().split("\n\n", 1)[1].split()
+    return known.business | known.nouns | known.qualifiers | known.explaining | countries | {*of_tenders}
 
 
 @lru_cache(maxsize=65536)
