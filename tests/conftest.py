@@ -1,6 +1,5 @@
 """Fixtures every suite may use. Each xdist worker starts a server of its own, and only when a test asks."""
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import run
+from tests.once import made_once
 from tests.services import (
     MISSING,
     REPOSITORY,
@@ -88,18 +88,13 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     Building it takes seconds, so it is built once for all workers and each has a copy.
     """
-    own = tmp_path_factory.getbasetemp()
-    common = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "sample-built-once"
-    common.mkdir(exist_ok=True)
-    built, home = common / "home", common / "building"
-    with (common / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not built.exists():
-            shutil.rmtree(home, ignore_errors=True)
-            published = run(home, "sample")
-            assert published.returncode == 0, published.stderr
-            home.rename(built)
-    return Path(shutil.copytree(built, tmp_path_factory.mktemp("sample") / "home"))
+
+    def make(folder: Path) -> None:
+        published = run(folder / "home", "sample")
+        assert published.returncode == 0, published.stderr
+
+    made = made_once(tmp_path_factory, "sample", make)
+    return Path(shutil.copytree(made / "home", tmp_path_factory.mktemp("sample") / "home"))
 
 
 @pytest.fixture(scope="session")

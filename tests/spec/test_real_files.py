@@ -4,9 +4,7 @@ The reference reads the raw JSON and tab-separated text itself, and knows nothin
 """
 
 import calendar
-import fcntl
 import json
-import os
 import pickle
 import re
 import zipfile
@@ -21,6 +19,7 @@ import pytest
 
 from sankofa.model.identifiers import cik, service_id
 from tests.live import LiveServer, create_key, run
+from tests.once import made_once
 from tests.world.reference import MODES, Told, knowable, seen, told_in
 
 NVIDIA, LPA = 1045810, 1997711
@@ -157,15 +156,14 @@ READERS = {COMPANYFACTS: companyfacts, STATEMENTS: statements}
 @pytest.fixture(scope="module")
 def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Real:
     """Taken in and published once, however many test processes there are."""
-    base = tmp_path_factory.getbasetemp()
-    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "real-files"
-    root.mkdir(exist_ok=True)
-    done = root / "done.pickle"
-    with (root / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not done.exists():
-            done.write_bytes(pickle.dumps(_take_in(root / "home", shared_data / "fundamentals")))
-    return pickle.loads(done.read_bytes())  # type: ignore[no-any-return]  # noqa: S301 - ours, just written
+
+    def make(folder: Path) -> None:
+        found = _take_in(folder / "home", shared_data / "fundamentals")
+        (folder / "real.pickle").write_bytes(pickle.dumps(found))
+
+    made = made_once(tmp_path_factory, "real-files", make)
+    found: Real = pickle.loads((made / "real.pickle").read_bytes())  # noqa: S301 - ours, just written
+    return found._replace(home=made / "home")
 
 
 def _take_in(home: Path, folder: Path) -> Real:
