@@ -63,21 +63,25 @@ class Published:
     def __init__(self, ledger: Ledger, captures: Mapping[int, CaptureInfo], subjects: Iterable[str]) -> None:
         self._captures = captures
         self._facts = [(subject, _published(ledger.facts(subject))) for subject in subjects]
+        self._dated = all("" not in facts.available_at for _, facts in self._facts)
+        self._told: set[tuple[str, str, str, str]] = set()
+        for _, facts in self._facts:
+            known = facts.available_at if self._dated else self._known(facts)
+            told = zip(known, facts.period_start, facts.period_end, facts.declared_period, strict=True)
+            self._told.update(told)
+
+    def _known(self, facts: FactColumns) -> list[str]:
+        """The days on which facts became known: those of their captures where the source evidences none."""
+        return [
+            day or self._captures[capture_id].observed_at[:10]
+            for day, capture_id in zip(facts.available_at, facts.capture_id, strict=True)
+        ]
 
     def evidence(self) -> list[YearEvidence]:
         """What all of it tells of the issuer's financial year."""
-        told: set[tuple[str, str, str, str]] = set()
-        for _, facts in self._facts:
-            known = facts.available_at
-            if "" in known:
-                known = [
-                    day or self._captures[capture_id].observed_at[:10]
-                    for day, capture_id in zip(known, facts.capture_id, strict=True)
-                ]
-            told.update(zip(known, facts.period_start, facts.period_end, facts.declared_period, strict=True))
         return [
             YearEvidence(ordinal(day), ordinal(start) if start else None, ordinal(end), declared or None)
-            for day, start, end, declared in told
+            for day, start, end, declared in self._told
         ]
 
     def reports(self, wanted: Callable[[str, str], bool] = lambda start, end: True) -> Reports:
@@ -86,15 +90,14 @@ class Published:
         Not all that merely repeat a figure are among them: they add nothing to what is known when.
         """
         reports: Reports = {}
-        dated = all("" not in facts.available_at for _, facts in self._facts)
+        needed = {period for period in {(start, end) for _, start, end, _ in self._told} if wanted(*period)}
         for subject, facts in self._facts:
-            periods = list(zip(facts.period_start, facts.period_end, strict=True))
-            needed = {period for period in set(periods) if wanted(*period)}
+            periods = zip(facts.period_start, facts.period_end, strict=True)
             rows: Iterator[_Fact] = compress(zip(*facts, strict=True), map(needed.__contains__, periods))
-            if dated and len(self._facts) == 1:
+            if self._dated and len(self._facts) == 1:
                 rows = _telling(rows)
             self._gather(reports, subject, rows)
-        if not dated:
+        if not self._dated:
             reports = {identity: _first_captures(told) for identity, told in reports.items()}
         return reports
 
@@ -120,25 +123,28 @@ def _telling(rows: Iterable[_Fact]) -> Iterator[_Fact]:
     Takes dated rows of one subject in the order of the ledger: by fact, then by day. Which of several figures
     of one day is the last is told elsewhere, so next to such a day nothing is left out.
     """
-    fact: tuple[str, str, str, str] | None = None
-    value = day = ""
+    previous = repeated = _NO_FACT
     several = False
-    repeated: _Fact | None = None
     for row in rows:
-        if row[:4] != fact:
-            fact, several, repeated = row[:4], False, None
+        concept, unit, end, start, day, _, value, _, _, _, _ = row
+        c, u, e, s, same_day, _, same_value, _, _, _, _ = previous
+        previous = row
+        if end != e or concept != c or start != s or unit != u:
+            several, repeated = False, _NO_FACT
             yield row
-        elif row[4] == day:
-            if repeated is not None:
+        elif day == same_day:
+            if repeated is not _NO_FACT:
                 yield repeated
-            several, repeated = True, None
+            several, repeated = True, _NO_FACT
             yield row
-        elif row[6] == value and not several:
+        elif value == same_value and not several:
             repeated = row
         else:
-            several, repeated = False, None
+            several, repeated = False, _NO_FACT
             yield row
-        day, value = row[4], row[6]
+
+
+_NO_FACT: _Fact = ("", "", "", "", "", "", "", "", "", "", 0)
 
 
 def _published(facts: FactColumns) -> FactColumns:

@@ -63,7 +63,7 @@ def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
     held: defaultdict[int, _Held] = defaultdict(dict)
     for (concept, unit, period_end, period_start), told in reports.items():
         end = ordinal(period_end)
-        story = steps(told)
+        story = steps(told) if len(told) > 1 or told[0].value is None else told
         if not story:
             lasting.update([end] if period_start else ())
             continue
@@ -83,7 +83,8 @@ def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
             continue
         money = _money(unit)
         if money is not None:
-            fact = (len(story), max(story[0].available, end), max(latest.available, end), latest)
+            first, last = story[0].available, latest.available
+            fact = (len(story), first if first > end else end, last if last > end else end, latest)
             held[end].setdefault(money, {}).setdefault(period_start, {}).setdefault(concept, fact)
     return [_year(end, published[end], held[end], end in lasting) for end in sorted(published)]
 
