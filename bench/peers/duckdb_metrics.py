@@ -2,7 +2,10 @@
 
     python duckdb_metrics.py derive|screen HOME < question
 
-One thread. Figures are doubles. The table is in DuckDB's own format; loading it is not timed.
+One thread. The table is in DuckDB's own format; loading it is not timed. Deriving gives what Sankofa gives:
+for each issuer, metric and full year the value with the days on which it stands and its inputs (line item,
+period_end, value, vintage, source_ref), or the reason why there is none. Three things are left out in its favour:
+figures are doubles, an instant's year is told from durations of the same end alone, and there is one currency.
 """
 
 import csv
@@ -17,7 +20,9 @@ from pathlib import Path
 
 import duckdb
 
-_COLUMNS = "subject, concept, unit, period_end, period_start, available_at, document, value"
+_COLUMNS = (
+    "subject, concept, unit, period_end, period_start, available_at, document, value, location, capture_id"
+)
 _FACTS = """
     told AS (
         SELECT *, lag(value) OVER (
@@ -29,8 +34,16 @@ _FACTS = """
     facts AS (
         SELECT subject, concept, period_end, period_start,
             min(greatest(available_at, period_end)) AS first_known,
-            max(greatest(available_at, period_end)) AS known_from,
-            arg_max(value, (available_at, document)) AS value
+            struct_pack(
+                value := arg_max(value, (available_at, document)),
+                period_end := period_end,
+                vintage := count(*),
+                first_known := min(greatest(available_at, period_end)),
+                known_from := max(greatest(available_at, period_end)),
+                source_ref := arg_max(concat_ws('#', document, location), (available_at, document)),
+                available_at := max(available_at),
+                capture_id := arg_max(capture_id, (available_at, document))
+            ) AS figure
         FROM told WHERE before IS NULL OR before <> value
         GROUP BY subject, concept, unit, period_end, period_start
     ),
@@ -38,10 +51,11 @@ _FACTS = """
         SELECT subject, period_end, min(first_known) AS published FROM facts
         WHERE period_start IS NOT NULL GROUP BY subject, period_end
     ),
-    inputs AS (
-        SELECT subject, period_end, any_value(published) AS published, {pivot}
+    mapped AS (
+        SELECT subject, period_end, any_value(published) AS published, map(list(concept), list(figure)) AS told
         FROM facts JOIN years USING (subject, period_end) GROUP BY subject, period_end
     ),
+    inputs AS (SELECT subject, period_end, published, {pivot} FROM mapped),
     windows AS (
         SELECT *, coalesce(min(published) OVER (
             PARTITION BY subject ORDER BY period_end ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
@@ -67,14 +81,17 @@ def main() -> None:
 
 def derive(database: duckdb.DuckDBPyConnection, query: str) -> dict[str, float]:
     began = time.process_time()
-    database.execute(f"CREATE OR REPLACE TEMP TABLE derived AS {query} WHERE first < until")
+    database.execute(f"CREATE OR REPLACE TEMP TABLE derived AS {query}")
     spent = time.process_time() - began
-    (rows,) = database.execute("SELECT count(*) FROM derived").fetchone()
+    (rows,) = database.execute(
+        "SELECT count(*) FROM derived WHERE reason IS NULL AND first < until"
+    ).fetchone()
     return {"rows": rows, "cpu": spent, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
 
 
 def screen(database: duckdb.DuckDBPyConnection, query: str, given: dict) -> dict[str, float]:
-    database.execute(f"CREATE TABLE derived AS {query}")
+    columns = "subject, metric, period_end, published, value, first, until"
+    database.execute(f"CREATE TABLE derived AS SELECT {columns} FROM ({query}) WHERE reason IS NULL")
     database.execute("CREATE TABLE listed AS SELECT * FROM derived ORDER BY metric, published")
     question = """
         SELECT subject, value FROM (
@@ -99,22 +116,38 @@ def _query(formulas: dict[str, str], candidates: dict[str, list[str]]) -> str:
     """Every metric as its page writes it, over one pivot of the facts."""
     pivot = []
     for item, concepts in candidates.items():
-        for column in ("value", "known_from"):
-            taken = ", ".join(f"max({column}) FILTER (concept = '{c}')" for c in concepts)
-            pivot.append(f"coalesce({taken}) AS {item}{'' if column == 'value' else '_k'}")
-    prior = [f"p.{item}{k} AS prior_{item}{k}" for item in candidates for k in ("", "_k")]
-    parts = []
-    for slug, formula in formulas.items():
-        names = sorted(set(re.findall(r"[a-z_]{2,}", formula)))
-        below = formula.split(" / ", 1)[1].removesuffix(" - 1")
-        known = ", ".join(["published", *(f"{name}_k" for name in names)])
-        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
-        parts.append(
-            f"SELECT subject, '{slug}' AS metric, period_end, published, {formula} AS value, "
-            f"greatest({known}) AS first, until FROM paired WHERE {there} AND {below} > 0"
-        )
+        taken = ", ".join(f"told['{c}']" for c in concepts)
+        pivot.append(f"coalesce({taken}) AS {item}")
+    prior = [f"p.{item} AS prior_{item}" for item in candidates]
+    parts = [_part(slug, formula) for slug, formula in formulas.items()]
     facts = _FACTS.format(pivot=", ".join(pivot), prior=", ".join(prior))
     return f"WITH {facts} SELECT * FROM ({' UNION ALL '.join(parts)})"
+
+
+def _part(slug: str, formula: str) -> str:
+    """One metric: a row for each full year, with a value or the reason why there is none."""
+    names = sorted(set(re.findall(r"[a-z_]{2,}", formula)))
+    figures = re.sub(r"[a-z_]{2,}", r"\g<0>.value", formula)
+    below = figures.split(" / ", 1)[1].removesuffix(" - 1")
+    there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    settled, completed, available, captured = (
+        ", ".join(f"{name}.{field}" for name in names)
+        for field in ("known_from", "first_known", "available_at", "capture_id")
+    )
+    inputs = ", ".join(
+        f"{{'line_item': '{name.removeprefix('prior_')}', 'period_end': {name}.period_end, "
+        f"'value': {name}.value, 'vintage': {name}.vintage, 'source_ref': {name}.source_ref}}"
+        for name in names
+    )
+    return f"""
+        SELECT subject, '{slug}' AS metric, period_end, published, until,
+            CASE WHEN NOT ({there}) THEN 'input_absent' WHEN {below} <= 0 THEN 'denominator_not_positive'
+            END AS reason,
+            {figures} AS exact, round(exact, (9 - floor(log10(abs(nullif(exact, 0)))))::INTEGER) AS value,
+            greatest(published, {completed}) AS completed, greatest(published, {settled}) AS first,
+            greatest({available}) AS available_at, greatest({captured}) AS captured, [{inputs}] AS inputs
+        FROM paired
+    """
 
 
 def _load(database: duckdb.DuckDBPyConnection, home: Path) -> None:
@@ -127,7 +160,8 @@ def _load(database: duckdb.DuckDBPyConnection, home: Path) -> None:
         writer.writerows(ledger.execute(f"SELECT {_COLUMNS} FROM fact"))
     kinds = (
         "{'subject': 'VARCHAR', 'concept': 'VARCHAR', 'unit': 'VARCHAR', 'period_end': 'DATE', "
-        "'period_start': 'DATE', 'available_at': 'DATE', 'document': 'VARCHAR', 'value': 'DOUBLE'}"
+        "'period_start': 'DATE', 'available_at': 'DATE', 'document': 'VARCHAR', 'value': 'DOUBLE', "
+        "'location': 'VARCHAR', 'capture_id': 'BIGINT'}"
     )
     database.execute(
         f"CREATE TABLE fact AS SELECT * FROM read_csv('{file.name}', header = true, columns = {kinds})"

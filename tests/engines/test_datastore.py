@@ -79,6 +79,28 @@ def test_any_text_survives(engine: Engine) -> None:
         assert list(session.query("SELECT value FROM fact WHERE subject = ?", (awkward,))) == [("0",)]
 
 
+def test_columns_are_the_rows_of_a_key_in_its_order(engine: Engine) -> None:
+    awkward = 'tab\there, "quotes", back\\slash, line\nfeed, 100% of ?, \x1f\x01, Ünïcödé \U0001f600'
+    rows = [
+        (subject, concept, "", "2020-12-31", "", day, "d", value, "", "s", awkward, "", number)
+        for subject in ("b", "a", awkward)
+        for concept, day, value in (("Z", "2021-02-01", "10"), ("é", "2021-01-01", "9"), ("a", "", awkward))
+        for number in (7,)
+    ]
+    names = ("subject", "concept", "value", "location", "capture_id")
+    with closing(engine.store.ledger()) as session:
+        with session.transaction():
+            session.append("fact", rows)
+        for subject in ("a", awkward):
+            found = session.columns("fact", names, subject)
+            expected = session.query(
+                f"SELECT {', '.join(names)} FROM fact WHERE subject = ? ORDER BY concept", (subject,)
+            )
+            assert list(zip(*found, strict=True)) == list(expected)
+            assert found[1] == ["Z", "a", "é"]
+        assert session.columns("fact", names, "nobody") == [[], [], [], [], []]
+
+
 def test_an_error_inside_a_transaction_leaves_nothing(engine: Engine) -> None:
     with closing(engine.store.ledger()) as session:
         with pytest.raises(OSError, match="disk"), session.transaction():  # noqa: PT012 - what is undone

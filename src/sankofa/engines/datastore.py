@@ -31,6 +31,10 @@ class LedgerSession(Protocol):
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         """The rows of a SELECT, streamed."""
 
+    def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
+        """Some columns of a clustered table, of the rows under one value of the first column of its key, in
+        the order of the key: for those who take many rows at a time."""
+
     def append(self, table: str, rows: Sequence[Row]) -> int:
         """Append the rows that are not there yet; how many were new."""
 

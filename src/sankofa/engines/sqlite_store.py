@@ -12,6 +12,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from sankofa.engines.block_file import BlockFileReader
 from sankofa.engines.datastore import Row, Shelf
@@ -24,6 +27,7 @@ from sankofa.engines.edition_folder import (
 )
 from sankofa.model.errors import EditionError, StoreUnavailable
 
+_listed = msgspec.json.Decoder(list[Any]).decode
 _EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 
@@ -91,6 +95,7 @@ class SqliteLedger:
 
     def __init__(self, path: Path, schema: str) -> None:
         self._path = path
+        self._first: dict[str, str] = {}  # by table, the first column of its key
         with operator_errors(path), _in_turn(path.parent):
             self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
             path.chmod(0o600)
@@ -148,6 +153,20 @@ class SqliteLedger:
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         with operator_errors(self._path):
             return iter(self._database.execute(sql, parameters))
+
+    def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
+        """One text of JSON for each column: half the cost of a tuple for each row.
+
+        The table is kept in the order of its key, and so it is read.
+        """
+        if table not in self._first:
+            found = self._database.execute(f"PRAGMA table_info({table})")
+            self._first[table] = next(name for _, name, _, _, _, place in found if place == 1)
+        listed = ", ".join(f"json_group_array({name})" for name in names)
+        with operator_errors(self._path):
+            statement = f"SELECT {listed} FROM {table} WHERE {self._first[table]} = ?"
+            (row,) = self._database.execute(statement, (key,))
+        return [_listed(text) for text in row]
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
         """In the order of the key, as they are stored; the trigger passes over what is there."""

@@ -4,13 +4,14 @@ One place says which figures are published at all, on which day each became know
 two of one day stand. Facts and derived values both read the ledger through it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import lru_cache
+from itertools import compress
+from typing import Any
 
 import msgspec
 
-from sankofa.ledger.book import CaptureInfo, Ledger
+from sankofa.ledger.book import CaptureInfo, FactColumns, Ledger
 from sankofa.model.days import ordinal
 from sankofa.model.periods import YearEvidence
 
@@ -52,41 +53,61 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 
 
 Reports = dict[Identity, list[Report]]
+_Fact = tuple[str, str, str, str, str, str, str, str, str, str, int]
+"""A row of `FactColumns`."""
 
 
-def published_reports(
-    ledger: Ledger,
-    captures: Mapping[int, CaptureInfo],
-    subjects: Iterable[str],
-    wanted: Callable[[str, str], bool] = lambda start, end: True,
-) -> tuple[Reports, list[YearEvidence]]:
-    """The published reports of an issuer by fact, and what they evidence of its financial year.
+class Published:
+    """What is published of the facts of an issuer, read once from the ledger."""
 
-    Where only some periods are `wanted`, by start and end, the evidence is still that of them all.
-    """
-    reports: Reports = {}
-    evidence: set[tuple[str, int, str, str, str]] = set()
-    needed: dict[tuple[str, str], bool] = {}
-    undated = False
-    for subject in subjects:
-        for row in ledger.facts(subject):
-            (_, concept, unit, end, start, available_at, document, value, confidence, location, declared,
-             capture_id) = row  # fmt: skip
-            if confidence and not _published(confidence):
-                continue
-            evidence.add((available_at, 0 if available_at else capture_id, start, end, declared))
-            period = (start, end)
-            need = needed.get(period)
-            if need is None:
-                need = needed[period] = wanted(start, end)
-            if not need:
-                continue
+    def __init__(self, ledger: Ledger, captures: Mapping[int, CaptureInfo], subjects: Iterable[str]) -> None:
+        self._captures = captures
+        self._facts = [(subject, _published(ledger.facts(subject))) for subject in subjects]
+        self._dated = all("" not in facts.available_at for _, facts in self._facts)
+        self._told: set[tuple[str, str, str, str]] = set()
+        for _, facts in self._facts:
+            known = facts.available_at if self._dated else self._known(facts)
+            told = zip(known, facts.period_start, facts.period_end, facts.declared_period, strict=True)
+            self._told.update(told)
+
+    def _known(self, facts: FactColumns) -> list[str]:
+        """The days on which facts became known: those of their captures where the source evidences none."""
+        return [
+            day or self._captures[capture_id].observed_at[:10]
+            for day, capture_id in zip(facts.available_at, facts.capture_id, strict=True)
+        ]
+
+    def evidence(self) -> list[YearEvidence]:
+        """What all of it tells of the issuer's financial year."""
+        return [
+            YearEvidence(ordinal(day), ordinal(start) if start else None, ordinal(end), declared or None)
+            for day, start, end, declared in self._told
+        ]
+
+    def reports(self, wanted: Callable[[str, str], bool] = lambda start, end: True) -> Reports:
+        """The reports of each fact of the periods that are wanted, by start and end.
+
+        Not all that merely repeat a figure are among them: they add nothing to what is known when.
+        """
+        reports: Reports = {}
+        needed = {period for period in {(start, end) for _, start, end, _ in self._told} if wanted(*period)}
+        for subject, facts in self._facts:
+            periods = zip(facts.period_start, facts.period_end, strict=True)
+            rows: Iterator[_Fact] = compress(zip(*facts, strict=True), map(needed.__contains__, periods))
+            if self._dated and len(self._facts) == 1:
+                rows = _telling(rows)
+            self._gather(reports, subject, rows)
+        if not self._dated:
+            reports = {identity: _first_captures(told) for identity, told in reports.items()}
+        return reports
+
+    def _gather(self, reports: Reports, subject: str, rows: Iterable[_Fact]) -> None:
+        captures = self._captures
+        for concept, unit, end, start, day, document, value, confidence, location, _, capture_id in rows:
             capture = captures[capture_id]
-            undated = undated or not available_at
-            available = ordinal(available_at or capture.observed_at[:10])
             report = Report(
-                value or None, available, available_at, subject, document, location, confidence,
-                capture_id, capture,
+                value or None, ordinal(day or capture.observed_at[:10]), day, subject, document, location,
+                confidence, capture_id, capture,
             )  # fmt: skip
             identity = (concept, unit, end, start)
             told = reports.get(identity)
@@ -94,17 +115,46 @@ def published_reports(
                 reports[identity] = [report]
             else:
                 told.append(report)
-    if undated:
-        reports = {identity: _first_captures(told) for identity, told in reports.items()}
-    return reports, [
-        YearEvidence(
-            ordinal(available_at or captures[capture_id].observed_at[:10]),
-            ordinal(start) if start else None,
-            ordinal(end),
-            declared or None,
-        )
-        for available_at, capture_id, start, end, declared in evidence
-    ]
+
+
+def _telling(rows: Iterable[_Fact]) -> Iterator[_Fact]:
+    """Without those that repeat the figure of the day before them: half of a filing are comparatives.
+
+    Takes dated rows of one subject in the order of the ledger: by fact, then by day. Which of several figures
+    of one day is the last is told elsewhere, so next to such a day nothing is left out.
+    """
+    previous = repeated = _NO_FACT
+    several = False
+    for row in rows:
+        concept, unit, end, start, day, _, value, _, _, _, _ = row
+        c, u, e, s, same_day, _, same_value, _, _, _, _ = previous
+        previous = row
+        if end != e or concept != c or start != s or unit != u:
+            several, repeated = False, _NO_FACT
+            yield row
+        elif day == same_day:
+            if repeated is not _NO_FACT:
+                yield repeated
+            several, repeated = True, _NO_FACT
+            yield row
+        elif value == same_value and not several:
+            repeated = row
+        else:
+            several, repeated = False, _NO_FACT
+            yield row
+
+
+_NO_FACT: _Fact = ("", "", "", "", "", "", "", "", "", "", 0)
+
+
+def _published(facts: FactColumns) -> FactColumns:
+    """Without what was extracted with too little confidence."""
+    doubted = {said for said in set(facts.confidence) if said and Decimal(said) < PUBLISHED_CONFIDENCE}
+    if not doubted:
+        return facts
+    kept = [said not in doubted for said in facts.confidence]
+    columns: list[list[Any]] = [list(compress(column, kept)) for column in facts]
+    return FactColumns(*columns)
 
 
 def _first_captures(reports: list[Report]) -> list[Report]:
@@ -120,8 +170,3 @@ def _first_captures(reports: list[Report]) -> list[Report]:
         r if r.evidenced else msgspec.structs.replace(r, available=first[r.document, r.value])
         for r in reports
     ]
-
-
-@lru_cache(maxsize=4096)
-def _published(confidence: str) -> bool:
-    return Decimal(confidence) >= PUBLISHED_CONFIDENCE

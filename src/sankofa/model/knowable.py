@@ -8,7 +8,6 @@ range test, and look-ahead is impossible by construction.
 
 from collections.abc import Iterator, Sequence
 from enum import IntFlag
-from itertools import pairwise
 from operator import attrgetter
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -68,7 +67,7 @@ def steps(reports: Sequence[R]) -> Sequence[R]:
     if len(reports) == 1:
         return reports if reports[0].value is not None else ()
     ordered = sorted(reports, key=_AVAILABLE)
-    if any(a.available == b.available for a, b in pairwise(ordered)):
+    if len(set(map(_AVAILABLE, ordered))) < len(ordered):
         ordered.sort(key=lambda r: (r.available, r.order))
     found: list[R] = []
     standing = None

@@ -7,16 +7,21 @@ evidence borrows the first that came later.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Final, NamedTuple
 
 QUARTER: Final = 365.25 / 4
+_YEAR: Final = 4 * QUARTER
 PERIOD_TYPES: Final = ("FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other")
 
 # Days a duration may last to be "about" that many months: 52/53-week years, and the
 # 12/12/12/16-week quarters some retailers keep.
-_MONTHS = ((75, 118, 3), (160, 203, 6), (245, 292, 9), (345, 385, 12))
+_MONTHS = {
+    days: months
+    for low, high, months in ((75, 118, 3), (160, 203, 6), (245, 292, 9), (345, 385, 12))
+    for days in range(low, high + 1)
+}
 _INSTANT_TOLERANCE = 10
 _DURATION_TOLERANCE = 25
 _OF_THREE = {0: "Q4", 1: "Q1", 2: "Q2", 3: "Q3"}
@@ -42,15 +47,15 @@ class YearEvidence(NamedTuple):
 
 def months_of(start: int, end: int) -> int | None:
     """About how many months a duration lasts: 3, 6, 9, 12, or None."""
-    days = end - start + 1
-    return next((months for low, high, months in _MONTHS if low <= days <= high), None)
+    return _MONTHS.get(end - start + 1)
 
 
 class IssuerYears:
     """The financial years of one issuer, as evidence for naming its periods."""
 
     def __init__(self, evidence: Iterable[YearEvidence]) -> None:
-        rows = sorted(set(evidence), key=lambda e: (e.known, e.end, e.start or 0, e.declared or ""))
+        telling = {e for e in evidence if e.start or e.declared}
+        rows = sorted(telling, key=lambda e: (e.known, e.end, e.start or 0, e.declared or ""))
         years = [(e.known, e.start, e.end) for e in rows if e.start and months_of(e.start, e.end) == 12]
         # Where no full year is reported: what the template itself declares, and last the half-years
         # and nine months, which begin with the year.
@@ -65,7 +70,14 @@ class IssuerYears:
             if e.start and months_of(e.start, e.end) in (6, 9)
         ]
         self._evidence = (_Known(years), _Known(declared), _Known(cumulative))
+        ends = {int(end % _YEAR) for kind in self._evidence for end in kind.ends}
+        reach = range(-_INSTANT_TOLERANCE - 2, _INSTANT_TOLERANCE + 3)  # two more, for what the year rounds
+        self._anniversaries = {int((end + step) % _YEAR) for end in ends for step in reach}
         self._named: dict[tuple[int | None, int, int], Period] = {}
+
+    def can_end_a_year(self, day: int) -> bool:
+        """Whether an instant is near the anniversary of any year-end there is evidence of: no other is FY."""
+        return int(day % _YEAR) in self._anniversaries
 
     def name(self, start: int | None, end: int, known: int) -> Period:
         """The period_type and fiscal_year of a period whose figure became known on `known`."""
@@ -75,22 +87,28 @@ class IssuerYears:
             period = self._named[key] = self._name(start, end, known)
         return period
 
+    def _told(self, known: int) -> list[tuple[int | None, int]]:
+        """The years that the best evidence there was by a day tells of; without any, the first that came."""
+        for kind in self._evidence:
+            if years := kind.by(known):
+                return years
+        return next((kind.first for kind in self._evidence if kind.first), [])
+
     def _name(self, start: int | None, end: int, known: int) -> Period:
         months = None if start is None else months_of(start, end)
         if months == 12:
             return Period("FY", date.fromordinal(end).year)
-        years = next(filter(None, (kind.by(known) for kind in self._evidence)), None) or next(
-            filter(None, (kind.first for kind in self._evidence)), None
-        )
-        if years is None:
+        years = self._told(known)
+        if not years:
             return Period("other", None)
-        containing = next(
-            (year for year in years if year[0] and year[0] <= (start or end) and end <= year[1]), None
-        )
-        year_end = (
-            containing[1] if containing else min((y[1] for y in years), key=lambda e: (abs(end - e), e))
-        )
-        fiscal_year = _year_of_end(year_end, end) if containing is None else date.fromordinal(year_end).year
+        begin = start or end
+        containing = [year_end for first, year_end in years if first and first <= begin and end <= year_end]
+        if containing:
+            year_end = containing[0]
+            fiscal_year = date.fromordinal(year_end).year
+        else:
+            year_end = min([(abs(end - year_end), year_end) for _, year_end in years])[1]
+            fiscal_year = _year_of_end(year_end, end)
         quarters = round((end - year_end) / QUARTER)
         astray = abs(end - year_end - quarters * QUARTER)
         if start is None:
@@ -103,11 +121,18 @@ class IssuerYears:
 
 
 class _Known:
-    """Year ends in the order they became known."""
+    """Year ends in the order they became known, each once."""
 
     def __init__(self, years: Sequence[tuple[int, int | None, int]]) -> None:
-        self._days = [known for known, _, _ in years]
-        self._years = [(start, end) for _, start, end in years]
+        first_known: dict[tuple[int | None, int], int] = {}
+        for known, start, end in years:
+            first_known.setdefault((start, end), known)
+        self._days = list(first_known.values())
+        self._years = list(first_known)
+
+    @property
+    def ends(self) -> Iterator[int]:
+        return (end for _, end in self._years)
 
     def by(self, day: int) -> list[tuple[int | None, int]]:
         """Those known by a day."""

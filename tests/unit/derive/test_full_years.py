@@ -4,8 +4,9 @@ from decimal import Decimal
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive
-from sankofa.derive.metrics.full_years import FullYear, full_years, may_be_of_a_full_year, year_before
+from sankofa.derive.metrics.full_years import FullYear, full_years, year_before
 from sankofa.derive.metrics.standing import State
+from sankofa.derive.metrics.year_ends import YearEnds, may_be_of_a_full_year
 from sankofa.ledger.book import CaptureInfo
 from sankofa.ledger.reports import Report, Reports
 from sankofa.model.days import ordinal
@@ -25,7 +26,7 @@ def issuer(*told: Told) -> list[FullYear]:
         evidence.append(
             YearEvidence(ordinal(available), ordinal(start) if start else None, ordinal(end), None)
         )
-    return full_years(reports, evidence)
+    return full_years(reports, YearEnds(evidence))
 
 
 def flow(

@@ -153,6 +153,19 @@ def test_any_day_of_the_calendar_gets_some_name(known: list[YearEvidence], asked
     assert period.fiscal_year is None or near <= period.fiscal_year <= near + 1
 
 
+@given(st.lists(evidence, max_size=3), st.integers(-40, 40), st.dates())
+def test_no_day_far_from_every_anniversary_is_a_year_end(
+    known: list[YearEvidence], years_on: int, asked_on: date
+) -> None:
+    issuer = IssuerYears(known)
+    for told in known:
+        for days_on in range(-15, 16):
+            day = round(told.end + 365.25 * years_on) + days_on
+            if 0 < day <= date.max.toordinal():
+                name = issuer.name(None, day, asked_on.toordinal())
+                assert issuer.can_end_a_year(day) or name.period_type != "FY"
+
+
 @given(st.lists(evidence, max_size=6), evidence, st.randoms(use_true_random=False))
 def test_the_order_of_the_evidence_is_of_no_account(
     known: list[YearEvidence], asked: YearEvidence, chance: object

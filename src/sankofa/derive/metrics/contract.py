@@ -12,6 +12,8 @@ from decimal import Context, Decimal, localcontext
 from functools import cache
 from typing import NamedTuple
 
+import msgspec
+
 import sankofa.derive.metrics.formulas
 from sankofa.derive.rounding import quotient
 from sankofa.model.line_items import LINE_ITEMS
@@ -21,8 +23,10 @@ PRIOR = "prior_"
 EXACT = Context(prec=400)
 """Wide enough for every sum and product of inputs: a figure has at most 121 digits."""
 
+_ZERO = Decimal(0)
 
-class Ratio(NamedTuple):
+
+class Ratio(msgspec.Struct, frozen=True, gc=False):
     """An exact value, not yet divided."""
 
     numerator: Decimal
@@ -30,7 +34,7 @@ class Ratio(NamedTuple):
 
     def rounded(self) -> Decimal | None:
         """To 10 significant digits, half to even; None where the denominator is not above zero."""
-        return quotient(*self) if self.denominator > 0 else None
+        return quotient(self.numerator, self.denominator) if self.denominator > _ZERO else None
 
 
 Formula = Callable[..., Ratio]

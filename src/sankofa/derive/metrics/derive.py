@@ -1,10 +1,14 @@
 """Every value of one issuer, and what each day shows of each metric."""
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from decimal import Decimal, localcontext
-from typing import NamedTuple
+from functools import cache, lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
-from sankofa.derive.metrics.contract import EXACT, PRIOR, Metric, metrics
+import msgspec
+
+from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics
 from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
 from sankofa.derive.metrics.standing import State, Stretch, standing, windows
 from sankofa.model.days import FOREVER
@@ -12,15 +16,16 @@ from sankofa.model.days import FOREVER
 Inputs = tuple[tuple[str, Figure], ...]
 
 
-class Value(NamedTuple):
-    """A value that stands on the days [first, until), and the inputs it is computed from."""
+class Value(msgspec.Struct, frozen=True, gc=False):
+    """A value that stands on the days [first, until), and the figures it is computed from by their names."""
 
     metric: Metric
     value: Decimal
     end: int
     first: int
     until: int
-    inputs: Inputs
+    names: tuple[str, ...]
+    figures: tuple[Figure, ...] = ()
 
 
 class Derived(NamedTuple):
@@ -30,19 +35,37 @@ class Derived(NamedTuple):
     histories: list[list[Stretch]]
 
 
-_Tables = list[tuple[dict[str, Figure], dict[str, int]]]
+class _Chosen(NamedTuple):
+    """The form of a metric to take where some names are there, and how to take its inputs."""
+
+    form: Form
+    take: Callable[[Mapping[str, Any]], tuple[Any, ...]]
+    passed_over: tuple[str, ...]
+    """The inputs of the forms before it."""
+
+
+class _Table(NamedTuple):
+    """The figures of a year in one currency, by the name a formula knows them by."""
+
+    figures: dict[str, Figure]
+    values: dict[str, Decimal]
+    stands_from: dict[str, int]
+    withdrawn: dict[str, int]
+    chosen: tuple[_Chosen | None, ...]
+    """By number of the metric."""
+
+
+_Computed = tuple[Decimal | None, int, tuple[str, ...], tuple[Figure, ...]]
+"""The value if there is one, the day from which its inputs stand, and these by name."""
 
 
 def derive(years: list[FullYear]) -> Derived:
     """The values of an issuer from its full years, oldest first."""
     asked = windows((year.end, year.published) for year in years)
-    histories: list[list[Stretch]] = [[] for _ in metrics()]
     if not asked:
-        return Derived([], histories)
+        return Derived([], [[] for _ in metrics()])
     values: list[list[Value]] = [[] for _ in metrics()]
-    opening = Stretch(0, min(first for first, _ in asked.values()), State.NOT_PUBLISHED)
-    for history in histories:
-        history.append(opening)
+    shown = _Shown(len(metrics()))
     numbered = tuple(enumerate(metrics()))
     with localcontext(EXACT):
         for year in years:
@@ -53,79 +76,138 @@ def derive(years: list[FullYear]) -> Derived:
             tables = _tables(year, before)
             reported = _reported(year, before)
             for number, metric in numbered:
-                found = _value(metric, tables, window)
-                if isinstance(found, State):
-                    if found is State.INPUT_ABSENT and any(f.needs <= reported for f in metric.forms):
-                        found = State.CURRENCY_MIXED
-                    _extend(histories[number], (Stretch(*window, found),))
+                found = _value(number, tables)
+                if found is None:
+                    mixed = any(form.needs <= reported for form in metric.forms)
+                    shown.add(number, window[0], State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT)
                     continue
-                stretches, value, inputs = found
-                _extend(histories[number], stretches)
-                first, until, state = stretches[-1]
-                if state is State.STANDS:
-                    values[number].append(Value(metric, value, year.end, first, until, inputs))
-    return Derived([value for of_metric in values for value in of_metric], histories)
+                value, settled, names, figures = found
+                first, until = window
+                if value is None:
+                    shown.add(number, first, State.DENOMINATOR_NOT_POSITIVE)
+                    continue
+                if settled > first:
+                    stretches = standing(window, max([f.first_known for f in figures]), settled)
+                    for stretch in stretches:
+                        shown.add(number, stretch.first, stretch.state)
+                    if stretches[-1].state is not State.STANDS:
+                        continue
+                    first = stretches[-1].first
+                else:
+                    shown.add(number, first, State.STANDS)
+                values[number].append(Value(metric, value, year.end, first, until, names, figures))
+    return Derived([value for of_metric in values for value in of_metric], shown.histories())
+
+
+class _Shown:
+    """What the days show of each metric, day after day: a stretch lasts until something else is shown."""
+
+    def __init__(self, count: int) -> None:
+        self._states = [State.NOT_PUBLISHED] * count
+        self._changes: list[list[tuple[int, State]]] = [[(0, State.NOT_PUBLISHED)] for _ in range(count)]
+
+    def add(self, number: int, first: int, state: State) -> None:
+        if self._states[number] is not state:
+            self._states[number] = state
+            self._changes[number].append((first, state))
+
+    def histories(self) -> list[list[Stretch]]:
+        return [
+            [
+                Stretch(first, until, state)
+                for (first, state), (until, _) in zip(changes, [*changes[1:], _NEVER], strict=True)
+            ]
+            for changes in self._changes
+        ]
+
+
+_NEVER = (FOREVER, State.NOT_PUBLISHED)
 
 
 def current_values(
     years: list[FullYear], slugs: Container[str]
 ) -> Iterator[tuple[FullYear, Metric, Decimal, Inputs]]:
     """What is computable of every full year from its figures as they stand today, whatever a day showed."""
-    wanted = [metric for metric in metrics() if metric.slug in slugs]
+    wanted = [(number, metric) for number, metric in enumerate(metrics()) if metric.slug in slugs]
     for year in years:
         tables = _tables(year, year_before(years, year))
         with localcontext(EXACT):
-            found = [(metric, _value(metric, tables, (0, FOREVER))) for metric in wanted]
+            found = [(metric, _value(number, tables)) for number, metric in wanted]
         for metric, computed in found:
-            if not isinstance(computed, State):
-                yield year, metric, *computed[1:]
+            if computed is not None:
+                value, _, names, figures = computed
+                if value is not None:
+                    yield year, metric, value, tuple(zip(names, figures, strict=True))
 
 
-def _tables(year: FullYear, before: FullYear | None) -> _Tables:
-    """Per currency, the best covered first: every figure by the name a formula knows it by."""
-    tables: _Tables = []
-    for money, figures in year.figures.items():
-        table, withdrawn = dict(figures), dict(year.withdrawn[money])
+def _tables(year: FullYear, before: FullYear | None) -> list[_Table]:
+    """Per currency, the best covered first."""
+    tables = []
+    for money, own in year.figures.items():
+        figures, withdrawn = own, year.withdrawn[money]
         if before is not None:
-            table.update((PRIOR + name, f) for name, f in before.figures.get(money, {}).items())
-            withdrawn.update((PRIOR + name, d) for name, d in before.withdrawn.get(money, {}).items())
-        tables.append((table, withdrawn))
+            figures = own | _prior(before.figures.get(money, {}))
+            withdrawn = withdrawn | _prior(before.withdrawn.get(money, {}))
+        values = {name: figure.value for name, figure in figures.items()}
+        stands_from = {name: figure.stands_from for name, figure in figures.items()}
+        tables.append(_Table(figures, values, stands_from, withdrawn, _chosen(frozenset(figures))))
     return tables
+
+
+_T = TypeVar("_T")
+
+
+def _prior(table: Mapping[str, _T]) -> dict[str, _T]:
+    """What a year holds, as the year after it knows it: of the line items that any formula asks back for."""
+    return {name: table[item] for name, item in _asked_back() if item in table}
+
+
+@cache
+def _asked_back() -> tuple[tuple[str, str], ...]:
+    names = {name for metric in metrics() for form in metric.forms for name in form.inputs}
+    return tuple((name, name.removeprefix(PRIOR)) for name in sorted(names) if name.startswith(PRIOR))
+
+
+@lru_cache(maxsize=4096)
+def _chosen(names: frozenset[str]) -> tuple[_Chosen | None, ...]:
+    """By number of the metric, the first of its forms whose inputs are all there; most years are alike."""
+    found: list[_Chosen | None] = []
+    for metric in metrics():
+        passed_over: tuple[str, ...] = ()
+        for form in metric.forms:
+            if form.needs <= names:
+                found.append(_Chosen(form, _taker(form.inputs), passed_over))
+                break
+            passed_over += form.inputs
+        else:
+            found.append(None)
+    return tuple(found)
+
+
+def _taker(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda table: tuple(table[name] for name in names)
 
 
 def _reported(year: FullYear, before: FullYear | None) -> set[str]:
     """Every input that there is in any currency."""
     names = {name for figures in year.figures.values() for name in figures}
     if before is not None:
-        names.update(PRIOR + name for figures in before.figures.values() for name in figures)
+        names.update(name for figures in before.figures.values() for name in _prior(figures))
     return names
 
 
-def _value(
-    metric: Metric, tables: _Tables, window: tuple[int, int]
-) -> tuple[list[Stretch], Decimal, Inputs] | State:
+def _value(number: int, tables: list[_Table]) -> _Computed | None:
     """In the first currency, and there by the first form, that has every input."""
-    for table, withdrawn in tables:
-        settled = 0
-        for form in metric.forms:
-            if not form.needs <= table.keys():
-                settled = max((settled, *(withdrawn.get(name, 0) for name in form.inputs)))
-                continue
-            figures = [table[name] for name in form.inputs]
-            value = form.formula(*[f.value for f in figures]).rounded()
-            if value is None:
-                return State.DENOMINATOR_NOT_POSITIVE
-            settled = max([settled, *[f.stands_from for f in figures]])
-            completed = settled if settled <= window[0] else max([f.first_known for f in figures])
-            return standing(window, completed, settled), value, tuple(zip(form.inputs, figures, strict=True))
-    return State.INPUT_ABSENT
-
-
-def _extend(history: list[Stretch], stretches: Iterable[Stretch]) -> None:
-    """Append, joining neighbours that show the same."""
-    for stretch in stretches:
-        last = history[-1]
-        if last.state is stretch.state and last.until == stretch.first:
-            history[-1] = Stretch(last.first, stretch.until, last.state)
-        else:
-            history.append(stretch)
+    for figures, values, stands_from, withdrawn, choices in tables:
+        chosen = choices[number]
+        if chosen is None:
+            continue
+        form, take, passed_over = chosen
+        value = form.formula(*take(values)).rounded()
+        settled = max(take(stands_from))
+        if withdrawn and passed_over:
+            settled = max(settled, *[withdrawn.get(name, 0) for name in passed_over])
+        return value, settled, form.inputs, take(figures)
+    return None

@@ -5,9 +5,6 @@ was known. Its figures are those of `/v1/fundamentals` with `period_type=FY`, th
 currency and line item: of the concepts that can stand for an item the first in the documented order that
 has a figure (`model.line_items.candidates`). Durations are taken of one stretch of days only: where two
 end on the same day, of the one that more facts are reported for, so that no two inputs differ in length.
-
-An instant within the tolerance of a year-end is called FY, yet only one on it belongs to that year: opening
-balances restated on the first day of the next year (a new accounting standard) are no full year of their own.
 """
 
 from collections import Counter, defaultdict
@@ -17,19 +14,18 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+import msgspec
+
 from sankofa.derive.metrics.contract import PRIOR, metrics
+from sankofa.derive.metrics.year_ends import ANNIVERSARY_TOLERANCE, YearEnds
 from sankofa.ledger.reports import Report, Reports
-from sankofa.model.days import ordinal
+from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.knowable import steps
 from sankofa.model.line_items import candidates
-from sankofa.model.periods import IssuerYears, YearEvidence, months_of
 from sankofa.model.places import currency
 
-ANNIVERSARY_TOLERANCE = 10
-"""Days by which the year before may end earlier or later than one year ago: 52/53-week years."""
 
-
-class Figure(NamedTuple):
+class Figure(msgspec.Struct, frozen=True, gc=False):
     """One figure as it stands today."""
 
     value: Decimal
@@ -53,58 +49,42 @@ class FullYear(NamedTuple):
     has_durations: bool
 
 
-class _Fact(NamedTuple):
-    vintage: int
-    first_known: int
-    known_from: int
-    report: Report
-
-
+_Fact = tuple[int, int, int, Report]
+"""Its vintage, the day on which any figure of it was known, the one from which this was, and the report."""
 _Held = dict[str, dict[str, dict[str, _Fact]]]
 """Of one year: by currency, start of the period (empty for an instant) and concept."""
 
 
-def may_be_of_a_full_year(start: str, end: str) -> bool:
-    """Whether a period, by its dates, can be a full year or the day on which one ends."""
-    return not start or months_of(ordinal(start), ordinal(end)) == 12
-
-
-def full_years(reports: Reports, evidence: Iterable[YearEvidence]) -> list[FullYear]:
+def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
     """The full years of an issuer, oldest first."""
-    evidence = list(evidence)
-    names = IssuerYears(evidence)
-    ends = _year_ends(evidence)
-
-    @cache
-    def ends_a_year(day: int, known: int) -> bool:
-        """Whether an instant, by what was known on a day, is that of a full year's end."""
-        if names.name(None, day, known).period_type != "FY":
-            return False
-        return day in ends or not _astray(day, known, ends)
-
     used = _concepts()
     published: dict[int, int] = {}
     lasting: set[int] = set()
     held: defaultdict[int, _Held] = defaultdict(dict)
     for (concept, unit, period_end, period_start), told in reports.items():
         end = ordinal(period_end)
-        story = steps(told)
+        story = steps(told) if len(told) > 1 or told[0].value is None else told
+        if not story:
+            lasting.update([end] if period_start else ())
+            continue
+        latest = story[-1]
         if period_start:  # as wanted, of twelve months: a full year whenever it was known
             full = story
             lasting.add(end)
         else:
-            full = [report for report in story if ends_a_year(end, report.available)]
-        if not full:
-            continue
-        known = max(full[0].available, end)
-        if known < published.get(end, known + 1):
+            full = [report for report in story if ends.on(end, report.available)]
+            if not full:
+                continue
+        known = full[0].available
+        known = known if known > end else end
+        if known < published.get(end, FOREVER):
             published[end] = known
-        latest = story[-1]
         if concept not in used or full[-1] is not latest:
             continue
         money = _money(unit)
         if money is not None:
-            fact = _Fact(len(story), max(story[0].available, end), max(latest.available, end), latest)
+            first, last = story[0].available, latest.available
+            fact = (len(story), first if first > end else end, last if last > end else end, latest)
             held[end].setdefault(money, {}).setdefault(period_start, {}).setdefault(concept, fact)
     return [_year(end, published[end], held[end], end in lasting) for end in sorted(published)]
 
@@ -116,27 +96,12 @@ def year_before(years: Iterable[FullYear], year: FullYear) -> FullYear | None:
     return min(near, key=lambda y: (not y.has_durations, abs(y.end - ended), y.end), default=None)
 
 
-def _year_ends(evidence: Iterable[YearEvidence]) -> dict[int, int]:
-    """The last days of the full-year durations reported, and when each was first known."""
-    ends: dict[int, int] = {}
-    for known, start, end, _ in evidence:
-        if start is not None and months_of(start, end) == 12:
-            ends[end] = min(ends.get(end, known), known)
-    return ends
-
-
-def _astray(end: int, available: int, ends: dict[int, int]) -> bool:
-    """Whether an instant is near, and not on, a year-end that was known by the day it became available."""
-    return any(
-        ends.get(end + step, available + 1) <= available
-        for step in range(-ANNIVERSARY_TOLERANCE, ANNIVERSARY_TOLERANCE + 1)
-    )
-
-
 def _year(end: int, published: int, held: _Held, has_durations: bool) -> FullYear:
-    starts = Counter({s: 0 for by_start in held.values() for s in by_start if s})
+    starts: Counter[str] = Counter()
     for by_start in held.values():
-        starts.update({s: len(facts) for s, facts in by_start.items() if s})
+        for start, facts in by_start.items():
+            if start:
+                starts[start] += len(facts)
     chosen = min(starts, key=lambda s: (-starts[s], s), default="")
     tables: dict[str, dict[str, Figure]] = {}
     withdrawn: dict[str, dict[str, int]] = {}
@@ -151,21 +116,25 @@ def _line_items(facts: dict[str, _Fact], end: int) -> tuple[dict[str, Figure], d
     """The figure of each line item; where a better concept was withdrawn, it counts only from that day."""
     table: dict[str, Figure] = {}
     withdrawn: dict[str, int] = {}
-    for item, concepts in _order():
+    for item, concepts in _standing_for(frozenset(facts)):
         settled = 0
         for concept in concepts:
-            fact = facts.get(concept)
-            if fact is None:
-                continue
-            vintage, first_known, known_from, report = fact
-            settled = max(settled, known_from)
+            vintage, first_known, known_from, report = facts[concept]
+            if known_from > settled:
+                settled = known_from
             if report.value is not None:
                 table[item] = Figure(Decimal(report.value), end, vintage, first_known, settled, report)
                 break
         else:
-            if settled:
-                withdrawn[item] = settled
+            withdrawn[item] = settled
     return table, withdrawn
+
+
+@lru_cache(maxsize=4096)
+def _standing_for(concepts: frozenset[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The line items that any of these concepts can stand for, and those that can, in order."""
+    found = ((item, tuple(c for c in order if c in concepts)) for item, order in _order())
+    return tuple((item, there) for item, there in found if there)
 
 
 @cache

@@ -1,7 +1,7 @@
 """The page that `methodology_ref` names: formula, inputs, unit, and when there is no value."""
 
 from sankofa.derive.metrics.contract import PRIOR, SET, Metric
-from sankofa.derive.metrics.full_years import ANNIVERSARY_TOLERANCE
+from sankofa.derive.metrics.year_ends import ANNIVERSARY_TOLERANCE
 from sankofa.derive.rounding import SIGNIFICANT_DIGITS
 from sankofa.model.line_items import candidates
 

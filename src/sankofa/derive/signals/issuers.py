@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import NamedTuple, TypedDict
 
-from sankofa.derive.metrics.full_years import FullYear, full_years, may_be_of_a_full_year, year_before
+from sankofa.derive.metrics.full_years import FullYear, full_years, year_before
+from sankofa.derive.metrics.year_ends import YearEnds, may_be_of_a_full_year
 from sankofa.derive.signals.contract import Basis, Origin, origin
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reports import Report, Reports, published_reports
+from sankofa.ledger.reports import Published, Report, Reports
 from sankofa.model.periods import YearEvidence
 
 
@@ -20,7 +21,7 @@ class Reported(NamedTuple):
 
     def years(self) -> list[FullYear]:
         """Its full years, oldest first, with the figures each holds today."""
-        return full_years(self.reports, self.evidence)
+        return full_years(self.reports, YearEnds(self.evidence))
 
 
 class Named(TypedDict):
@@ -40,8 +41,8 @@ def reporting(basis: Basis) -> Iterator[Entity]:
 def reported(basis: Basis) -> Iterator[Reported]:
     """Every issuer with what it published."""
     for entity in reporting(basis):
-        found = published_reports(basis.ledger, basis.captures, entity.subjects, may_be_of_a_full_year)
-        yield Reported(entity, *found)
+        published = Published(basis.ledger, basis.captures, entity.subjects)
+        yield Reported(entity, published.reports(may_be_of_a_full_year), published.evidence())
 
 
 def named(entity: Entity) -> Named:

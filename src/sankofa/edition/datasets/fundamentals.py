@@ -13,7 +13,7 @@ import msgspec
 from sankofa.edition.blocks import Entry
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reports import Identity, Report, published_reports
+from sankofa.ledger.reports import Identity, Published, Report
 from sankofa.model.days import ordinal
 from sankofa.model.facts import record_ref
 from sankofa.model.knowable import Vintage, sights, vintages
@@ -32,10 +32,10 @@ def fundamentals(world: World) -> Iterator[Shelved]:
 
 
 def _entries(world: World, entity: Entity) -> list[Entry]:
-    reports, evidence = published_reports(world.ledger, world.captures, entity.subjects)
-    years = IssuerYears(evidence)
+    published = Published(world.ledger, world.captures, entity.subjects)
+    years = IssuerYears(published.evidence())
     placed: list[tuple[tuple[object, ...], Entry]] = []
-    for (concept, unit, period_end, period_start), reported in reports.items():
+    for (concept, unit, period_end, period_start), reported in published.reports().items():
         end = ordinal(period_end)
         start = ordinal(period_start) if period_start else None
         item, own_concept = (line_item(concept), concept) if ":" in concept else (concept, None)

@@ -11,13 +11,14 @@ from functools import lru_cache
 
 from sankofa.derive.metrics.contract import PRIOR, slugs
 from sankofa.derive.metrics.derive import Derived, Value, derive
-from sankofa.derive.metrics.full_years import full_years, may_be_of_a_full_year
+from sankofa.derive.metrics.full_years import full_years
 from sankofa.derive.metrics.standing import REASONS
+from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.edition.blocks import Entry
 from sankofa.edition.screening import undated
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reports import published_reports
+from sankofa.ledger.reports import Published
 from sankofa.model.provenance import strictest
 from sankofa.model.rows import MetricInput, MetricsRow, wire
 
@@ -55,14 +56,13 @@ def screen(world: World) -> Iterator[Shelved]:
 
 def derived_of(world: World, entity: Entity) -> Derived:
     """Everything derived of one issuer."""
-    reports, evidence = published_reports(
-        world.ledger, world.captures, entity.subjects, may_be_of_a_full_year
-    )
-    return derive(full_years(reports, evidence))
+    published = Published(world.ledger, world.captures, entity.subjects)
+    ends = YearEnds(published.evidence())
+    return derive(full_years(published.reports(ends.full), ends))
 
 
 def _entry(world: World, entity: Entity, value: Value) -> Entry:
-    reports = [figure.report for _, figure in value.inputs]
+    reports = [figure.report for figure in value.figures]
     newest = max(reports, key=lambda report: report.available)
     row = MetricsRow(
         service_id=entity.service_id,
@@ -77,7 +77,7 @@ def _entry(world: World, entity: Entity, value: Value) -> Entry:
         methodology_ref=value.metric.methodology_ref,
         inputs=[
             MetricInput(name.removeprefix(PRIOR), _day(f.end), f.value, f.vintage, f.report.source_ref)
-            for name, f in value.inputs
+            for name, f in zip(value.names, value.figures, strict=True)
         ],
         source_ref=newest.source_ref,
         license_class=strictest(r.capture.license_class for r in reports),

@@ -1,0 +1,62 @@
+"""On which days an issuer's full years end, as far as was known on a day.
+
+An instant within the tolerance of a year-end is called FY, yet only one on it belongs to that year: opening
+balances restated on the first day of the next year (a new accounting standard) are no full year of their own.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from sankofa.model.days import ordinal
+from sankofa.model.periods import IssuerYears, YearEvidence, months_of
+
+ANNIVERSARY_TOLERANCE = 10
+"""Days by which the year before may end earlier or later than one year ago: 52/53-week years."""
+
+
+class YearEnds:
+    """The year-ends of one issuer, from everything that evidences them."""
+
+    def __init__(self, evidence: Iterable[YearEvidence]) -> None:
+        evidence = list(evidence)
+        self._names = IssuerYears(evidence)
+        self._ends: dict[int, int] = {}
+        """The last days of the full-year durations reported, and when each was first known."""
+        self._instants: defaultdict[int, set[int]] = defaultdict(set)
+        for known, start, end, _ in evidence:
+            if start is None:
+                self._instants[end].add(known)
+            elif months_of(start, end) == 12 and known <= self._ends.get(end, known):
+                self._ends[end] = known
+        self._asked: dict[tuple[int, int], bool] = {}
+
+    def on(self, day: int, known: int) -> bool:
+        """Whether an instant, by what was known on a day, is that of a full year's end."""
+        asked = (day, known)
+        found = self._asked.get(asked)
+        if found is None:
+            called = self._names.name(None, day, known).period_type == "FY"
+            found = called and (day in self._ends or not self._astray(day, known))
+            self._asked[asked] = found
+        return found
+
+    def full(self, start: str, end: str) -> bool:
+        """Whether a period is a full year, or the day on which one ends by what was known with any report."""
+        day = ordinal(end)
+        if start:
+            return months_of(ordinal(start), day) == 12
+        if not self._names.can_end_a_year(day):
+            return False
+        return any(self.on(day, known) for known in self._instants.get(day, ()))
+
+    def _astray(self, day: int, known: int) -> bool:
+        """Whether an instant is near, and not on, a year-end that was known by the day it became known."""
+        return any(
+            self._ends.get(day + step, known + 1) <= known
+            for step in range(-ANNIVERSARY_TOLERANCE, ANNIVERSARY_TOLERANCE + 1)
+        )
+
+
+def may_be_of_a_full_year(start: str, end: str) -> bool:
+    """Whether a period, by its dates alone, can be a full year or the day on which one ends."""
+    return not start or months_of(ordinal(start), ordinal(end)) == 12
