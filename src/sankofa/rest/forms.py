@@ -54,7 +54,8 @@ class Form(NamedTuple):
             body, kind = _csv(columns, rows), b"text/csv; charset=utf-8; header=present"
         else:
             body, kind = _arrow(columns, rows, members), ARROW.encode()
-        fields = [(f"x-{name.replace('_', '-')}".encode(), text.encode()) for name, text in members.items()]
+        told = {"license": LICENSE_NOTICE, **members}
+        fields = [(f"x-{name.replace('_', '-')}".encode(), text.encode()) for name, text in told.items()]
         return [(b"content-type", kind), *fields], body
 
 

@@ -1,14 +1,11 @@
 """What the API description says of the forms besides JSON: their content and their header fields."""
 
 from collections.abc import Iterable
-from typing import Final
 
 from sankofa.operations.contract import Operation
 from sankofa.operations.parameters import JsonSchema
 from sankofa.operations.schemas import envelope_of
 from sankofa.rest.forms import ARROW, CSV
-
-_NOT_TOLD: Final = ("_license",)
 
 
 def form_contents(operation: Operation) -> JsonSchema:
@@ -35,12 +32,12 @@ def form_headers(described: Iterable[Operation]) -> JsonSchema:
 def _fields(operation: Operation) -> JsonSchema:
     members = envelope_of(operation, {})["properties"]
     return {
-        "-".join(part.capitalize() for part in ("x", *name.split("_"))): {
+        "-".join(part.capitalize() for part in ("x", *name.strip("_").split("_"))): {
             "description": f"In CSV and Arrow, where not null: {_lowered(schema['description'])}",
             "schema": {"type": "string"},
         }
         for name, schema in members.items()
-        if name != operation.rows_under and name not in _NOT_TOLD
+        if name != operation.rows_under
     }
 
 
