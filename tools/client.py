@@ -19,9 +19,9 @@ from typing import Any, Final
 import click
 import msgspec
 
+from sankofa.edition.flat import columns_of
 from sankofa.operations.contract import Operation, endpoints
 from sankofa.operations.schemas import row_schema
-from sankofa.rest.forms import columns_of
 from sankofa.rest.openapi import describe
 from sankofa.settings import Settings
 
