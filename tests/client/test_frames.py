@@ -108,7 +108,6 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         monkeypatch.setattr(frames_module, "find_spec", find_spec)
         monkeypatch.setattr(frames_module, "import_module", import_module)
-        monkeypatch.setattr("sankofa.client.exchange.find_spec", find_spec)
 
     return remove
 

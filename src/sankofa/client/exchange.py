@@ -5,13 +5,11 @@ number of seconds to wait. So there is one way to ask, and a session only has to
 """
 
 import json
-import zlib
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -19,10 +17,11 @@ from urllib.parse import quote
 import httpx
 
 from sankofa.client.endpoints import Endpoint
-from sankofa.client.errors import ConnectionFailed, InvalidAnswer, MissingLibrary, refusal
+from sankofa.client.errors import ConnectionFailed, InvalidAnswer, refusal
 
 JSON: Final = "application/json"
 ARROW: Final = "application/vnd.apache.arrow.stream"
+COLUMNS: Final = f"{ARROW};compression=zstd, {JSON};q=0.5"
 _TRANSIENT: Final = (429, 503)
 
 
@@ -39,14 +38,9 @@ class Request(NamedTuple):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Columns come packed with zstd, which pyarrow reads itself, whatever else is installed."""
-        packed = {"Accept-Encoding": "zstd"} if self.raw else {}
-        return {"Accept": self.accept, **packed}
-
-    @property
-    def raw(self) -> bool:
-        """Whether the body is unpacked here, not by httpx."""
-        return self.accept.startswith(ARROW) and find_spec("pyarrow") is not None
+        """Columns come packed one by one, which costs a third of packing the whole body."""
+        plain = {"Accept-Encoding": "identity"} if self.accept.startswith(ARROW) else {}
+        return {"Accept": self.accept, **plain}
 
 
 class Reply(NamedTuple):
@@ -110,10 +104,10 @@ def exchange(request: Request, retries: Retries, clock: Callable[[], datetime]) 
     if isinstance(outcome, httpx.TransportError):
         # not its cause: an error of httpx holds the request, and the request the key
         raise ConnectionFailed(f"{request.path}: {type(outcome).__name__}: {outcome}") from None
-    reply = outcome._replace(body=_unpacked(outcome)) if request.raw else outcome
-    if reply.status != 200 and reply.status not in request.also:
-        raise refusal(reply.status, _problem(reply), reply.headers, retry_after(reply.headers, clock()))
-    return reply
+    if outcome.status != 200 and outcome.status not in request.also:
+        wait = retry_after(outcome.headers, clock())
+        raise refusal(outcome.status, _problem(outcome), outcome.headers, wait)
+    return outcome
 
 
 def question(endpoint: Endpoint, arguments: Mapping[str, object], accept: str) -> Request:
@@ -141,17 +135,3 @@ def _problem(reply: Reply) -> dict[str, Any]:
     except ValueError:
         return {}
     return body if isinstance(body, dict) else {}
-
-
-def _unpacked(reply: Reply) -> bytes:
-    """The body as it was before it was compressed."""
-    encoding = reply.headers.get("content-encoding", "identity").lower()
-    if encoding == "identity" or not reply.body:
-        return reply.body
-    if encoding == "zstd":
-        import pyarrow
-
-        return bytes(pyarrow.CompressedInputStream(pyarrow.BufferReader(reply.body), "zstd").read())
-    if encoding in ("gzip", "x-gzip", "deflate"):
-        return zlib.decompress(reply.body, zlib.MAX_WBITS | 32)
-    raise MissingLibrary(f"an answer packed with {encoding}, which was not asked for")

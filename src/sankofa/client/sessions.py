@@ -17,7 +17,7 @@ from sankofa.client.answers import Answer
 from sankofa.client.endpoints import ENDPOINTS
 from sankofa.client.errors import InvalidAnswer
 from sankofa.client.exchange import (
-    ARROW,
+    COLUMNS,
     JSON,
     Exchange,
     Outcome,
@@ -61,8 +61,7 @@ class _Common:
         return exchange(request, self._retries, self._clock)
 
     def _question(self, name: str, arguments: Mapping[str, object]) -> Request:
-        accept = f"{ARROW}, {JSON};q=0.5" if self._by_columns else JSON
-        return question(ENDPOINTS[name], arguments, accept)
+        return question(ENDPOINTS[name], arguments, COLUMNS if self._by_columns else JSON)
 
 
 class Session(_Common):
@@ -159,8 +158,7 @@ class Session(_Common):
                         for chunk in response.iter_bytes():
                             file.write(chunk)
                     return Reply(200, headers, b"")
-                body = b"".join(response.iter_raw()) if request.raw else response.read()
-                return Reply(response.status_code, headers, body)
+                return Reply(response.status_code, headers, response.read())
         except httpx.TransportError as failure:
             return failure
 
@@ -258,12 +256,6 @@ class AsyncSession(_Common):
                         async for chunk in response.aiter_bytes():
                             file.write(chunk)
                     return Reply(200, headers, b"")
-                if request.raw:
-                    return Reply(
-                        response.status_code,
-                        headers,
-                        b"".join([chunk async for chunk in response.aiter_raw()]),
-                    )
                 return Reply(response.status_code, headers, await response.aread())
         except httpx.TransportError as failure:
             return failure

@@ -24,6 +24,7 @@ from sankofa.operations.contract import Answer, Operation
 CSV: Final = "text/csv"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 _JSON: Final = "application/json"
+_PACKED: Final = "compression=zstd"
 _TAGS: Final = {CSV: "csv", ARROW: "arrow"}
 _WORTH_COLUMNS: Final = 256
 """Rows from which on unpacking the columns of a whole key costs less than reading them."""
@@ -38,6 +39,8 @@ class Form(NamedTuple):
     media_type: str
     tag: str
     """Ends the entity tag: another form is another answer."""
+    packed: bool = False
+    """Whether the buffers of an Arrow stream are compressed, which its reader undoes by itself."""
 
     def wants_columns(self, answer: Answer) -> Sight | None:
         """Which of an edition's columns would do for the answer, where that is worth looking for them."""
@@ -53,7 +56,8 @@ class Form(NamedTuple):
         if self.media_type == CSV:
             body, kind = _csv(columns, _listed(answer.selection)), b"text/csv; charset=utf-8; header=present"
         else:
-            body, kind = _arrow(columns, answer, kept, members), ARROW.encode()
+            body = _arrow(columns, answer, kept, members, packed=self.packed)
+            kind = f"{ARROW};{_PACKED}".encode() if self.packed else ARROW.encode()
         told = {"license": LICENSE_NOTICE, **members}
         fields = [(f"x-{name.replace('_', '-')}".encode(), text.encode()) for name, text in told.items()]
         return [(b"content-type", kind), *fields], body
@@ -63,6 +67,7 @@ class Form(NamedTuple):
 def chosen_form(accept: bytes) -> Form | None:
     """The form a client likes best (RFC 9110, section 12.5.1); None for JSON, also where none will do."""
     ranges: dict[str, float] = {}
+    packed = False
     for part in accept.decode("latin-1").lower().split(","):
         name, *parameters = (text.strip() for text in part.split(";"))
         weight = 1.0
@@ -73,13 +78,16 @@ def chosen_form(accept: bytes) -> Form | None:
                 except ValueError:
                     weight = 0.0
         ranges[name] = max(ranges.get(name, 0.0), weight if 0 <= weight <= 1 else 0.0)
+        packed = packed or (name == ARROW and _PACKED in parameters)
 
     def weight_of(media_type: str) -> float:
         family = f"{media_type.partition('/')[0]}/*"
         return next((ranges[name] for name in (media_type, family, "*/*") if name in ranges), 0.0)
 
     best = max(media_types(), key=weight_of)  # of equals the first
-    return Form(best, _TAGS[best]) if best != _JSON and weight_of(best) > 0 else None
+    if best == _JSON or not weight_of(best):
+        return None
+    return Form(best, f"{_TAGS[best]}-zstd", packed) if best == ARROW and packed else Form(best, _TAGS[best])
 
 
 @cache
@@ -126,7 +134,9 @@ def _quoted(text: str) -> str:
     return f'"{doubled}"'
 
 
-def _arrow(columns: tuple[Column, ...], answer: Answer, kept: Kept, members: dict[str, str]) -> bytes:
+def _arrow(
+    columns: tuple[Column, ...], answer: Answer, kept: Kept, members: dict[str, str], *, packed: bool
+) -> bytes:
     """An IPC stream; imported here, so that a server asked only for JSON never pays for it."""
     import pyarrow
 
@@ -138,7 +148,8 @@ def _arrow(columns: tuple[Column, ...], answer: Answer, kept: Kept, members: dic
         table = table_of(columns, _listed(selection))
     schema = table.schema.with_metadata({"license": LICENSE_NOTICE, **members})
     sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, schema) as stream:
+    options = pyarrow.ipc.IpcWriteOptions(compression=pyarrow.Codec("zstd", 1) if packed else None)
+    with pyarrow.ipc.new_stream(sink, schema, options=options) as stream:
         stream.write_table(table.replace_schema_metadata(schema.metadata))
     written: bytes = sink.getvalue().to_pybytes()
     return written

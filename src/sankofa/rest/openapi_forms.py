@@ -1,11 +1,16 @@
 """What the API description says of the forms besides JSON: their content and their header fields."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from sankofa.operations.contract import Operation
 from sankofa.operations.parameters import JsonSchema
 from sankofa.operations.schemas import envelope_of
 from sankofa.rest.forms import ARROW, CSV
+
+_STREAM: Final = (
+    "An IPC stream of the rows, its buffers packed where `Accept` has `;compression=zstd` after the type."
+)
 
 
 def form_contents(operation: Operation) -> JsonSchema:
@@ -15,7 +20,7 @@ def form_contents(operation: Operation) -> JsonSchema:
         CSV: {
             "schema": {"type": "string", "description": f"A header row ({fields}) and a line for each row."}
         },
-        ARROW: {"schema": {"type": "string", "format": "binary", "description": "One batch of the rows."}},
+        ARROW: {"schema": {"type": "string", "format": "binary", "description": _STREAM}},
     }
 
 
