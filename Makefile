@@ -45,10 +45,12 @@ check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check
+	$(BIN)/python tools/client.py --check
 	@$(MAKE) --no-print-directory openapi-lint
 
-docs: $(DEV) ## write docs/reference from the code
+docs: $(DEV) ## write docs/reference and the methods of the client from the code
 	$(BIN)/python tools/reference.py
+	$(BIN)/python tools/client.py
 
 openapi-lint: $(DEV) $(LINTERS) ## lint the OpenAPI document with spectral and redocly
 	@mkdir -p $(dir $(OPENAPI))
@@ -66,7 +68,7 @@ lock: $(DEV) ## resolve requirements/*.txt and the npm lock again; ARGS=--upgrad
 	$(BIN)/python $(LINT)/node.py lock
 
 clean: ## remove everything the targets made, data in var/ excepted
-	rm -rf .venv .venv-bench $(LINT)/node_modules build dist src/*.egg-info
+	rm -rf .venv .venv-bench $(LINT)/node_modules build clients/python/build dist src/*.egg-info
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .schemathesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 

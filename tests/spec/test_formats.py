@@ -14,7 +14,7 @@ import pytest
 
 from sankofa.operations.contract import Operation, endpoints
 from sankofa.rest import forms
-from sankofa.rest.forms import ARROW, CSV, chosen_form
+from sankofa.rest.forms import ARROW, CSV, Form, chosen_form
 from tests.live import LiveServer
 
 SERVED = endpoints()
@@ -168,6 +168,18 @@ def test_arrow_is_typed_from_the_row(server: LiveServer, paid_key: str) -> None:
     assert schema.field("value_reported").metadata == {b"json": b"number"}
 
 
+def test_arrow_comes_packed_where_that_is_asked_for(server: LiveServer, paid_key: str) -> None:
+    plain = server.get(ISSUER, paid_key, accept=ARROW, accept_encoding="identity")
+    packed = server.get(ISSUER, paid_key, accept=f"{ARROW};compression=zstd", accept_encoding="identity")
+    assert packed.headers["Content-Type"] == f"{ARROW};compression=zstd"
+    assert len(packed.content) < len(plain.content)
+    assert packed.headers["ETag"] != plain.headers["ETag"]
+    assert (
+        pyarrow.ipc.open_stream(packed.content).read_all()
+        == pyarrow.ipc.open_stream(plain.content).read_all()
+    )
+
+
 def test_an_answer_without_rows_has_a_header_and_a_schema(server: LiveServer, paid_key: str) -> None:
     question = f"{ISSUER}?as_of=1990-01-01"
     assert server.get(question, paid_key, accept=CSV).text.count("\r\n") == 1
@@ -255,6 +267,8 @@ def test_pages_can_be_walked_in_every_form(server: LiveServer, paid_key: str, fo
         ("application/json;q=0, */*", CSV),
         ("application/json;q=0, text/csv;q=0, */*;q=0.1", ARROW),
         (ARROW, ARROW),
+        (f"{ARROW};compression=zstd, application/json;q=0.5", ARROW),
+        (f"{ARROW};compression=zstd;q=0.1, text/csv", CSV),
         (f"{ARROW}, text/csv;q=0.9", ARROW),
         ("text/csv;q=0", None),
         ("text/csv;q=2", None),
@@ -273,7 +287,7 @@ def test_without_the_library_arrow_is_answered_in_json(monkeypatch: pytest.Monke
     forms.chosen_form.cache_clear()
     try:
         assert chosen_form(ARROW.encode()) is None
-        assert chosen_form(f"{ARROW}, text/csv;q=0.1".encode()) == (CSV, "csv")
+        assert chosen_form(f"{ARROW}, text/csv;q=0.1".encode()) == Form(CSV, "csv")
     finally:
         forms.media_types.cache_clear()
         forms.chosen_form.cache_clear()

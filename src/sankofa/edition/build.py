@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from sankofa.edition.blocks import Entry
+from sankofa.edition.flat import KEPT_FROM, columns_kind, keep
 from sankofa.edition.tables import tables
 from sankofa.edition.world import Dataset, Places, World, datasets
 from sankofa.engines.datastore import Datastore, EditionWriter
@@ -118,32 +119,44 @@ class _Shelving:
         self._digest = digest
         self._files = files
         self._next = 1
+        self._blocks: list[tuple[int, bytes, bytes]] = []
 
     def shelve(self, dataset: Dataset, world: World) -> int:
         check = _Check(dataset, self._files)
-        blocks: list[tuple[int, bytes, bytes]] = []
         places: list[tuple[str, str, int, int]] = []
         rows = world.places.setdefault(dataset.kind, Places()) if dataset.placed else None
-        for key, entries, aliases in dataset.build(world):
-            first = self._next
-            entries = list(entries) if dataset.placed else entries
+        for key, built, aliases in dataset.build(world):
+            entries = list(built) if dataset.placed or dataset.columns else built
             unplaced = iter(entries)
-            for block in dataset.pack(check.passed(entries, key)):
-                if rows is not None:
-                    _place(rows, self._next, block[1], unplaced)
-                self._digest(block[0])
-                self._digest(block[1])
-                blocks.append((self._next, *block))
-                self._next += 1
-                if len(blocks) >= _BATCH:
-                    self._writer.write(blocks)
-                    blocks = []
-            for name in (key, *aliases):
-                self._digest(f"{dataset.kind}\x1f{name}\x1f{first}\x1f{self._next - first}\n".encode())
-                places.append((dataset.kind, name, first, self._next - first))
-        self._writer.write(blocks)
+            packed = dataset.pack(check.passed(entries, key))
+            shelves = [(dataset.kind, packed)]
+            if dataset.columns and dataset.row and isinstance(entries, list) and len(entries) >= KEPT_FROM:
+                kept = keep(dataset.row, entries)
+                shelves.append((columns_kind(dataset.kind), ((b"", columns) for columns in kept)))
+            for kind, shelved in shelves:
+                first = self._next
+                for block in shelved:
+                    if rows is not None and kind == dataset.kind:
+                        _place(rows, self._next, block[1], unplaced)
+                    self._write(block)
+                for name in (key, *aliases):
+                    self._digest(f"{kind}\x1f{name}\x1f{first}\x1f{self._next - first}\n".encode())
+                    places.append((kind, name, first, self._next - first))
+        self._flush()
         self._writer.register(places)
         return check.rows
+
+    def _write(self, block: tuple[bytes, bytes]) -> None:
+        self._digest(block[0])
+        self._digest(block[1])
+        self._blocks.append((self._next, *block))
+        self._next += 1
+        if len(self._blocks) >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._writer.write(self._blocks)
+        self._blocks = []
 
 
 def _place(places: Places, block: int, rows: bytes, entries: Iterator[Entry]) -> None:

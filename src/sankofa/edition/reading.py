@@ -7,6 +7,7 @@ import msgspec
 
 from sankofa.edition.blocks import ANY_TAG, Run, between, select, select_where
 from sankofa.edition.build import FORMAT
+from sankofa.edition.flat import Sight
 from sankofa.engines.datastore import Block, Datastore, EditionReader, Place
 from sankofa.model.errors import EditionError
 from sankofa.model.knowable import Mode
@@ -22,6 +23,8 @@ class Selection(msgspec.Struct, frozen=True):
     runs: Sequence[bytes | memoryview]
     count: int
     truncated: bool
+    sight: Sight | None = None
+    """Which rows of which key they are, where that says it all."""
 
     @property
     def rows(self) -> bytes:
@@ -152,7 +155,12 @@ class Edition:
             found, taken = select(block, day, modes, tag, _EVERY_BLOCK)
             runs += found
             count += taken
-        return Selection(runs, count, truncated=False)
+        return Selection(runs, count, truncated=False, sight=Sight(kind, key, day, modes, tag))
+
+    async def columns(self, sight: Sight) -> Sequence[bytes | memoryview]:
+        """The columns that are kept of the key; none where it has few rows."""
+        blocks = await self._reader.blocks(sight.kept_under, sight.key, 0, _EVERY_BLOCK) or ()
+        return [columns for _, columns in blocks]
 
     def close(self) -> None:
         self._kept.clear()

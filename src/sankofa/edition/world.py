@@ -124,18 +124,20 @@ class Dataset(NamedTuple):
     """How the rows of a key are cut into blocks, which whoever reads them must know."""
     placed: bool
     """Whether a dataset built later leads to its rows."""
+    columns: bool
+    """Whether the columns of keys with many rows are kept too (`edition.flat`)."""
 
 
 _DATASETS: dict[str, Dataset] = {}
 
 
 def dataset(
-    kind: str, row: type[Row] | None, pack: Pack = pack, *, placed: bool = False
+    kind: str, row: type[Row] | None, pack: Pack = pack, *, placed: bool = False, columns: bool = False
 ) -> Callable[[Build], Build]:
     """Declare the function below as the builder of this kind of rows."""
 
     def declare(build: Build) -> Build:
-        _DATASETS[kind] = Dataset(kind, row, build, pack, placed)
+        _DATASETS[kind] = Dataset(kind, row, build, pack, placed, columns)
         return build
 
     return declare

@@ -1,22 +1,21 @@
 """The forms an answer comes in: JSON, CSV or Arrow, as `Accept` asks; the same rows in each.
 
-Rows are kept as the JSON they are served as. For the other two they are read once more, column by column:
-text as text, days as days, and whatever has no exact type there - figures with all their digits, nested
-values - as the JSON text it is.
+Rows are kept as the JSON they are served as. For the other two they are read once more, column by column
+(`edition.flat`); for Arrow, many of them are taken from the columns that an edition keeps.
 """
 
 import json
 import re
-import types
 from collections.abc import Sequence
 from datetime import date
-from decimal import Decimal
 from functools import cache, lru_cache
 from importlib.util import find_spec
-from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from sankofa.edition.flat import Column, Sight, columns_of, read_columns, seen, table_of
+from sankofa.edition.reading import Selection
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
 from sankofa.operations.answers import Headers
@@ -25,17 +24,13 @@ from sankofa.operations.contract import Answer, Operation
 CSV: Final = "text/csv"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 _JSON: Final = "application/json"
+_PACKED: Final = "compression=zstd"
 _TAGS: Final = {CSV: "csv", ARROW: "arrow"}
-_NULL: Final = "null"
+_WORTH_COLUMNS: Final = 256
+"""Rows from which on unpacking the columns of a whole key costs less than reading them."""
+Kept = Sequence[bytes | memoryview]
+"""Columns that an edition keeps."""
 _QUOTED: Final = re.compile(r'[,"\r\n]')
-
-
-class Column(NamedTuple):
-    """A field of a row: its name, and what its values are read as."""
-
-    name: str
-    type: type
-    """str, date, int, bool, float; Decimal for a figure, and Raw for nested values."""
 
 
 class Form(NamedTuple):
@@ -44,17 +39,27 @@ class Form(NamedTuple):
     media_type: str
     tag: str
     """Ends the entity tag: another form is another answer."""
+    packed: bool = False
+    """Whether the buffers of an Arrow stream are compressed, which its reader undoes by itself."""
 
-    def body(self, operation: Operation, answer: Answer, edition_id: str) -> tuple[Headers, bytes]:
+    def wants_columns(self, answer: Answer) -> Sight | None:
+        """Which of an edition's columns would do for the answer, where that is worth looking for them."""
+        few = answer.selection.count < _WORTH_COLUMNS
+        return None if few or self.media_type != ARROW else answer.selection.sight
+
+    def body(
+        self, operation: Operation, answer: Answer, edition_id: str, kept: Kept = ()
+    ) -> tuple[Headers, bytes]:
         """What the answer is in this form, and the header fields that say what its envelope would."""
-        rows = b"".join((b"[", answer.selection.rows, b"]"))
-        columns = columns_of(_shape(operation, answer, rows))
+        columns = columns_of(_shape(operation, answer))
         members = _members(answer, edition_id)
         if self.media_type == CSV:
-            body, kind = _csv(columns, rows), b"text/csv; charset=utf-8; header=present"
+            body, kind = _csv(columns, _listed(answer.selection)), b"text/csv; charset=utf-8; header=present"
         else:
-            body, kind = _arrow(columns, rows, members), ARROW.encode()
-        fields = [(f"x-{name.replace('_', '-')}".encode(), text.encode()) for name, text in members.items()]
+            body = _arrow(columns, answer, kept, members, packed=self.packed)
+            kind = f"{ARROW};{_PACKED}".encode() if self.packed else ARROW.encode()
+        told = {"license": LICENSE_NOTICE, **members}
+        fields = [(f"x-{name.replace('_', '-')}".encode(), text.encode()) for name, text in told.items()]
         return [(b"content-type", kind), *fields], body
 
 
@@ -62,6 +67,7 @@ class Form(NamedTuple):
 def chosen_form(accept: bytes) -> Form | None:
     """The form a client likes best (RFC 9110, section 12.5.1); None for JSON, also where none will do."""
     ranges: dict[str, float] = {}
+    packed = False
     for part in accept.decode("latin-1").lower().split(","):
         name, *parameters = (text.strip() for text in part.split(";"))
         weight = 1.0
@@ -72,13 +78,16 @@ def chosen_form(accept: bytes) -> Form | None:
                 except ValueError:
                     weight = 0.0
         ranges[name] = max(ranges.get(name, 0.0), weight if 0 <= weight <= 1 else 0.0)
+        packed = packed or (name == ARROW and _PACKED in parameters)
 
     def weight_of(media_type: str) -> float:
         family = f"{media_type.partition('/')[0]}/*"
         return next((ranges[name] for name in (media_type, family, "*/*") if name in ranges), 0.0)
 
     best = max(media_types(), key=weight_of)  # of equals the first
-    return Form(best, _TAGS[best]) if best != _JSON and weight_of(best) > 0 else None
+    if best == _JSON or not weight_of(best):
+        return None
+    return Form(best, f"{_TAGS[best]}-zstd", packed) if best == ARROW and packed else Form(best, _TAGS[best])
 
 
 @cache
@@ -87,49 +96,17 @@ def media_types() -> tuple[str, ...]:
     return (_JSON, CSV, ARROW) if find_spec("pyarrow") else (_JSON, CSV)
 
 
-def _shape(operation: Operation, answer: Answer, rows: bytes) -> type[Row]:
+def _listed(selection: Selection) -> bytes:
+    return b"".join((b"[", selection.rows, b"]"))
+
+
+def _shape(operation: Operation, answer: Answer) -> type[Row]:
     """The shape the rows of an answer have, where an operation has several."""
     if answer.shape is not None or not operation.also or not answer.selection.count:
         return answer.shape or operation.row
+    rows = _listed(answer.selection)
     names = tuple(msgspec.json.decode(rows, type=list[dict[str, msgspec.Raw]])[0])
     return next((s for s in operation.shapes if s.__struct_fields__ == names), operation.row)
-
-
-@cache
-def columns_of(shape: type[Row]) -> tuple[Column, ...]:
-    """The columns of a row, in the order of its fields."""
-    return tuple(Column(f.encode_name, _plain(f.type)) for f in msgspec.structs.fields(shape))
-
-
-def _plain(kind: Any) -> type:
-    while get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    if get_origin(kind) in (Union, types.UnionType):
-        kinds = {_plain(arm) for arm in get_args(kind) if arm is not type(None)}
-        return kinds.pop() if len(kinds) == 1 else msgspec.Raw
-    if get_origin(kind) is Literal:
-        (kind,) = {type(word) for word in get_args(kind)}
-    if kind is None or kind is type(None):
-        return str
-    return kind if kind in (str, date, int, bool, float, Decimal) else msgspec.Raw
-
-
-@cache
-def _decoder(columns: tuple[Column, ...], *exact: type) -> msgspec.json.Decoder[list[Any]]:
-    """Reads rows, what is of these types as what it is and everything else as its JSON text."""
-    fields = [(c.name, c.type | None if c.type in exact else msgspec.Raw) for c in columns]
-    return msgspec.json.Decoder(list[msgspec.defstruct("Flat", fields)])  # type: ignore[misc]
-
-
-def _columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list[Sequence[Any]]:
-    """The values of each column; JSON text as text, null as None."""
-    found = _decoder(columns, *exact).decode(rows)
-    values: list[Sequence[Any]] = list(zip(*map(msgspec.structs.astuple, found), strict=True))
-    for number, column in enumerate(columns if values else ()):
-        if column.type not in exact:
-            texts = (str(raw, "utf-8") for raw in values[number])
-            values[number] = [None if text == _NULL else text for text in texts]
-    return values or [()] * len(columns)
 
 
 def _csv(columns: tuple[Column, ...], rows: bytes) -> bytes:
@@ -139,7 +116,7 @@ def _csv(columns: tuple[Column, ...], rows: bytes) -> bytes:
     """
     days_as_text = tuple(Column(c.name, str if c.type is date else c.type) for c in columns)
     lines = [",".join(column.name for column in columns)]
-    lines += map(",".join, zip(*map(_fields, _columns(days_as_text, rows, str, int)), strict=True))
+    lines += map(",".join, zip(*map(_fields, read_columns(days_as_text, rows, str, int)), strict=True))
     return "\r\n".join((*lines, "")).encode()
 
 
@@ -157,37 +134,25 @@ def _quoted(text: str) -> str:
     return f'"{doubled}"'
 
 
-def _arrow(columns: tuple[Column, ...], rows: bytes, members: dict[str, str]) -> bytes:
-    """An IPC stream of one batch; imported here, so that a server asked only for JSON never pays for it."""
+def _arrow(
+    columns: tuple[Column, ...], answer: Answer, kept: Kept, members: dict[str, str], *, packed: bool
+) -> bytes:
+    """An IPC stream; imported here, so that a server asked only for JSON never pays for it."""
     import pyarrow
 
-    kinds = {
-        str: pyarrow.utf8(),
-        date: pyarrow.date32(),
-        int: pyarrow.int64(),
-        bool: pyarrow.bool_(),
-        float: pyarrow.float64(),
-    }
-    schema = pyarrow.schema(
-        [
-            pyarrow.field(c.name, kinds.get(c.type, pyarrow.utf8()), metadata={"json": _text_of(c)})
-            for c in columns
-        ],
-        metadata={"license": LICENSE_NOTICE, **members},
-    )
-    values = _columns(columns, rows, *kinds)
-    arrays = [pyarrow.array(v, f.type) for v, f in zip(values, schema, strict=True)]
+    selection = answer.selection
+    table = None
+    if kept and selection.sight is not None:
+        table = seen(kept, columns, selection.sight, selection.count)
+    if table is None:
+        table = table_of(columns, _listed(selection))
+    schema = table.schema.with_metadata({"license": LICENSE_NOTICE, **members})
     sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, schema) as stream:
-        stream.write_batch(pyarrow.record_batch(arrays, schema=schema))
-    return bytes(sink.getvalue())
-
-
-def _text_of(column: Column) -> str:
-    """What a field is in JSON, for readers of columns that hold it as text."""
-    if column.type is Decimal:
-        return "number"
-    return "nested" if column.type is msgspec.Raw else "same"
+    options = pyarrow.ipc.IpcWriteOptions(compression=pyarrow.Codec("zstd", 1) if packed else None)
+    with pyarrow.ipc.new_stream(sink, schema, options=options) as stream:
+        stream.write_table(table.replace_schema_metadata(schema.metadata))
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
 
 
 def _members(answer: Answer, edition_id: str) -> dict[str, str]:

@@ -8,7 +8,9 @@ from sankofa.operations.kinds import JsonSchema
 from sankofa.operations.schemas import envelope_of
 from sankofa.rest.forms import ARROW, CSV
 
-_NOT_TOLD: Final = ("_license",)
+_STREAM: Final = (
+    "An IPC stream of the rows, its buffers packed where `Accept` has `;compression=zstd` after the type."
+)
 
 
 def form_contents(operation: Operation) -> JsonSchema:
@@ -18,7 +20,7 @@ def form_contents(operation: Operation) -> JsonSchema:
         CSV: {
             "schema": {"type": "string", "description": f"A header row ({fields}) and a line for each row."}
         },
-        ARROW: {"schema": {"type": "string", "format": "binary", "description": "One batch of the rows."}},
+        ARROW: {"schema": {"type": "string", "format": "binary", "description": _STREAM}},
     }
 
 
@@ -35,12 +37,12 @@ def form_headers(described: Iterable[Operation]) -> JsonSchema:
 def _fields(operation: Operation) -> JsonSchema:
     members = envelope_of(operation, {})["properties"]
     return {
-        "-".join(part.capitalize() for part in ("x", *name.split("_"))): {
+        "-".join(part.capitalize() for part in ("x", *name.strip("_").split("_"))): {
             "description": f"In CSV and Arrow, where not null: {_lowered(schema['description'])}",
             "schema": {"type": "string"},
         }
         for name, schema in members.items()
-        if name != operation.rows_under and name not in _NOT_TOLD
+        if name != operation.rows_under
     }
 
 

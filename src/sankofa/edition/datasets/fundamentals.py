@@ -25,7 +25,7 @@ from sankofa.model.rows import FundamentalsRow, wire
 _TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
 
 
-@dataset("fundamentals", FundamentalsRow)
+@dataset("fundamentals", FundamentalsRow, columns=True)
 def fundamentals(world: World) -> Iterator[Shelved]:
     for entity in world.entities:
         yield Shelved(entity.service_id, _entries(world, entity), entity.aliases)

@@ -1,0 +1,77 @@
+"""For a quant: an as-reported factor panel, free of look-ahead.
+
+    python examples/quant_factor_panel.py KEY [URL]
+
+Every figure is the one first filed (vintage 1), known from the day it was filed. On each day of rebalancing
+the panel holds, per issuer, the margin and growth of the latest full year public by then. Needs Polars.
+"""
+
+import sys
+from datetime import date
+
+import polars as pl
+
+from sankofa.client import Client, LookAhead, look_ahead_check
+
+REBALANCED = [date(year, 6, 30) for year in (2022, 2023, 2024, 2025)]
+
+
+def reported(client: Client) -> pl.DataFrame:
+    """Revenue and profit of full years as first filed, each with its provenance."""
+    frames = []
+    for issuer in client.get_screen("net_margin"):
+        answer = client.columns.get_fundamentals(
+            issuer["service_id"], period_type="FY", vintages="as_reported"
+        )
+        frame = answer.to_polars(figures="float").filter(pl.col("line_item").is_in(["revenue", "profit"]))
+        if answer.truncated:
+            print(f"{issuer['legal_name']}: the first {answer.count} rows only, on the sample tier")
+        # asked today, a row also tells when it was superseded, which nobody knew on the days of the panel
+        frame = frame.drop("superseded_at", "superseding_record_ref")
+        frames.append(frame.with_columns(issuer=pl.lit(issuer["legal_name"])))
+    return pl.concat(frames)
+
+
+def panel_on(facts: pl.DataFrame, day: date) -> pl.DataFrame:
+    """The factors that could be computed on the day, standardised across issuers."""
+    known = facts.filter(pl.col("available_at") <= day)
+    look_ahead_check(known, day)  # raises LookAhead if the line above is forgotten
+    years = (
+        # several concepts of a source may stand for one line item: the first one served counts
+        known.unique(["issuer", "period_end", "line_item"], keep="first", maintain_order=True)
+        .pivot(on="line_item", index=["issuer", "period_end"], values="value_reported")
+        .drop_nulls()
+        .sort("issuer", "period_end")
+        .with_columns(
+            margin=pl.col("profit") / pl.col("revenue"),
+            growth=pl.col("revenue") / pl.col("revenue").shift(1).over("issuer") - 1,
+        )
+    )
+    latest = years.group_by("issuer", maintain_order=True).last().drop_nulls("growth")
+    return latest.with_columns(
+        score=sum((pl.col(n) - pl.col(n).mean()) / pl.col(n).std() for n in ("margin", "growth")) / 2
+    ).sort("score", descending=True)
+
+
+def main(key: str, url: str) -> None:
+    with Client(key, url) as client:
+        facts = reported(client)
+        print(f"{facts['issuer'].n_unique()} issuers, {facts.height} figures as first filed")
+        for day in REBALANCED:
+            panel = panel_on(facts, day)
+            print(f"\n{day}: {panel.height} issuers")
+            for row in panel.head(3).iter_rows(named=True):
+                print(
+                    f"  {row['score']:+.2f}  margin {row['margin']:.3f}  growth {row['growth']:+.3f}"
+                    f"  year to {row['period_end']}  {row['issuer']}"
+                )
+        try:
+            look_ahead_check(facts, REBALANCED[0])
+        except LookAhead as caught:
+            print(f"\nWithout the filter: {caught}")
+        example = facts.filter(pl.col("issuer").str.starts_with("Riftline")).row(0, named=True)
+        print(f"Every row says where it is from: {example['source_ref']} ({example['license_class']})")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "http://127.0.0.1:8000")

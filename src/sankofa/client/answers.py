@@ -1,0 +1,145 @@
+"""An answer: its rows, what its envelope says of them, and the frames it turns into."""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from sankofa.client import frames
+from sankofa.client.endpoints import COLUMNS, Endpoint
+from sankofa.client.errors import InvalidAnswer
+from sankofa.client.exchange import ARROW, Reply, read_json
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+Row_co = TypeVar("Row_co", covariant=True)
+
+_TEXTS = ("edition", "as_of", "next_cursor", "since", "successor", "license")
+_ENVELOPE = ("count", "_license", "as_of", "edition", "truncated", "next_cursor")
+
+
+class Answer(Generic[Row_co]):
+    """What the service answered. Iterating over it gives its rows.
+
+    A row is a dict as the service sends it: days and instants as text, figures exact (int or Decimal).
+    """
+
+    def __init__(self, endpoint: Endpoint, reply: Reply) -> None:
+        self._endpoint = endpoint
+        self._columns: bytes | None = None
+        if reply.headers.get("content-type", "").startswith(ARROW):
+            self._columns = reply.body
+            told: Mapping[str, Any] = _from_headers(reply.headers)
+            self._told_rows: list[Any] | None = None
+        else:
+            body = read_json(reply)
+            if not isinstance(body, dict) or not isinstance(body.get(endpoint.rows_under), list):
+                raise InvalidAnswer(f"no {endpoint.rows_under} in the answer")
+            self._told_rows = body.pop(endpoint.rows_under)
+            told = body
+        day = told.get("as_of")
+        self.count: int = told["count"]
+        """How many rows it has."""
+        self.edition: str = told["edition"]
+        """The snapshot that answered; given as `edition`, the same question has the same answer again."""
+        self.license: str = told.get("_license", "")
+        """The terms of the data."""
+        self.as_of: date | None = None if day is None else date.fromisoformat(day)
+        """The day applied, where the endpoint takes one."""
+        self.truncated: bool = told["truncated"]
+        """Whether more rows matched."""
+        self.next_cursor: str | None = told.get("next_cursor")
+        """Leads to the next page; None on the last, and where there are no pages."""
+        self.members: dict[str, Any] = {k: v for k, v in told.items() if k not in _ENVELOPE}
+        """What else the envelope of this endpoint says, e.g. `omitted` or `ambiguous`."""
+        self.request_id: str | None = reply.headers.get("x-request-id")
+
+    @cached_property
+    def rows(self) -> list[Row_co]:
+        """The rows in their documented order."""
+        if self._told_rows is None:
+            return cast("list[Row_co]", frames.rows_of(self._stream, self._shape))
+        return self._told_rows
+
+    @property
+    def attrs(self) -> dict[str, str | None]:
+        """What every frame carries in its `attrs`."""
+        day = None if self.as_of is None else self.as_of.isoformat()
+        return {"_license": self.license, "as_of": day, "edition": self.edition}
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """A table: days date32, instants timestamp[us, UTC], figures and nested values as text.
+
+        `attrs` are in the metadata of its schema.
+        """
+        return frames.to_arrow(self._source, self._shape, self.attrs)
+
+    def to_pandas(self, *, figures: frames.Figures = "text") -> "pandas.DataFrame":
+        """A frame with every column of the rows, provenance included, and `attrs`.
+
+        Days are datetime64, instants datetime64 in UTC, whole numbers Int64, truths boolean. Figures are text
+        with every digit, or `decimal.Decimal`, or the nearest `float`. Nested values are JSON.
+        """
+        return frames.to_pandas(self._source, self._shape, self.attrs, figures)
+
+    def to_polars(self, *, figures: frames.Figures = "text") -> "polars.DataFrame":
+        """As `to_pandas`, with the types of Polars.
+
+        `attrs` is an attribute of this very frame: Polars hands none on to frames made of it.
+        """
+        frame: polars.DataFrame = frames.to_polars(self._source, self._shape, self.attrs, figures)
+        return frame
+
+    def __iter__(self) -> Iterator[Row_co]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __repr__(self) -> str:
+        more = ", truncated" if self.truncated else ""
+        return f"<Answer: {self.count} rows of {self._endpoint.path}, edition {self.edition}{more}>"
+
+    @property
+    def _stream(self) -> bytes:
+        return cast("bytes", self._columns)
+
+    @property
+    def _source(self) -> frames.Source:
+        return self._columns if self._columns is not None else cast("frames.Rows", self.rows)
+
+    @cached_property
+    def _shape(self) -> dict[str, str]:
+        """The columns its rows have, and what kind each is of."""
+        shapes = [COLUMNS[name] for name in self._endpoint.shapes]
+        if len(shapes) == 1:
+            return shapes[0]
+        if self._columns is not None:
+            names = frames.names_of(self._columns)
+        else:
+            names = list(self.rows[0]) if self.rows else []  # type: ignore[call-overload]
+        return next((shape for shape in shapes if list(shape) == names), shapes[0])
+
+
+def _from_headers(headers: Mapping[str, str]) -> dict[str, Any]:
+    """The envelope of an answer in columns, which is in its header fields."""
+    told: dict[str, Any] = {}
+    for name, text in headers.items():
+        if not name.startswith("x-") or name in ("x-request-id", "x-service-api-version"):
+            continue
+        member = name.removeprefix("x-").replace("-", "_")
+        told["_license" if member == "license" else member] = text if member in _TEXTS else _value(text)
+    if not {"count", "edition", "truncated"} <= told.keys():
+        raise InvalidAnswer("an answer in columns without X-Count, X-Edition and X-Truncated")
+    return told
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

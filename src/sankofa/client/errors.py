@@ -1,0 +1,157 @@
+"""Every error the client raises.
+
+SankofaError
+ ├─ Refused                 an answer of the service that is not the data; each class has its HTTP status
+ │   ├─ BadRequest              400  a parameter is malformed, missing or unknown: `parameter`
+ │   ├─ Unauthorized            401  missing or invalid key
+ │   ├─ UpgradeRequired         402  more than the sample tier serves: `link` leads to an upgrade
+ │   ├─ NotFound                404  no record with that identifier
+ │   ├─ Gone                    410  the edition asked for is not kept, or no longer
+ │   ├─ QuotaExceeded           429  burst limit or monthly cap reached: `retry_after` seconds
+ │   ├─ Unavailable             503  a dependency of the service did not answer: `retry_after`
+ │   └─ UnexpectedAnswer             any other status
+ ├─ ConnectionFailed        no answer: refused, broken off or timed out
+ ├─ InvalidAnswer           an answer that is not what the service promises: cut short, or another file
+ ├─ LookAhead               a frame tells what was not known on the day: `late` and `unknown`
+ ├─ NotOpen                 a panel that is not published openly
+ └─ MissingLibrary          pandas, polars, pyarrow or duckdb is asked for and not installed
+
+None of them holds the key.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class SankofaError(Exception):
+    """The root: catch this to catch everything the client raises on purpose."""
+
+
+class Refused(SankofaError):
+    """An answer of the service that is not the data (RFC 9457)."""
+
+    status: int = 0
+
+    def __init__(
+        self, detail: str, *, status: int, body: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.body = dict(body)
+        """The problem as the service told it."""
+        self.request_id: str | None = body.get("request_id") or headers.get("x-request-id")
+        """To be quoted when it is reported."""
+
+
+class BadRequest(Refused):
+    """400: a parameter is malformed, missing or unknown, or a cursor was altered."""
+
+    @property
+    def parameter(self) -> str | None:
+        """The one at fault."""
+        named = self.body.get("parameter")
+        return named if isinstance(named, str) else None
+
+
+class Unauthorized(Refused):
+    """401: missing or invalid key."""
+
+
+class UpgradeRequired(Refused):
+    """402: the sample tier does not serve this."""
+
+    def __init__(
+        self, detail: str, *, status: int, body: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> None:
+        upgrade = body.get("upgrade")
+        told = upgrade.get("checkout_url") if isinstance(upgrade, dict) else None
+        self.link = str(told or headers.get("x-upgrade-url") or "")
+        """Where to upgrade."""
+        super().__init__(
+            f"{detail} Upgrade: {self.link}" if self.link else detail,
+            status=status,
+            body=body,
+            headers=headers,
+        )
+        self.detail = detail
+
+
+class NotFound(Refused):
+    """404: no record with that identifier."""
+
+
+class Gone(Refused):
+    """410: the edition asked for is not kept, or no longer; ask without `edition` for today's."""
+
+
+class _Later(Refused):
+    def __init__(
+        self, detail: str, *, status: int, body: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> None:
+        super().__init__(detail, status=status, body=body, headers=headers)
+        self.retry_after: float | None = None
+        """Seconds after which to ask again, where the service says."""
+
+
+class QuotaExceeded(_Later):
+    """429: the burst limit of the minute, or the cap of the month, is used up."""
+
+
+class Unavailable(_Later):
+    """503: a dependency of the service did not answer in time."""
+
+
+class UnexpectedAnswer(Refused):
+    """A status the client has no class for."""
+
+
+class ConnectionFailed(SankofaError):
+    """No answer came: the connection was refused, broken off or timed out."""
+
+
+class InvalidAnswer(SankofaError):
+    """An answer that is not what the service promises."""
+
+
+class LookAhead(SankofaError):
+    """A frame tells what was not known on the day, or does not tell since when it was known."""
+
+    def __init__(self, message: str, late: Any, unknown: Any) -> None:
+        super().__init__(message)
+        self.late = late
+        """The rows that became known after the day, in the form they were given."""
+        self.unknown = unknown
+        """The rows that do not say since when they are known."""
+
+
+class NotOpen(SankofaError):
+    """A panel of that name is not published openly."""
+
+
+class MissingLibrary(SankofaError, ImportError):
+    """A library that is asked for is not installed."""
+
+
+class _Statuses:
+    by_number: ClassVar[dict[int, type[Refused]]] = {
+        400: BadRequest,
+        401: Unauthorized,
+        402: UpgradeRequired,
+        404: NotFound,
+        410: Gone,
+        429: QuotaExceeded,
+        503: Unavailable,
+    }
+
+
+def refusal(
+    status: int, body: Mapping[str, Any], headers: Mapping[str, str], retry_after: float | None
+) -> Refused:
+    """What an answer with this status is raised as."""
+    detail = str(body.get("detail") or body.get("error") or f"The service answered {status}.")
+    kind = _Statuses.by_number.get(status, UnexpectedAnswer)
+    error = kind(detail, status=status, body=body, headers=headers)
+    if isinstance(error, _Later):
+        error.retry_after = retry_after
+    return error

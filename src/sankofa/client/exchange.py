@@ -1,0 +1,137 @@
+"""What is asked, when it is asked again, and how an answer is read: without sending anything.
+
+An exchange is a generator. It yields a Request to be sent, and is sent the Reply or what went wrong; or a
+number of seconds to wait. So there is one way to ask, and a session only has to send and to wait.
+"""
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import httpx
+
+from sankofa.client.endpoints import Endpoint
+from sankofa.client.errors import ConnectionFailed, InvalidAnswer, refusal
+
+JSON: Final = "application/json"
+ARROW: Final = "application/vnd.apache.arrow.stream"
+COLUMNS: Final = f"{ARROW};compression=zstd, {JSON};q=0.5"
+_TRANSIENT: Final = (429, 503)
+
+
+class Request(NamedTuple):
+    """A question to the service; every one is a GET and may be asked again."""
+
+    path: str
+    query: Mapping[str, str] = {}
+    accept: str = JSON
+    into: Path | None = None
+    """Where the body goes, if it is a file."""
+    also: tuple[int, ...] = ()
+    """Statuses besides 200 that are an answer here."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Columns come packed one by one, which costs a third of packing the whole body."""
+        plain = {"Accept-Encoding": "identity"} if self.accept.startswith(ARROW) else {}
+        return {"Accept": self.accept, **plain}
+
+
+class Reply(NamedTuple):
+    """An answer, its body whole (or in the file it went into)."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+Outcome = Reply | httpx.TransportError
+Exchange = Generator[Request | float, Any, Reply]
+
+
+@dataclass(frozen=True)
+class Retries:
+    """When a question is asked again: after 429, 503 and broken connections, as `Retry-After` says."""
+
+    attempts: int = 5
+    """How often it is asked at most."""
+    longest_wait: float = 90.0
+    """Seconds that may be spent waiting in all; where the service asks for more, its refusal is raised."""
+    first_pause: float = 0.5
+    """Seconds before the second attempt where the service does not say; doubled each time."""
+
+    def pause(self, outcome: Outcome, attempt: int, waited: float, now: datetime) -> float | None:
+        """Seconds to wait before the next attempt; None where there is to be none."""
+        told = None
+        if isinstance(outcome, Reply):
+            if outcome.status not in _TRANSIENT:
+                return None
+            told = retry_after(outcome.headers, now)
+        pause = self.first_pause * 2 ** (attempt - 1) if told is None else told
+        return None if attempt >= self.attempts or waited + pause > self.longest_wait else pause
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds that `Retry-After` asks for, as a number or as a date (RFC 9110, section 10.2.3)."""
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        then = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return max(0.0, (then - now).total_seconds())
+
+
+def exchange(request: Request, retries: Retries, clock: Callable[[], datetime]) -> Exchange:
+    """Asks until there is an answer or no more patience. Raises what the answer is raised as."""
+    attempt, waited = 1, 0.0
+    while True:
+        outcome: Outcome = yield request
+        accepted = isinstance(outcome, Reply) and outcome.status in request.also
+        pause = None if accepted else retries.pause(outcome, attempt, waited, clock())
+        if pause is None:
+            break
+        yield pause
+        attempt, waited = attempt + 1, waited + pause
+    if isinstance(outcome, httpx.TransportError):
+        # not its cause: an error of httpx holds the request, and the request the key
+        raise ConnectionFailed(f"{request.path}: {type(outcome).__name__}: {outcome}") from None
+    if outcome.status != 200 and outcome.status not in request.also:
+        wait = retry_after(outcome.headers, clock())
+        raise refusal(outcome.status, _problem(outcome), outcome.headers, wait)
+    return outcome
+
+
+def question(endpoint: Endpoint, arguments: Mapping[str, object], accept: str) -> Request:
+    """The request that the arguments of a method ask for; what is None is left out."""
+    given = {name.rstrip("_"): _text(value) for name, value in arguments.items() if value is not None}
+    path = endpoint.path.format(**{name: quote(given.pop(name), safe="") for name in endpoint.in_path})
+    return Request(path, given, accept)
+
+
+def read_json(reply: Reply) -> Any:
+    """A body of JSON, figures with every digit. Raises InvalidAnswer."""
+    try:
+        return json.loads(reply.body, parse_float=Decimal)
+    except ValueError as failure:
+        raise InvalidAnswer(f"not JSON: {failure}") from None
+
+
+def _text(value: object) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _problem(reply: Reply) -> dict[str, Any]:
+    try:
+        body = json.loads(reply.body)
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}

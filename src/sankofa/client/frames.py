@@ -1,0 +1,214 @@
+"""Rows and Arrow streams as frames of pandas, Polars and pyarrow: the same frame from either.
+
+| kind | pandas | Polars | pyarrow |
+|---|---|---|---|
+| text | str | String | string |
+| day | datetime64[us] | Date | date32 |
+| instant | datetime64[us, UTC] | Datetime[us, UTC] | timestamp[us, UTC] |
+| whole, truth, float | Int64, boolean, float64 | Int64, Boolean, Float64 | int64, bool, float64 |
+| figure | str, Decimal or float64, as asked | String, Decimal or Float64 | string |
+| nested | JSON as str | String | string |
+"""
+
+import json
+from decimal import Decimal
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final, Literal, cast
+
+from sankofa.client.errors import MissingLibrary
+
+Figures = Literal["text", "decimal", "float"]
+Rows = list[dict[str, Any]]
+Source = Rows | bytes
+"""Rows, or an Arrow stream of them."""
+Shape = dict[str, str]
+
+_AS_TEXT: Final = ("text", "day", "instant")
+
+
+def reads_columns() -> bool:
+    """Whether anything here reads an Arrow stream."""
+    return find_spec("pyarrow") is not None or find_spec("polars") is not None
+
+
+def library(name: str) -> Any:
+    """A library that is imported only where it is asked for. Raises MissingLibrary."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingLibrary(f"this needs {name}: pip install {name}") from None
+
+
+def names_of(stream: bytes) -> list[str]:
+    """The names of the columns of a stream."""
+    if find_spec("pyarrow"):
+        return list(_pyarrow().ipc.open_stream(stream).schema.names)
+    return list(library("polars").read_ipc_stream(stream).columns)
+
+
+def rows_of(stream: bytes, shape: Shape) -> Rows:
+    """The rows of a stream, as JSON would have had them."""
+    if find_spec("pyarrow"):
+        found = _pyarrow().ipc.open_stream(stream).read_all().to_pylist()
+    else:
+        found = library("polars").read_ipc_stream(stream).to_dicts()
+    return [{name: _as_in_json(value, shape[name]) for name, value in row.items()} for row in found]
+
+
+def to_arrow(source: Source, shape: Shape, attrs: dict[str, str | None]) -> Any:
+    """A table of pyarrow."""
+    pa = _pyarrow()
+    kinds = {
+        "day": pa.date32(),
+        "instant": pa.timestamp("us", tz="UTC"),
+        "whole": pa.int64(),
+        "truth": pa.bool_(),
+        "float": pa.float64(),
+    }
+    schema = pa.schema([(name, kinds.get(kind, pa.string())) for name, kind in shape.items()])
+    if isinstance(source, bytes):
+        table = pa.ipc.open_stream(source).read_all()
+        arrays = [
+            column if column.type == field.type else _cast(pa, column, field.type)
+            for column, field in zip(table.columns, schema, strict=True)
+        ]
+    else:
+        texts = _columns(source, shape)
+        arrays = [
+            _cast(pa, pa.array(texts[f.name], pa.string()), f.type)
+            if shape[f.name] in _AS_TEXT
+            else pa.array(texts[f.name], f.type)
+            for f in schema
+        ]
+    metadata = {name: value for name, value in attrs.items() if value is not None}
+    return pa.table(arrays, schema=schema.with_metadata(metadata))
+
+
+def to_pandas(source: Source, shape: Shape, attrs: dict[str, str | None], figures: Figures) -> Any:
+    """A frame of pandas; by way of pyarrow where there is a stream."""
+    pd = library("pandas")
+    if isinstance(source, bytes) and find_spec("pyarrow"):
+        pa = _pyarrow()
+        nullable = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+        frame = to_arrow(source, shape, {}).to_pandas(types_mapper=nullable.get, date_as_object=False)
+    else:
+        rows = rows_of(source, shape) if isinstance(source, bytes) else source
+        frame = pd.DataFrame({n: _series(pd, v, shape[n]) for n, v in _columns(rows, shape).items()})
+    for name, kind in shape.items():
+        if kind == "day":
+            frame[name] = frame[name].astype("datetime64[us]")
+        elif kind in ("text", "nested"):
+            frame[name] = frame[name].astype("str")
+        elif kind == "figure":
+            frame[name] = _pandas_figures(frame[name], figures)
+    frame.attrs.update(attrs)
+    return frame
+
+
+def to_polars(source: Source, shape: Shape, attrs: dict[str, str | None], figures: Figures) -> Any:
+    """A frame of Polars."""
+    pl = library("polars")
+    if isinstance(source, bytes):
+        frame = pl.read_ipc_stream(source)
+    else:
+        kinds = {"whole": pl.Int64, "truth": pl.Boolean, "float": pl.Float64}
+        frame = pl.DataFrame(
+            _columns(source, shape), schema={n: kinds.get(k, pl.String) for n, k in shape.items()}
+        )
+    made = []
+    for name, kind in shape.items():
+        column = pl.col(name)
+        if kind == "day" and frame.schema[name] != pl.Date:
+            column = column.str.to_date("%Y-%m-%d")
+        elif kind == "instant":
+            column = column.str.to_datetime(time_unit="us", time_zone="UTC", format="%+")
+        elif kind == "figure" and figures == "float":
+            column = column.cast(pl.Float64)
+        elif kind == "figure" and figures == "decimal":
+            column = column.str.to_decimal(scale=_scale(frame[name]))
+        made.append(column)
+    frame = frame.select(made)
+    frame.attrs = dict(attrs)
+    return frame
+
+
+def _columns(rows: Rows, shape: Shape) -> dict[str, list[Any]]:
+    """The values of each column, in the form in which an Arrow stream has them."""
+    columns: dict[str, list[Any]] = {}
+    for name, kind in shape.items():
+        values = [row[name] for row in rows]
+        if kind == "figure":
+            values = [None if value is None else str(value) for value in values]
+        elif kind == "float":
+            values = [None if value is None else float(value) for value in values]
+        elif kind == "nested":
+            values = [None if value is None else nested_text(value) for value in values]
+        columns[name] = values
+    return columns
+
+
+def nested_text(value: object) -> str:
+    """A nested value as the JSON the service writes: no spaces, letters as they are, every digit."""
+    marks: list[str] = []
+
+    def digits(number: object) -> str:
+        marks.append(str(number))
+        return f"\x00{len(marks) - 1}\x00"
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=digits)
+    for place, number in enumerate(marks):
+        text = text.replace(f'"\\u0000{place}\\u0000"', number, 1)
+    return text
+
+
+def _as_in_json(value: Any, kind: str) -> Any:
+    if value is None:
+        return None
+    if kind == "day":
+        return value if isinstance(value, str) else value.isoformat()
+    if kind == "figure":
+        return int(value) if value.lstrip("-").isdigit() else Decimal(value)
+    if kind == "float":
+        return Decimal(repr(value))
+    return json.loads(value, parse_float=Decimal) if kind == "nested" else value
+
+
+def _series(pd: Any, values: list[Any], kind: str) -> Any:
+    if kind == "day":
+        return pd.to_datetime(pd.Series(values, dtype="object"), format="%Y-%m-%d")
+    if kind == "instant":
+        instants = pd.to_datetime(pd.Series(values, dtype="object"), format="ISO8601", utc=True)
+        return instants.astype("datetime64[us, UTC]")
+    types = {"whole": "Int64", "truth": "boolean", "float": "float64"}
+    return pd.Series(values, dtype=types.get(kind, "str"))
+
+
+def _pandas_figures(column: Any, figures: Figures) -> Any:
+    if figures == "float":
+        return column.astype("float64")
+    if figures == "decimal":
+        values = [None if value is None or value != value else Decimal(value) for value in column.tolist()]
+        return library("pandas").Series(values, dtype="object", index=column.index)
+    return column.astype("str")
+
+
+def _scale(column: Any) -> int:
+    """The most digits after the point that any figure of a column has."""
+    text = column.str.split(".").list.get(1, null_on_oob=True).str.len_chars().max()
+    return int(text or 0)
+
+
+def _cast(pa: Any, column: Any, kind: Any) -> Any:
+    """Text as days or instants; what is finer than a microsecond is cut off."""
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        cut = [None if value is None else f"{value.rstrip('Z')[:26]}Z" for value in column.to_pylist()]
+        return pa.array(cut, pa.string()).cast(kind)
+
+
+def _pyarrow() -> Any:
+    pyarrow = library("pyarrow")
+    library("pyarrow.ipc")
+    return cast("Any", pyarrow)

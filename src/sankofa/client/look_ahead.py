@@ -1,0 +1,76 @@
+"""Whether a frame tells anything that was not known on a day."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any, Final
+
+from sankofa.client.answers import Answer
+from sankofa.client.errors import LookAhead
+
+KNOWN_SINCE: Final = ("available_at", "closed_at", "release_date")
+"""The column that says since when a row is known: the first of these that a frame has."""
+_ALSO_TELLS: Final = ("superseded_at",)
+"""A day that, where there is one, was known only from then on."""
+
+
+def look_ahead_check(frame: Any, as_of: date | str, *, allow_unknown: bool = False) -> None:
+    """Raises LookAhead where a row was not known on the day, with the rows in `late` and `unknown`.
+
+    Takes a frame of pandas or Polars, an Answer, or a list of rows. A row that does not say since when it is
+    known is no pass: it is in `unknown`, and refused unless `allow_unknown`. When a row was captured
+    (`observed_at`) says nothing of when it was public, and is not looked at.
+    """
+    day = as_of if isinstance(as_of, date) else date.fromisoformat(as_of)
+    rows = frame.rows if isinstance(frame, Answer) else frame
+    columns = _names(rows)
+    known = next((name for name in KNOWN_SINCE if name in columns), None)
+    if known is None and len(rows):
+        raise LookAhead(
+            f"no column says since when a row is known (looked for {', '.join(KNOWN_SINCE)})", rows[:0], rows
+        )
+    since = [None if known is None else _day(value) for value in _values(rows, known)]
+    told = [[_day(value) for value in _values(rows, name)] for name in _ALSO_TELLS if name in columns]
+    late = [
+        place
+        for place, first in enumerate(since)
+        if (first is not None and first > day)
+        or any((other := days[place]) is not None and other > day for days in told)
+    ]
+    unknown = [place for place, first in enumerate(since) if first is None]
+    if late or (unknown and not allow_unknown):
+        raise LookAhead(
+            f"as of {day}: {len(late)} of {len(since)} rows were not known yet,"
+            f" {len(unknown)} do not say since when they are known",
+            _taken(rows, late),
+            _taken(rows, unknown),
+        )
+
+
+def _names(rows: Any) -> Sequence[str]:
+    if hasattr(rows, "columns"):
+        return list(rows.columns)
+    return list(rows[0]) if rows else []
+
+
+def _values(rows: Any, name: str | None) -> list[Any]:
+    if name is None:
+        return []
+    if not hasattr(rows, "columns"):
+        return [row[name] for row in rows]
+    column = rows[name]
+    return list(column.to_list())
+
+
+def _taken(rows: Any, places: list[int]) -> Any:
+    if hasattr(rows, "iloc"):
+        return rows.iloc[places]
+    return rows[places] if hasattr(rows, "columns") else [rows[place] for place in places]
+
+
+def _day(value: Any) -> date | None:
+    """A day of whatever type; None for what is missing, NaT and NaN included."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, str):
+        return date.fromisoformat(value[:10])
+    return value.date() if isinstance(value, datetime) else value

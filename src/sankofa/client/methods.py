@@ -1,0 +1,383 @@
+"""One method per endpoint, that waits for its answer.
+
+Written by tools/client.py (make docs). Change the operation, not this module.
+"""
+
+from collections.abc import Iterator
+from datetime import date
+
+from sankofa.client.answers import Answer
+from sankofa.client.rows import (
+    ChangeRow,
+    CrosswalkMatchRow,
+    CrosswalkRow,
+    Dataset,
+    EntityRow,
+    ExportRow,
+    FactRow,
+    Frequency,
+    FundamentalsRow,
+    IdType,
+    MacroRow,
+    Metric,
+    MetricsRow,
+    Order,
+    PeriodType,
+    ProcurementDemandRow,
+    QualityRow,
+    ScreenRow,
+    SharedFactsDataset,
+    SignalRow,
+    TenderPartyRow,
+    TenderRow,
+    Vintages,
+)
+from sankofa.client.sessions import Session
+
+
+class Methods(Session):
+    """Every endpoint of the service."""
+
+    def get_changes(
+        self,
+        *,
+        since: str | None = None,
+        dataset: Dataset | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+    ) -> Answer[ChangeRow]:
+        """What an edition has that an earlier one had not, for those who keep a copy in step.
+
+        Every row that was added, changed or removed since the edition named by `since`, as (`dataset`,
+        `key`); everything, as added, where that is omitted. Apply each to the copy in the order given, then
+        remember `edition` for the next time. Rows are those in force: every vintage of a fact, the latest
+        of a macro value, current identifiers (on the sample tier the free ones). Derived values are asked
+        for, not followed. Ordered by dataset and key, tenders by day, newest first; then as served, removed
+        rows last. A page may be short, or empty, and still have a `next_cursor`. An edition that is not
+        kept is a 410: start again.
+        """
+        return self._ask(
+            "get_changes", since=since, dataset=dataset, limit=limit, cursor=cursor, edition=edition
+        )
+
+    def changes_pages(
+        self,
+        *,
+        since: str | None = None,
+        dataset: Dataset | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[ChangeRow]]:
+        """Every page of `get_changes`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk("get_changes", since=since, dataset=dataset, limit=limit, edition=edition)
+
+    def iter_changes(
+        self,
+        *,
+        since: str | None = None,
+        dataset: Dataset | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[ChangeRow]:
+        """Every row of `get_changes`, page after page; `limit` is of each page."""
+        for page in self._walk("get_changes", since=since, dataset=dataset, limit=limit, edition=edition):
+            yield from page.rows
+
+    def find_by_identifier(
+        self, id_type: IdType, id_value: str, *, edition: str | None = None
+    ) -> Answer[CrosswalkMatchRow]:
+        """The organisations behind an outside identifier.
+
+        `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
+        unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
+        matches are returned, ordered by service_id.
+        """
+        return self._ask("find_by_identifier", id_type=id_type, id_value=id_value, edition=edition)
+
+    def get_crosswalk(self, service_id: str, *, edition: str | None = None) -> Answer[CrosswalkRow]:
+        """Every identifier held for one organisation.
+
+        Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free
+        on every tier; on the sample tier the other kinds are named in `withheld_id_types` instead of being
+        returned. `crosswalk_loaded` is false until identifiers were loaded.
+        """
+        return self._ask("get_crosswalk", service_id=service_id, edition=edition)
+
+    def get_entity(self, service_id: str, *, edition: str | None = None) -> Answer[EntityRow]:
+        """One organisation's resolved entity record.
+
+        There is no name search: ids come from the other endpoints. An id that was merged into another
+        answers with the surviving one in `service_id`; one that its register calls merged keeps its own
+        record, and `successor` leads on.
+        """
+        return self._ask("get_entity", service_id=service_id, edition=edition)
+
+    def get_export(self, *, edition: str | None = None) -> Answer[ExportRow]:
+        """The Parquet files of the current edition, ordered by name, and where to fetch them.
+
+        Open panels are licensed CC-BY-4.0 and are read by their URL with no key. The files of the datasets
+        and of the licensed panels need a key of `min_tier`. A URL stays the same from edition to edition;
+        with `edition` and an id in its query it names one that is kept. Range, `If-Range` and HEAD are
+        answered, so that a reader of Parquet fetches no more than it needs.
+        """
+        return self._ask("get_export", edition=edition)
+
+    def get_fundamentals(
+        self,
+        service_id: str,
+        *,
+        as_of: date | str | None = None,
+        period_type: PeriodType | None = None,
+        vintages: Vintages = "latest",
+        edition: str | None = None,
+    ) -> Answer[FundamentalsRow]:
+        """Point-in-time reported facts for one issuer.
+
+        Ordered by period_end descending, period_type, line_item and vintage. The sample tier gets the first
+        rows with `truncated: true`; paid tiers get everything.
+        """
+        return self._ask(
+            "get_fundamentals",
+            service_id=service_id,
+            as_of=as_of,
+            period_type=period_type,
+            vintages=vintages,
+            edition=edition,
+        )
+
+    def get_macro(
+        self,
+        *,
+        country: str | None = None,
+        indicator: str | None = None,
+        series: str | None = None,
+        series_type: str | None = None,
+        frequency: Frequency | None = None,
+        as_of: date | str | None = None,
+        from_: date | int | str | None = None,
+        to: date | int | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Answer[MacroRow]:
+        """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
+
+        Series mode, where `series` or `as_of` is given: the latest vintage of each value known on the day,
+        ordered by series, series_type, frequency and country, then date descending. Otherwise annual mode:
+        the values of the tables captured last, ordered by country (alpha-2), indicator, then year
+        descending; no release date is evidenced for them, so none is known under an `as_of`. A parameter of
+        the other mode is a 400. An exchange rate is served as it is published, never inverted; where its
+        source names no country, it is of the one whose currency it is quoted in (FX.EUR.ZAR of ZA,
+        FX.USD.XOF of none).
+        """
+        return self._ask(
+            "get_macro",
+            country=country,
+            indicator=indicator,
+            series=series,
+            series_type=series_type,
+            frequency=frequency,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        )
+
+    def get_metrics(
+        self,
+        service_id: str,
+        *,
+        metric: Metric | None = None,
+        as_of: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Answer[MetricsRow]:
+        """Every metrics-v1 value for one issuer.
+
+        The same values that `/v1/screen` ranks, under the same rules for `as_of`, ordered by metric.
+        `omitted` counts the metrics that have none, by reason. Each row's `methodology_ref` names its
+        formula, which is explained at `/methodology/` and that name. For information only.
+        """
+        return self._ask(
+            "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
+        )
+
+    def get_quality_metrics(self, sku: str, *, edition: str | None = None) -> Answer[QualityRow]:
+        """Coverage and freshness of one dataset, ordered by measure.
+
+        Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there
+        is a floor and no measurement, which is never a pass. Of age, rejects and restatements it is the
+        most they may be, of everything else the least.
+        """
+        return self._ask("get_quality_metrics", sku=sku, edition=edition)
+
+    def get_screen(
+        self,
+        metric: Metric,
+        *,
+        order: Order = "desc",
+        as_of: date | str | None = None,
+        country: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Answer[ScreenRow]:
+        """Issuers ranked on a metric.
+
+        Per issuer the latest full year published by `as_of` counts. Its value is there only if everything
+        it is computed from was available by then with the figures it holds today; a year that was revised
+        or completed later is left out, not replaced, and `omitted` counts it. Ordered by rank; `rank` is
+        the position by size over the whole result, ties by service_id, and not a rating.
+        """
+        return self._ask(
+            "get_screen",
+            metric=metric,
+            order=order,
+            as_of=as_of,
+            country=country,
+            limit=limit,
+            edition=edition,
+        )
+
+    def get_shared_facts(
+        self,
+        *,
+        entity_id: str | None = None,
+        country: str | None = None,
+        dataset: SharedFactsDataset | None = None,
+        as_of: date | str | None = None,
+        measure: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Answer[FactRow]:
+        """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
+
+        Exactly one of `entity_id` and `country` is given. An organisation's `entity_id` selects its AF-FUND
+        facts (the default), ordered as `/v1/fundamentals` orders them, or with AF-TENDER the contract
+        awards it won, the newest release first, then by ocid and award. A country, by `country` and a
+        `dataset`, has AF-TENDER facts (the values of its tenders, the newest release first, then by ocid)
+        and AF-MACRO facts (the newest period first, then by measure), which its alpha-3 code as `entity_id`
+        selects too. `as_of` keeps what was available by that day, and of that the latest vintage; annual
+        macro has no evidenced release date and is left out under any `as_of`. An amount that is not
+        published, or zero, is no fact. Each winner of an award has its whole amount, known from the day of
+        the release that told it, not from the day of the award.
+        """
+        return self._ask(
+            "get_shared_facts",
+            entity_id=entity_id,
+            country=country,
+            dataset=dataset,
+            as_of=as_of,
+            measure=measure,
+            limit=limit,
+            edition=edition,
+        )
+
+    def get_procurement_demand(
+        self,
+        *,
+        country: str = "ZA",
+        category: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Answer[ProcurementDemandRow]:
+        """Category share, buyer concentration and momentum of public procurement, by month.
+
+        Only months closed by `as_of`, computed only from releases dated by then. Ordered by month
+        descending, then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
+        """
+        return self._ask(
+            "get_procurement_demand",
+            country=country,
+            category=category,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        )
+
+    def get_signal(
+        self, signal_key: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Answer[SignalRow]:
+        """One published signal panel.
+
+        Every panel has rows of its own; its method, its columns and their order are explained at
+        `/methodology/signals-v1/` and its key.
+        """
+        return self._ask("get_signal", signal_key=signal_key, limit=limit, edition=edition)
+
+    def get_resolved_parties(
+        self,
+        *,
+        country: str | None = None,
+        role: str | None = None,
+        service_id: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Answer[TenderPartyRow]:
+        """Buyers and suppliers named in releases, resolved to a `service_id` where an identifier or a name
+        that only one organisation of the country has leads to it; `match_method` says which.
+
+        Most releases first, then by name, role, country and identifier. Parties not established to be
+        organisations are withheld; `org_evidence` says why a party is not.
+        """
+        return self._ask(
+            "get_resolved_parties",
+            country=country,
+            role=role,
+            service_id=service_id,
+            limit=limit,
+            edition=edition,
+        )
+
+    def search_tenders(
+        self,
+        *,
+        country: str = "ZA",
+        from_: date | str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+    ) -> Answer[TenderRow]:
+        """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
+
+        Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
+        verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so
+        that it gives every release exactly once. People are withheld: `withheld_parties` counts them.
+        """
+        return self._ask(
+            "search_tenders", country=country, from_=from_, limit=limit, cursor=cursor, edition=edition
+        )
+
+    def tenders_pages(
+        self,
+        *,
+        country: str = "ZA",
+        from_: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[TenderRow]]:
+        """Every page of `search_tenders`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk("search_tenders", country=country, from_=from_, limit=limit, edition=edition)
+
+    def iter_tenders(
+        self,
+        *,
+        country: str = "ZA",
+        from_: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[TenderRow]:
+        """Every row of `search_tenders`, page after page; `limit` is of each page."""
+        for page in self._walk("search_tenders", country=country, from_=from_, limit=limit, edition=edition):
+            yield from page.rows

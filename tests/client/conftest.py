@@ -1,0 +1,85 @@
+"""The client against a real server over the sample world, and against one that refuses as it is told."""
+
+import socketserver
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.client import Client
+from tests.faults.conftest import CORRECTION
+from tests.live import PATIENCE, LiveServer, run
+from tests.spec.conftest import paid_key, sample_home, sample_key, server
+
+__all__ = ["paid_key", "sample_home", "sample_key", "server"]
+
+
+@pytest.fixture
+def client(server: LiveServer, paid_key: str) -> Iterator[Client]:
+    with Client(paid_key, server.url) as client:
+        yield client
+
+
+class Scripted:
+    """A real HTTP server on a free port that gives the answers it is told, one after another."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, dict[str, str], bytes] | None] = []
+        """Status, header fields and body; None to close the connection without an answer."""
+        self.asked: list[tuple[str, dict[str, str]]] = []
+        script = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                script.asked.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
+                answer = script.answers.pop(0)
+                if answer is None:
+                    self.close_connection = True
+                    return
+                status, headers, body = answer
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *arguments: Any) -> None:
+                """Nothing: a refusal is what the test asked for."""
+
+        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def publish_another(home: Path, number: int) -> None:
+    """Ingest one more filing and publish, keeping one edition besides."""
+    filing = home.parent / f"correction-{number}.csv"
+    filing.write_text(CORRECTION.format(value=1000 + number, day=number))
+    for command in (("ingest", "sample-filings", filing), ("publish",)):
+        done = run(home, *command, editions_kept="1")
+        assert done.returncode == 0, done.stderr
+
+
+def settled(client: Client, *, other_than: str) -> None:
+    """Until the server is seen to serve another edition than this."""
+    deadline = time.monotonic() + PATIENCE
+    while client.get_status()["edition"] == other_than:
+        assert time.monotonic() < deadline, "the server did not switch"
+
+
+@pytest.fixture
+def scripted() -> Iterator[Scripted]:
+    script = Scripted()
+    yield script
+    script.close()

@@ -1,0 +1,138 @@
+"""Each method of the client is an endpoint of the service, as the OpenAPI document has it."""
+
+import asyncio
+import inspect
+import json
+from datetime import date
+from typing import Any, get_args
+
+import pytest
+
+from sankofa.client import AsyncClient, Client, rows
+from sankofa.client.endpoints import COLUMNS, ENDPOINTS
+from tests.live import LiveServer, run
+from tools import client as generator
+
+FILES = {"get_open_file", "get_licensed_file"}
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What `sankofa openapi` says, by operation."""
+    told = json.loads(run(tmp_path_factory.mktemp("home"), "openapi").stdout)
+    schemas = told["components"]["schemas"]
+    return {m["get"]["operationId"]: {**m["get"], "schemas": schemas} for m in told["paths"].values()}
+
+
+def test_the_generated_modules_are_what_the_code_says() -> None:
+    assert generator.stale() == [], "run `make docs`"
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_every_endpoint_has_a_method_with_its_parameters(kind: type, described: dict[str, Any]) -> None:
+    for name, operation in described.items():
+        method = getattr(kind, name)
+        assert inspect.iscoroutinefunction(method) is (kind is AsyncClient), name
+        taken = {n.rstrip("_"): p for n, p in inspect.signature(method).parameters.items() if n != "self"}
+        if name in FILES:
+            assert list(taken) == ["file", "into", "edition"]
+            continue
+        asked = {p["name"]: p for p in operation.get("parameters", ())}
+        assert list(taken) == list(asked), name
+        for parameter, spec in asked.items():
+            default = taken[parameter].default
+            if spec["required"]:
+                assert default is inspect.Parameter.empty, parameter
+            else:
+                assert default == spec["schema"].get("default"), parameter
+                assert taken[parameter].kind is inspect.Parameter.KEYWORD_ONLY
+            assert words_of(taken[parameter].annotation) == tuple(spec["schema"].get("enum", ())), parameter
+
+
+def words_of(annotation: Any) -> tuple[str, ...]:
+    """The words of a Literal, optional or not."""
+    found = [word for part in (annotation, *get_args(annotation)) for word in get_args(part)]
+    return tuple(dict.fromkeys(word for word in found if isinstance(word, str)))
+
+
+def test_every_row_is_typed_with_its_fields(described: dict[str, Any]) -> None:
+    for name, endpoint in ENDPOINTS.items():
+        for shape in endpoint.shapes:
+            fields = list(described[name]["schemas"][shape]["properties"])
+            assert list(getattr(rows, shape).__annotations__) == fields
+            assert list(COLUMNS[shape]) == fields
+
+
+def test_both_kinds_of_client_have_the_same_methods() -> None:
+    def methods(kind: type) -> dict[str, list[str]]:
+        public = {n: m for n, m in inspect.getmembers(kind, inspect.isfunction) if not n.startswith("_")}
+        return {name: list(inspect.signature(method).parameters) for name, method in public.items()}
+
+    assert methods(Client) == methods(AsyncClient)
+
+
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("get_changes", {"limit": 40}),
+    ("find_by_identifier", {"id_type": "ticker", "id_value": "NSE-KE:SMPRL"}),
+    ("get_crosswalk", {"service_id": "DC8342E4A6CD9A7F25CAC383F4"}),
+    ("get_entity", {"service_id": "DC8342E4A6CD9A7F25CAC383F4"}),
+    ("get_export", {}),
+    ("get_fundamentals", {"service_id": "DC8342E4A6CD9A7F25CAC383F4", "vintages": "all"}),
+    ("get_macro", {"country": "ZA", "from_": 2015, "limit": 500}),
+    ("get_macro", {"series": "CPI.ZA", "as_of": date(2024, 6, 30), "from_": "2020-01-01"}),
+    ("get_metrics", {"service_id": "DC8342E4A6CD9A7F25CAC383F4"}),
+    ("get_quality_metrics", {"sku": "AF-FUND"}),
+    ("get_screen", {"metric": "net_margin", "as_of": "2024-12-31"}),
+    ("get_shared_facts", {"country": "ZAF", "dataset": "AF-MACRO", "limit": 300}),
+    ("get_procurement_demand", {"category": "Services: Civil"}),
+    ("get_signal", {"signal_key": "macro-momentum"}),
+    ("get_resolved_parties", {"country": "KE"}),
+    ("search_tenders", {"country": "KE", "from_": date(2025, 1, 1), "limit": 30}),
+]
+
+
+def test_every_endpoint_is_asked_here() -> None:
+    assert {name for name, _ in QUESTIONS} == set(ENDPOINTS)
+
+
+@pytest.mark.parametrize(("name", "arguments"), QUESTIONS)
+def test_a_method_answers_what_the_endpoint_does(
+    server: LiveServer, paid_key: str, name: str, arguments: dict[str, Any]
+) -> None:
+    endpoint = ENDPOINTS[name]
+    query = {k.rstrip("_"): str(v) for k, v in arguments.items() if k not in endpoint.in_path}
+    path = endpoint.path.format(**arguments)
+    body = server.http.get(path, params=query, headers={"X-API-Key": paid_key}).json()
+
+    async def asked() -> Any:
+        async with AsyncClient(paid_key, server.url) as client:
+            return await getattr(client, name)(**arguments)
+
+    with Client(paid_key, server.url) as client:
+        answers = [getattr(client, name)(**arguments), asyncio.run(asked())]
+        answers.append(getattr(client.columns, name)(**arguments))
+    for answer in answers:
+        assert answer.count == len(answer) == len(list(answer)) > 0
+        assert json.loads(json.dumps(answer.rows, default=float)) == body[endpoint.rows_under]
+        assert (answer.edition, answer.license) == (body["edition"], body["_license"])
+        assert answer.truncated is body["truncated"]
+        assert (answer.as_of and answer.as_of.isoformat()) == body.get("as_of")
+        assert answer.next_cursor == body.get("next_cursor")
+        assert answer.request_id
+        own = {"count", "_license", "as_of", "edition", "truncated", "next_cursor", endpoint.rows_under}
+        assert answer.members == {
+            k: v for k, v in body.items() if k not in own and not (v is None and k not in answer.members)
+        }
+
+
+def test_what_needs_no_key_is_answered_without_one(server: LiveServer) -> None:
+    with Client(base_url=server.url) as client:
+        assert client.get_health() == {"status": "ok"}
+        assert client.get_status()["status"] == "ok"
+        assert client.get_openapi()["openapi"].startswith("3.1")
+
+
+def test_the_key_is_shown_nowhere(server: LiveServer, paid_key: str) -> None:
+    with Client(paid_key, server.url) as client:
+        answer = client.get_entity("DC8342E4A6CD9A7F25CAC383F4")
+        assert paid_key not in repr(client) + repr(vars(client)) + repr(answer)

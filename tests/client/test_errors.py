@@ -1,0 +1,111 @@
+"""What the service refuses is raised as what it is, with what it says."""
+
+import asyncio
+import traceback
+
+import pytest
+
+from sankofa.client import (
+    AsyncClient,
+    BadRequest,
+    Client,
+    ConnectionFailed,
+    Gone,
+    NotFound,
+    QuotaExceeded,
+    Retries,
+    SankofaError,
+    Unauthorized,
+    UnexpectedAnswer,
+    UpgradeRequired,
+)
+from tests.client.conftest import Scripted
+from tests.live import LiveServer, free_port
+
+ONCE = Retries(attempts=1)
+
+
+def test_a_malformed_parameter_is_named(client: Client) -> None:
+    with pytest.raises(BadRequest, match="as_of") as raised:
+        client.get_fundamentals("DC8342E4A6CD9A7F25CAC383F4", as_of="2024-02-31")
+    assert (raised.value.status, raised.value.parameter) == (400, "as_of")
+    assert raised.value.request_id
+
+
+def test_a_wrong_key_is_unauthorized_and_not_repeated(server: LiveServer) -> None:
+    secret = "sk-nobody-has-this-key"
+    with Client(secret, server.url) as client, pytest.raises(Unauthorized) as raised:
+        client.get_export()
+    assert secret not in "".join(traceback.format_exception(raised.value)) + repr(vars(raised.value))
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_more_than_the_sample_tier_serves_tells_where_to_upgrade(
+    server: LiveServer, sample_key: str, columns: bool
+) -> None:
+    with Client(sample_key, server.url) as client, pytest.raises(UpgradeRequired) as raised:
+        (client.columns if columns else client).search_tenders(limit=26)
+    told = server.get("/v1/tenders?limit=26", sample_key)
+    assert raised.value.link == told.headers["X-Upgrade-URL"] != ""
+    assert raised.value.link in str(raised.value)
+    assert raised.value.detail == told.json()["detail"]
+
+
+def test_an_unknown_organisation_is_not_found(client: Client) -> None:
+    with pytest.raises(NotFound):
+        client.get_entity("DC000000000000000000000000")
+
+
+def test_an_edition_that_is_not_kept_is_gone(client: Client) -> None:
+    with pytest.raises(Gone):
+        client.get_export(edition="20200101T000000Z-nobody")
+
+
+def test_a_real_limit_is_a_quota_and_says_when_to_come_back(server: LiveServer) -> None:
+    key = server.key("sample", "--per-minute", "1000", "--per-month", "1")
+    with Client(key, server.url) as client:
+        client.get_export()
+        with pytest.raises(QuotaExceeded) as raised:  # until next month: not waited for
+            client.get_export()
+    assert raised.value.retry_after is not None
+    assert raised.value.retry_after > 0
+
+
+def test_the_awaited_client_raises_the_same(server: LiveServer) -> None:
+    async def ask() -> None:
+        async with AsyncClient("nobody", server.url) as client:
+            await client.get_export()
+
+    with pytest.raises(Unauthorized):
+        asyncio.run(ask())
+
+
+def test_a_status_nobody_expects_is_told(scripted: Scripted) -> None:
+    scripted.answers = [(502, {}, b"<html>bad gateway</html>")]
+    with Client("k", scripted.url, retries=ONCE) as client, pytest.raises(UnexpectedAnswer) as raised:
+        client.get_export()
+    assert raised.value.status == 502
+
+
+def test_no_answer_is_a_failed_connection_without_the_key() -> None:
+    secret = "sk-never-to-be-shown"
+    url = f"http://127.0.0.1:{free_port()}"
+    with Client(secret, url, retries=ONCE) as client, pytest.raises(ConnectionFailed) as raised:
+        client.get_export()
+    assert secret not in "".join(traceback.format_exception(raised.value))
+    assert isinstance(raised.value, SankofaError)
+
+
+def test_an_answer_that_is_not_ours_is_told(scripted: Scripted) -> None:
+    scripted.answers = [(200, {}, b"<html>welcome</html>"), (200, {}, b'{"hello":[]}')]
+    with Client("k", scripted.url) as client:
+        for _ in range(2):
+            with pytest.raises(SankofaError):
+                client.get_export()
+
+
+def test_a_redirect_does_not_take_the_key_elsewhere(scripted: Scripted) -> None:
+    scripted.answers = [(302, {"Location": f"{scripted.url}/elsewhere"}, b"")]
+    with Client("k", scripted.url) as client, pytest.raises(UnexpectedAnswer):
+        client.get_export()
+    assert [path for path, _ in scripted.asked] == ["/v1/export"]

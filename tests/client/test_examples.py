@@ -1,0 +1,45 @@
+"""The examples run as they are, and say what is written beside them.
+
+`UPDATE_SNAPSHOTS=1 pytest tests/client/test_examples.py` writes the outputs again.
+"""
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from tests.live import LiveServer
+from tests.services import REPOSITORY
+
+EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_prints_what_is_written_beside_it(
+    server: LiveServer, paid_key: str, sample_key: str, path: Path, tmp_path: Path
+) -> None:
+    key = sample_key if path.stem == "agent_mcp" else paid_key  # the agent is to be refused
+    chart = ["chart.svg"] if path.stem == "buyer_concentration" else []
+    done = subprocess.run(
+        [sys.executable, "-W", "error", path, key, server.url, *chart],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    written = path.with_suffix(".out")
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        written.write_text(done.stdout)
+    assert done.stdout == written.read_text()
+    for name in chart:
+        bars = ET.fromstring((tmp_path / name).read_text()).findall("{http://www.w3.org/2000/svg}rect")  # noqa: S314
+        assert len(bars) == sum(line.endswith("buyers") for line in done.stdout.splitlines())
+
+
+def test_there_is_one_for_each_audience() -> None:
+    assert [path.stem for path in EXAMPLES] == ["agent_mcp", "buyer_concentration", "quant_factor_panel"]

@@ -1,0 +1,132 @@
+"""The same frame from JSON and from Arrow, typed, with its provenance and what it is of."""
+
+import importlib
+import importlib.util
+from decimal import Decimal
+from typing import Any
+
+import pandas
+import polars
+import polars.testing
+import pyarrow
+import pytest
+
+from sankofa.client import Answer, Client, MissingLibrary
+from sankofa.client import frames as frames_module
+from tests.client.test_endpoints import QUESTIONS
+
+RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
+PROVENANCE = ["source_ref", "license_class", "observed_at"]
+
+
+def both(client: Client, name: str, arguments: dict[str, Any]) -> tuple[Answer[Any], Answer[Any]]:
+    return getattr(client, name)(**arguments), getattr(client.columns, name)(**arguments)
+
+
+@pytest.mark.parametrize("figures", ["text", "decimal", "float"])
+@pytest.mark.parametrize(("name", "arguments"), QUESTIONS)
+def test_frames_are_the_same_by_json_and_by_arrow(
+    client: Client, name: str, arguments: dict[str, Any], figures: Any
+) -> None:
+    by_json, by_arrow = both(client, name, arguments)
+    pandas.testing.assert_frame_equal(by_json.to_pandas(figures=figures), by_arrow.to_pandas(figures=figures))
+    polars.testing.assert_frame_equal(by_json.to_polars(figures=figures), by_arrow.to_polars(figures=figures))
+    assert by_json.to_arrow().equals(by_arrow.to_arrow(), check_metadata=True)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_frames_keep_provenance_and_say_what_they_are_of(client: Client, kind: str) -> None:
+    for answer in both(client, "get_fundamentals", {"service_id": RIFTLINE, "as_of": "2024-12-31"}):
+        frame = getattr(answer, f"to_{kind}")()
+        columns = frame.column_names if kind == "arrow" else list(frame.columns)
+        assert columns[:3] == PROVENANCE
+        assert columns == list(answer.rows[0])
+        metadata = frame.schema.metadata if kind == "arrow" else frame.attrs
+        told = {
+            k.decode() if isinstance(k, bytes) else k: v.decode() if isinstance(v, bytes) else v
+            for k, v in metadata.items()
+        }
+        assert told == {"_license": answer.license, "as_of": "2024-12-31", "edition": answer.edition}
+
+
+def test_columns_are_typed(client: Client) -> None:
+    answer = client.columns.get_fundamentals(RIFTLINE)
+    frame = answer.to_pandas()
+    assert str(frame["period_end"].dtype) == "datetime64[us]"
+    assert str(frame["observed_at"].dtype) == "datetime64[us, UTC]"
+    assert str(frame["fiscal_year"].dtype) == "Int64"
+    assert str(frame["restated"].dtype) == "boolean"
+    assert str(frame["value_reported"].dtype) == "str"
+    schema = answer.to_polars().schema
+    assert schema["period_end"] == polars.Date
+    assert schema["observed_at"] == polars.Datetime("us", "UTC")
+    table = answer.to_arrow().schema
+    assert table.field("available_at").type == pyarrow.date32()
+
+
+def test_figures_keep_every_digit(client: Client) -> None:
+    answer = client.columns.get_macro(country="NG", indicator="NY.GDP.MKTP.CD", limit=100)
+    rows: list[Any] = answer.rows
+    exact = {row["year"]: row["value"] for row in rows}
+    assert exact[2023] == Decimal("477692972122.2045")
+    text = answer.to_pandas().set_index("year")["value"]
+    assert text[2023] == "477692972122.2045"
+    assert answer.to_pandas(figures="decimal").set_index("year")["value"][2023] == Decimal(
+        "477692972122.2045"
+    )
+    assert answer.to_pandas(figures="float").set_index("year")["value"][2023] == 477692972122.2045
+    assert answer.to_polars(figures="decimal").filter(polars.col("year") == 2023)["value"][0] == exact[2023]
+
+
+def test_an_answer_without_rows_is_a_frame_with_columns(client: Client) -> None:
+    for answer in both(client, "get_fundamentals", {"service_id": RIFTLINE, "as_of": "1990-01-01"}):
+        assert answer.to_pandas().shape == (0, 21)
+        assert answer.to_polars().shape == (0, 21)
+        assert str(answer.to_pandas()["period_end"].dtype) == "datetime64[us]"
+
+
+def test_a_frame_is_saved_with_what_it_is_of(client: Client, tmp_path: Any) -> None:
+    frame = client.columns.get_fundamentals(RIFTLINE).to_pandas()
+    frame.to_parquet(tmp_path / "f.parquet")
+    assert pandas.read_parquet(tmp_path / "f.parquet").attrs == frame.attrs
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """As if libraries were not installed."""
+
+    def remove(*names: str) -> None:
+        found, load = importlib.util.find_spec, importlib.import_module
+
+        def find_spec(name: str) -> Any:
+            return None if name.partition(".")[0] in names else found(name)
+
+        def import_module(name: str) -> Any:
+            if name.partition(".")[0] in names:
+                raise ImportError(name)
+            return load(name)
+
+        monkeypatch.setattr(frames_module, "find_spec", find_spec)
+        monkeypatch.setattr(frames_module, "import_module", import_module)
+
+    return remove
+
+
+def test_with_polars_alone_columns_are_read_by_it(client: Client, without: Any) -> None:
+    expected = client.columns.get_fundamentals(RIFTLINE)
+    without("pyarrow", "pandas")
+    answer = client.columns.get_fundamentals(RIFTLINE)
+    polars.testing.assert_frame_equal(answer.to_polars(), expected.to_polars())
+    assert answer.rows == client.get_fundamentals(RIFTLINE).rows
+    assert answer.attrs == expected.attrs
+    with pytest.raises(MissingLibrary, match="pip install pandas"):
+        answer.to_pandas()
+
+
+def test_with_pandas_alone_answers_are_json(client: Client, without: Any) -> None:
+    expected = client.columns.get_fundamentals(RIFTLINE).to_pandas()
+    without("pyarrow", "polars")
+    answer = client.columns.get_fundamentals(RIFTLINE)
+    pandas.testing.assert_frame_equal(answer.to_pandas(), expected)
+    with pytest.raises(MissingLibrary, match="pip install polars"):
+        answer.to_polars()

@@ -1,0 +1,70 @@
+"""A frame that tells what was not known on the day is refused."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from sankofa.client import Client, LookAhead, look_ahead_check
+
+RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
+DAY = date(2023, 12, 31)
+
+
+@pytest.mark.parametrize("kind", ["rows", "answer", "pandas", "polars"])
+def test_what_was_known_passes_and_what_was_not_does_not(client: Client, kind: str) -> None:
+    def frame(as_of: date | None) -> Any:
+        answer = client.columns.get_fundamentals(RIFTLINE, as_of=as_of, vintages="all")
+        forms = {"rows": lambda: answer.rows, "answer": lambda: answer}
+        return forms[kind]() if kind in forms else getattr(answer, f"to_{kind}")()
+
+    look_ahead_check(frame(DAY), DAY)
+    look_ahead_check(frame(DAY), "2023-12-31")
+    with pytest.raises(LookAhead, match="were not known yet") as raised:
+        look_ahead_check(frame(None), DAY)
+    late, unknown = raised.value.late, raised.value.unknown
+    assert len(late) > 0
+    assert len(unknown) == 0
+    rows = late.to_dict("records") if kind == "pandas" else late.to_dicts() if kind == "polars" else late
+    for row in rows:
+        told = [str(row[name])[:10] for name in ("available_at", "superseded_at")]
+        assert any(day > "2023-12-31" for day in told if day[:1].isdigit())
+
+
+def test_a_row_that_tells_of_a_later_revision_is_late(client: Client) -> None:
+    """The figure was known then; that it would be superseded was not."""
+    answer = client.get_fundamentals(RIFTLINE, vintages="all", period_type="FY")
+    told = [row for row in answer if row["available_at"] <= "2023-12-31" < (row["superseded_at"] or "")]
+    assert told
+    with pytest.raises(LookAhead) as raised:
+        look_ahead_check(told, DAY)
+    assert raised.value.late == told
+
+
+@pytest.mark.parametrize("kind", ["rows", "pandas", "polars"])
+def test_unknown_is_not_a_pass(client: Client, kind: str) -> None:
+    answer = client.get_macro(country="ZA", indicator="NY.GDP.MKTP.CD", limit=5)
+    frame: Any = answer.rows if kind == "rows" else getattr(answer, f"to_{kind}")()
+    with pytest.raises(LookAhead, match="do not say since when") as raised:
+        look_ahead_check(frame, DAY)
+    assert (len(raised.value.late), len(raised.value.unknown)) == (0, answer.count)
+    look_ahead_check(frame, DAY, allow_unknown=True)
+
+
+def test_panels_and_tenders_are_checked_by_the_days_they_have(client: Client) -> None:
+    demand = client.get_procurement_demand(as_of=DAY)
+    look_ahead_check(demand.to_polars(), DAY)
+    with pytest.raises(LookAhead):
+        look_ahead_check(client.get_procurement_demand(), DAY)
+    with pytest.raises(LookAhead):
+        look_ahead_check(client.search_tenders(), DAY)
+
+
+def test_a_frame_that_does_not_say_is_refused(client: Client) -> None:
+    with pytest.raises(LookAhead, match="no column says"):
+        look_ahead_check(client.get_entity(RIFTLINE).to_pandas(), DAY)
+
+
+def test_nothing_is_no_look_ahead(client: Client) -> None:
+    look_ahead_check([], DAY)
+    look_ahead_check(client.get_fundamentals(RIFTLINE, as_of="1990-01-01").to_polars(), DAY)

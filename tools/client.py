@@ -1,0 +1,302 @@
+"""Writes the typed methods and rows of `sankofa.client` from the OpenAPI document and the row types.
+
+python tools/client.py            write the modules
+python tools/client.py --check    exit 1, naming them, when modules are stale
+
+Both kinds of client, the one that waits and the one that is awaited, come from one template, so that neither
+can fall behind the other or behind the service.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from textwrap import fill, indent
+from typing import Any, Final
+
+import click
+import msgspec
+
+from sankofa.edition.flat import columns_of
+from sankofa.operations.contract import Operation, endpoints
+from sankofa.operations.schemas import row_schema
+from sankofa.rest.openapi import describe
+from sankofa.settings import Settings
+
+FOLDER: Final = Path(__file__).resolve().parent.parent / "src" / "sankofa" / "client"
+_NOTICE: Final = "Written by tools/client.py (make docs). Change the operation, not this module."
+_ANY_DAY: Final = date(2026, 1, 1)
+_KINDS: Final = {
+    str: "text",
+    date: "day",
+    int: "whole",
+    bool: "truth",
+    float: "float",
+    Decimal: "figure",
+    msgspec.Raw: "nested",
+}
+_PYTHON: Final = {"string": "str", "integer": "int", "number": "Number", "boolean": "bool", "null": "None"}
+
+
+class Words:
+    """The enumerations of parameters, each under a name of its own."""
+
+    def __init__(self) -> None:
+        self.named: dict[str, tuple[str, ...]] = {}
+
+    def name(self, operation: str, parameter: str, words: tuple[str, ...]) -> str:
+        for name in (_camel(parameter), _camel(f"{_noun(operation)}_{parameter}")):
+            if self.named.setdefault(name, words) == words:
+                return name
+        raise ValueError(f"{operation}: {parameter} has no name of its own")
+
+
+def modules() -> dict[str, str]:
+    """Every generated module by the name of its file."""
+    paths = describe(Settings(), _ANY_DAY)["paths"]
+    asked = {operation.name: paths[operation.path]["get"]["parameters"] for operation in endpoints()}
+    words = Words()
+    signatures = {o.name: _signature(o.name, asked[o.name], words) for o in endpoints()}
+    texts = {
+        "rows.py": _rows(words),
+        "endpoints.py": _endpoints(asked),
+        "methods.py": _methods(signatures, words, awaited=False),
+        "async_methods.py": _methods(signatures, words, awaited=True),
+    }
+    return {name: _formatted(text) for name, text in texts.items()}
+
+
+def stale(folder: Path = FOLDER) -> list[str]:
+    """The modules that are missing or not as the code has it."""
+    return [n for n, text in modules().items() if not (p := folder / n).exists() or p.read_text() != text]
+
+
+def _rows(words: Words) -> str:
+    parts = [
+        f'"""The rows of every endpoint, and the words its parameters take.\n\n{_NOTICE}\n"""',
+        "from decimal import Decimal\nfrom typing import Any, Literal, TypedDict",
+        'Number = int | Decimal\n"""A figure with every digit it was given."""',
+    ]
+    parts += [
+        f"{name} = Literal[{', '.join(map(repr, taken))}]" for name, taken in sorted(words.named.items())
+    ]
+    written: set[str] = set()
+    for operation in endpoints():
+        for shape in operation.shapes:
+            schema, components = row_schema(shape, "{name}")
+            for name, one in (*components.items(), (shape.__name__, schema)):
+                if name not in written:
+                    written.add(name)
+                    parts.append("\n".join(_typed_dict(name, one)))
+    for operation in endpoints():
+        if operation.also:
+            union = " | ".join(shape.__name__ for shape in operation.shapes)
+            parts.append(f"{_rows_of(operation)} = {union}")
+    return "\n\n".join(parts)
+
+
+def _typed_dict(name: str, schema: dict[str, Any]) -> Iterator[str]:
+    yield f"class {name}(TypedDict):"
+    yield f'    """{schema.get("description", name)}"""\n'
+    for field, one in schema["properties"].items():
+        yield f"    {field}: {_type_of(one)}"
+        if described := one.get("description"):
+            yield f'    """{described}"""'
+
+
+def _type_of(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return str(schema["$ref"])
+    if "anyOf" in schema:
+        return " | ".join(dict.fromkeys(_type_of(part) for part in schema["anyOf"]))
+    if "enum" in schema:
+        return f"Literal[{', '.join(map(repr, schema['enum']))}]"
+    kind = schema.get("type", "object")
+    kinds = kind if isinstance(kind, list) else [kind]
+    named = [
+        f"list[{_type_of(schema['items'])}]"
+        if one == "array"
+        else "dict[str, Any]"
+        if one == "object"
+        else _PYTHON[one]
+        for one in kinds
+    ]
+    return " | ".join(named)
+
+
+def _endpoints(asked: dict[str, list[dict[str, Any]]]) -> str:
+    parts = [
+        f'"""What the client knows of an endpoint: where it is, and what its columns are.\n\n{_NOTICE}\n"""',
+        "from typing import Final, NamedTuple",
+        "class Endpoint(NamedTuple):\n"
+        '    """Where an endpoint is, what its path asks for, and which shapes its rows may have."""\n\n'
+        "    path: str\n    in_path: tuple[str, ...]\n    rows_under: str\n    shapes: tuple[str, ...]",
+    ]
+    entries = []
+    for o in endpoints():
+        in_path = tuple(p["name"] for p in asked[o.name] if p["in"] == "path")
+        shapes = tuple(shape.__name__ for shape in o.shapes)
+        entries.append(f"{o.name!r}: Endpoint({o.path!r}, {in_path!r}, {o.rows_under!r}, {shapes!r}),")
+    parts.append("ENDPOINTS: Final = {\n" + indent("\n".join(entries), "    ") + "\n}")
+    columns = []
+    for name, shape in {shape.__name__: shape for o in endpoints() for shape in o.shapes}.items():
+        fields = row_schema(shape, "{name}")[0]["properties"]
+        kinds = {c.name: _kind(c.type, fields[c.name]) for c in columns_of(shape)}
+        columns.append(f"{name!r}: {kinds!r},")
+    parts.append("COLUMNS: Final = {\n" + indent("\n".join(columns), "    ") + "\n}")
+    parts.append('"""Of each shape its columns in order, and what kind of value each holds."""')
+    return "\n\n".join(parts[:-1]) + "\n" + parts[-1]
+
+
+def _kind(type_: type, schema: dict[str, Any]) -> str:
+    if schema.get("format") == "date-time":
+        return "instant"
+    if type_ is str and schema.get("type") == "null":  # a day that no source evidences
+        return "day"
+    return _KINDS[type_]
+
+
+def _signature(operation: str, parameters: list[dict[str, Any]], words: Words) -> list[tuple[str, str, str]]:
+    """(argument, type, default) of each parameter; no default where it is required."""
+    return [
+        (
+            _argument(p["name"]),
+            _taken(operation, p, words) + ("" if p["required"] or "default" in p["schema"] else " | None"),
+            "" if p["required"] else repr(p["schema"].get("default")),
+        )
+        for p in parameters
+    ]
+
+
+def _taken(operation: str, parameter: dict[str, Any], words: Words) -> str:
+    schema = parameter["schema"]
+    if "enum" in schema:
+        return words.name(operation, parameter["name"], tuple(schema["enum"]))
+    if "anyOf" in schema:
+        return "date | int | str"
+    if schema.get("format") == "date":
+        return "date | str"
+    return _PYTHON[schema["type"]]
+
+
+def _methods(signatures: dict[str, list[tuple[str, str, str]]], words: Words, *, awaited: bool) -> str:
+    kind, session = ("AsyncMethods", "AsyncSession") if awaited else ("Methods", "Session")
+    how = "awaited" if awaited else "that waits for its answer"
+    names = sorted({*words.named, *(_rows_of(o) for o in endpoints())})
+    iterator = "AsyncIterator" if awaited else "Iterator"
+    parts = [
+        f'"""One method per endpoint, {how}.\n\n{_NOTICE}\n"""',
+        f"from collections.abc import {iterator}\nfrom datetime import date\n\n"
+        f"from sankofa.client.answers import Answer\nfrom sankofa.client.rows import ({', '.join(names)})\n"
+        f"from sankofa.client.sessions import {session}",
+    ]
+    body = [f'class {kind}({session}):\n    """Every endpoint of the service."""']
+    for operation in endpoints():
+        body += _method(operation, signatures[operation.name], awaited=awaited)
+    return "\n\n".join(parts) + "\n\n\n" + "\n\n".join(body)
+
+
+def _method(operation: Operation, signature: list[tuple[str, str, str]], *, awaited: bool) -> Iterator[str]:
+    rows, name = _rows_of(operation), operation.name
+    ask = ("async ", "await ") if awaited else ("", "")
+    passed = _passed(signature)
+    # a summary may run on into the next line
+    between = "\n\n" if operation.summary.endswith(".") else "\n"
+    doc = f"{operation.summary}{between}{operation.description}".strip()
+    yield indent(
+        f"{ask[0]}def {name}(self, {_arguments(signature)}) -> Answer[{rows}]:\n"
+        f"{_docstring(doc)}\n"
+        f"    return {ask[1]}self._ask({name!r}, {passed})",
+        "    ",
+    )
+    if any(argument == "cursor" for argument, *_ in signature):
+        walked = [one for one in signature if one[0] != "cursor"]
+        noun = _noun(name)
+        iterator = "AsyncIterator" if awaited else "Iterator"
+        again = "async for" if awaited else "for"
+        walk = f"self._walk({name!r}, {_passed(walked)})"
+        # an asynchronous generator cannot `yield from`
+        pages = f"async for page in {walk}:\n        yield page" if awaited else f"yield from {walk}"
+        rest = "for row in page.rows:\n            yield row" if awaited else "yield from page.rows"
+        yield indent(
+            f"{ask[0]}def {noun}_pages(self, {_arguments(walked)}) -> {iterator}[Answer[{rows}]]:\n"
+            f'    """Every page of `{name}`, all of one edition; `limit` is of each page.\n\n'
+            f"    Raises Gone where that edition is removed meanwhile.\n"
+            f'    """\n'
+            f"    {pages}",
+            "    ",
+        )
+        yield indent(
+            f"{ask[0]}def iter_{noun}(self, {_arguments(walked)}) -> {iterator}[{rows}]:\n"
+            f'    """Every row of `{name}`, page after page; `limit` is of each page."""\n'
+            f"    {again} page in {walk}:\n        {rest}",
+            "    ",
+        )
+
+
+def _docstring(text: str) -> str:
+    wrapped = "\n\n".join(fill(" ".join(part.split()), 100) for part in text.split("\n\n"))
+    return indent(f'"""{wrapped}\n"""' if "\n" in wrapped else f'"""{wrapped}"""', "    ")
+
+
+def _arguments(signature: list[tuple[str, str, str]]) -> str:
+    needed = [f"{name}: {kind}" for name, kind, default in signature if not default]
+    optional = [f"{name}: {kind} = {default}" for name, kind, default in signature if default]
+    return ", ".join((*needed, "*", *optional) if optional else needed)
+
+
+def _passed(signature: list[tuple[str, str, str]]) -> str:
+    return ", ".join(f"{name}={name}" for name, *_ in signature)
+
+
+def _rows_of(operation: Operation) -> str:
+    """The name of what its rows are: a row, or one of several."""
+    return f"{_camel(_noun(operation.name))}Row" if operation.also else operation.row.__name__
+
+
+def _noun(operation: str) -> str:
+    return operation.partition("_")[2]
+
+
+def _argument(parameter: str) -> str:
+    return "from_" if parameter == "from" else parameter
+
+
+def _camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _formatted(text: str) -> str:
+    """As `ruff format` has it, imports in order and lines within the limit."""
+    ruff = Path(sys.executable).with_name("ruff")
+    for command in (
+        ["check", "--select", "I", "--fix", "--quiet", "--stdin-filename", "src/sankofa/client/x.py", "-"],
+        ["format", "--quiet", "--stdin-filename", "src/sankofa/client/x.py", "-"],
+    ):
+        done = subprocess.run(  # noqa: S603  # our own ruff on our own text
+            [ruff, *command], input=text, capture_output=True, text=True, check=False, cwd=FOLDER.parents[2]
+        )
+        if done.returncode:
+            raise ValueError(f"ruff {command[0]}: {done.stderr}")
+        text = done.stdout
+    return text
+
+
+@click.command(help=__doc__)
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 when modules are stale.")
+def main(check: bool) -> None:
+    found = stale()
+    if check:
+        if found:
+            raise click.ClickException(f"sankofa.client is stale ({', '.join(found)}): run `make docs`")
+        return
+    due = modules()
+    for name in found:
+        (FOLDER / name).write_text(due[name])
+        click.echo(f"wrote src/sankofa/client/{name}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
