@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live import run
+from tests.live import LiveServer, run
 from tests.once import made_once
 from tests.services import (
     MISSING,
@@ -95,6 +95,23 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     made = made_once(tmp_path_factory, "sample", make)
     return Path(shutil.copytree(made / "home", tmp_path_factory.mktemp("sample") / "home"))
+
+
+@pytest.fixture(scope="session")
+def server(sample_home: Path) -> Iterator[LiveServer]:
+    """The sample world, served. High limits, so that no test spends another's quota."""
+    with LiveServer(sample_home, per_minute_sample="100000", per_month_sample="10000000") as live:
+        yield live
+
+
+@pytest.fixture(scope="session")
+def sample_key(server: LiveServer) -> str:
+    return server.key("sample")
+
+
+@pytest.fixture(scope="session")
+def paid_key(server: LiveServer) -> str:
+    return server.key("starter", "--per-minute", "100000")
 
 
 @pytest.fixture(scope="session")

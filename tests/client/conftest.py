@@ -13,9 +13,6 @@ import pytest
 from sankofa.client import Client
 from tests.faults.conftest import CORRECTION
 from tests.live import PATIENCE, LiveServer, run
-from tests.spec.conftest import paid_key, sample_home, sample_key, server
-
-__all__ = ["paid_key", "sample_home", "sample_key", "server"]
 
 
 @pytest.fixture
