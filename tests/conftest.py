@@ -98,9 +98,10 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(sample_home: Path) -> Iterator[LiveServer]:
+def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """The sample world, served. High limits, so that no test spends another's quota."""
-    with LiveServer(sample_home, per_minute_sample="100000", per_month_sample="10000000") as live:
+    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("served") / "home"))
+    with LiveServer(home, per_minute_sample="100000", per_month_sample="10000000") as live:
         yield live
 
 
