@@ -4,8 +4,9 @@
 
 One thread. The table is in DuckDB's own format; loading it is not timed. Deriving gives what Sankofa gives:
 for each issuer, metric and full year the value with the days on which it stands and its inputs (line item,
-period_end, value, vintage, source_ref), or the reason why there is none. Three things are left out in its favour:
-figures are doubles, an instant's year is told from durations of the same end alone, and there is one currency.
+period_end, value, vintage, source_ref), or the reason why there is none. Three things are left out in its
+favour: figures are doubles, an instant's year is told from durations of the same end alone, and there is one
+currency.
 """
 
 import csv
@@ -52,7 +53,8 @@ _FACTS = """
         WHERE period_start IS NOT NULL GROUP BY subject, period_end
     ),
     mapped AS (
-        SELECT subject, period_end, any_value(published) AS published, map(list(concept), list(figure)) AS told
+        SELECT subject, period_end, any_value(published) AS published,
+            map(list(concept), list(figure)) AS told
         FROM facts JOIN years USING (subject, period_end) GROUP BY subject, period_end
     ),
     inputs AS (SELECT subject, period_end, published, {pivot} FROM mapped),

@@ -64,7 +64,9 @@ class Desk:
     def publish(self, keep: int = 5) -> Edition:
         ledger = self.ledger()
         try:
-            manifest = publish(self.store, ledger, keep, sources=load_sources(self.home))
+            manifest = publish(
+                self.store, ledger, keep, sources=load_sources(self.home), kept=self.home / "derived"
+            )
         finally:
             ledger.close()
         return open_edition(self.store, manifest["edition"])

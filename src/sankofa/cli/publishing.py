@@ -54,6 +54,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
             started,
             sources=sources,
             despite_floors=despite_floors,
+            kept=settings.home / "derived",
         )
 
 

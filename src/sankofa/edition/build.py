@@ -4,6 +4,7 @@ import gc
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,10 +36,14 @@ def publish(
     *,
     sources: Mapping[str, Source] | None = None,
     despite_floors: bool = False,
+    kept: Path | None = None,
 ) -> dict[str, Any]:
-    """Build the next edition from the ledger, check it, and switch to it. Returns its manifest."""
+    """Build the next edition from the ledger, check it, and switch to it. Returns its manifest.
+
+    `kept` is a folder for what is derived, to be taken again next time where nothing it hangs on changed.
+    """
     with ledger.snapshot(), without_cycle_collection():
-        world = World(ledger, sources, despite_floors=despite_floors)
+        world = World(ledger, sources, despite_floors=despite_floors, kept=kept)
         manifest = _build(store, world, progress)
     store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole
     switch(store, manifest["edition"], keep)

@@ -6,6 +6,7 @@ from datetime import date
 from typing import NamedTuple
 
 from sankofa.derive.metrics.standing import State
+from sankofa.edition.metric_rows import AS_OF, UNDATED
 from sankofa.edition.reading import Edition, Selection
 from sankofa.edition.sheets import EVERYWHERE, STATES
 from sankofa.engines.datastore import Place
@@ -13,10 +14,6 @@ from sankofa.engines.datastore import Place
 _LEAST_SCANNED = 64
 _LISTED = 10_000
 
-AS_OF = b'"as_of":"0001-01-01"'
-"""What a row has in the place of the day applied; inside a text its quotes would be escaped."""
-
-_UNDATED = b"{" + AS_OF + b","
 _RANKS = (b'{"rank":1,', *(b',{"rank":%d,' % rank for rank in range(2, _LISTED + 1)))
 
 
@@ -54,11 +51,6 @@ def omissions(counts: Sequence[int]) -> dict[str, int]:
     return {state.name.lower(): counts[state] for state in State if state is not State.STANDS}
 
 
-def undated(row: bytes) -> bytes:
-    """A row as it is stored: the placeholder of its day comes first, so that a screen can leave it out."""
-    return _UNDATED + row.replace(AS_OF + b",", b"", 1)[1:]
-
-
 def dated(rows: bytes, day: date) -> bytes:
     """Rows with the day applied."""
     return rows.replace(AS_OF, b'"as_of":"%b"' % day.isoformat().encode())
@@ -89,5 +81,5 @@ def _read(sheet: memoryview, day: int, smallest_first: bool, most: int) -> tuple
             found += [n for n, (first, until) in enumerate(stretches, begin) if first <= day < until]
         if len(found) >= most:
             break
-    skipped = len(_UNDATED)
+    skipped = len(UNDATED)
     return counts, [(blocks[n], begins[n] + skipped, ends[n]) for n in found[:most]]

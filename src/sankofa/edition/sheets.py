@@ -20,8 +20,8 @@ from datetime import date
 from typing import NamedTuple, Protocol
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.derive.metrics.derive import Derived
 from sankofa.derive.metrics.standing import State, Stretch
+from sankofa.edition.metric_rows import MetricRows
 from sankofa.engines.datastore import Place
 from sankofa.model.days import FOREVER
 
@@ -63,39 +63,35 @@ class Screening:
             defaultdict(Counter) for _ in slugs()
         ]
         self._countries: dict[str, int] = {}
-        self._numbers = {slug: n for n, slug in enumerate(slugs())}
         self._rows = 0
         self._issuers: list[tuple[str, tuple[str, ...], int]] = []
         self._missing = array("i")
 
-    def add(self, service_id: str, aliases: tuple[str, ...], country: str | None, derived: Derived) -> None:
+    def add(self, service_id: str, aliases: tuple[str, ...], country: str | None, own: MetricRows) -> None:
         place = country or _NOWHERE
         number = self._countries.setdefault(place, len(self._countries))
-        for value in derived.values:
-            column = self._columns[self._numbers[value.metric.slug]]
-            column.sizes.append(float(value.value))
-            column.firsts.append(value.first)
-            column.untils.append(value.until)
-            column.numbers.append(self._rows)
-            column.countries.append(number)
-            self._rows += 1
-        missing = [
-            (metric, *stretch)
-            for metric, history in enumerate(derived.histories)
-            for stretch in history
-            if stretch.state is not State.STANDS
-        ]
-        self._missing.extend(number for row in missing for number in row)
-        self._issuers.append((service_id, aliases, len(missing)))
-        for changes, history in zip(self._changes, derived.histories, strict=True):
-            if history:
-                own = changes[place]
-                before = None
-                for first, _, state in history:
-                    own[first, state] += 1
-                    if before is not None:
-                        own[first, before] -= 1
-                    before = state
+        begin = 0
+        for metric, count in sorted(Counter(own.metrics).items()):  # the rows are ordered by metric
+            column, end = self._columns[metric], begin + count
+            column.sizes.frombytes(own.sizes[8 * begin : 8 * end])
+            column.firsts.frombytes(own.firsts[4 * begin : 4 * end])
+            column.untils.frombytes(own.untils[4 * begin : 4 * end])
+            column.numbers.extend(range(self._rows + begin, self._rows + end))
+            column.countries.extend((number,) * count)
+            begin = end
+        self._rows += begin
+        missing = 0
+        before = (-1, 0)
+        for metric, first, until, state in own.stretches():
+            changes = self._changes[metric][place]
+            changes[first, state] += 1
+            if before[0] == metric:
+                changes[first, before[1]] -= 1
+            before = (metric, state)
+            if state != State.STANDS:
+                self._missing.extend((metric, first, until, state))
+                missing += 1
+        self._issuers.append((service_id, aliases, missing))
 
     def omitted(self) -> Iterator[Omitted]:
         """Of each issuer, the days on which a metric has no value, and why."""

@@ -6,6 +6,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import sankofa.edition.datasets
@@ -25,11 +26,18 @@ class World:
     """Everything known at build time, read once."""
 
     def __init__(
-        self, ledger: Ledger, sources: Mapping[str, Source] | None = None, *, despite_floors: bool = False
+        self,
+        ledger: Ledger,
+        sources: Mapping[str, Source] | None = None,
+        *,
+        despite_floors: bool = False,
+        kept: Path | None = None,
     ) -> None:
         self.ledger = ledger
         self._sources = sources or {}
         self._despite_floors = despite_floors
+        self.kept = kept
+        """The folder of what was derived before (`edition.kept`); None where nothing is to be kept."""
         self.remarks: dict[str, object] = {}
         """What a dataset has to tell its readers; kept in the edition's manifest."""
         self.places: dict[str, Places] = {}

@@ -54,6 +54,24 @@ _ABSORB_LINKS = """
     ON CONFLICT DO NOTHING
 """
 _ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true ON CONFLICT DO NOTHING"
+# Of the subjects of a file only those that it told something new of.
+_ABSORB_FACT_SUBJECTS = """
+    INSERT INTO fact_subject SELECT * FROM staged_fact_subject AS s
+    WHERE s.subject = '' OR EXISTS (
+        SELECT 1 FROM fact AS f WHERE f.subject = s.subject AND f.capture_id = s.capture_id
+    )
+"""
+# A ledger begun before this table was, or written to by a release that did not know it.
+_UNLISTED_CAPTURES = """
+    SELECT c.capture_id FROM capture AS c WHERE NOT EXISTS (
+        SELECT 1 FROM fact_subject AS s WHERE s.subject = '' AND s.capture_id = c.capture_id
+    )
+"""
+_LIST_FACT_SUBJECTS = (
+    "INSERT INTO fact_subject SELECT DISTINCT subject, capture_id FROM fact "  # noqa: S608 - all ours
+    f"WHERE capture_id IN ({_UNLISTED_CAPTURES})"
+)
+_LIST_CAPTURES = f"INSERT INTO fact_subject SELECT '', capture_id FROM ({_UNLISTED_CAPTURES}) AS unlisted"  # noqa: S608
 _ABSORB_CAPTURE = "INSERT INTO capture SELECT * FROM staged_capture"
 
 
@@ -64,6 +82,7 @@ class CaptureInfo(NamedTuple):
     observed_at: str
     license_class: str
     file_name: str
+    content_sha256: str = ""
 
 
 class FactColumns(NamedTuple):
@@ -137,6 +156,8 @@ class Capture:
         self.observed_at = observed_at
         self.repeated = repeated
         """Whether this very file was captured from this source already."""
+        self.fact_subjects: set[str] = set()
+        """Of whom it brought facts, new or not."""
         self._facts: list[Row] = []
         self._entities: dict[tuple[bool, bool], list[Row]] = defaultdict(list)  # by: in passing, dated
         self._withheld: list[Row] = []
@@ -191,6 +212,7 @@ class Capture:
             self._withheld.append((self.persons.add(subject), self.source_id, self.id))
 
     def flush(self) -> None:
+        self.fact_subjects.update(row[0] for row in self._facts)
         self._count(self._facts, self.session.append("fact", self._facts) if self._facts else 0)
         self._count(self._links, self._absorb("link", self._links, _ABSORB_LINKS))
         for (in_passing, dated), rows in self._entities.items():
@@ -268,6 +290,10 @@ class Ledger:
         self._session = store.ledger()
         self._gate_key = gate_key
         self._clock = clock
+        if any(self._session.query(_UNLISTED_CAPTURES)):
+            with self._session.transaction():
+                self._session.absorb(_LIST_FACT_SUBJECTS)
+                self._session.absorb(_LIST_CAPTURES)
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Everything read inside belongs together, whatever is being ingested meanwhile."""
@@ -309,12 +335,15 @@ class Ledger:
                 row = (capture.id, source_id, name, sha256, observed_at, license_class, counts)
                 self._session.stage("capture", [row])
                 self._session.absorb(_ABSORB_CAPTURE)
+                told_of = sorted({"", *capture.fact_subjects})
+                self._session.stage("fact_subject", [(subject, capture.id) for subject in told_of])
+                self._session.absorb(_ABSORB_FACT_SUBJECTS)
             elif not capture.repeated:
                 self._session.append("sighting", [(source_id, sha256)])
 
     def captures(self) -> dict[int, CaptureInfo]:
         rows = self._session.query(
-            "SELECT capture_id, source_id, observed_at, license_class, file_name FROM capture"
+            "SELECT capture_id, source_id, observed_at, license_class, file_name, content_sha256 FROM capture"
         )
         return {capture_id: CaptureInfo(*rest) for capture_id, *rest in rows}
 
@@ -343,9 +372,19 @@ class Ledger:
     def fact_subjects(self) -> list[tuple[str, int]]:
         """Every subject of a fact, with the capture that first brought it."""
         rows = self._session.query(
-            "SELECT subject, min(capture_id) FROM fact GROUP BY subject ORDER BY subject"
+            "SELECT subject, min(capture_id) FROM fact_subject WHERE subject <> '' "
+            "GROUP BY subject ORDER BY subject"
         )
         return [(subject, capture_id) for subject, capture_id in rows]
+
+    def fact_captures(self) -> dict[str, list[int]]:
+        """Of every subject of a fact, the captures that brought any: what it says changes only with them."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for subject, capture_id in self._session.query(
+            "SELECT subject, capture_id FROM fact_subject WHERE subject <> '' ORDER BY subject, capture_id"
+        ):
+            found[subject].append(capture_id)
+        return found
 
     def facts(self, subject: str) -> FactColumns:
         """The facts of one subject by column, in the order of `schema.sql`."""

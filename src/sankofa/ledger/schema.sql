@@ -39,6 +39,14 @@ CREATE TABLE IF NOT EXISTS fact (
                  location, declared_period)
 ) /* clustered */;
 
+-- Which captures brought facts of which subject, so that who is in the ledger, and who changed since a capture, is
+-- not asked of all facts. A row of no subject ('') says that a capture was looked through.
+CREATE TABLE IF NOT EXISTS fact_subject (
+    subject    TEXT NOT NULL,
+    capture_id BIGINT NOT NULL,
+    PRIMARY KEY (subject, capture_id)
+) /* clustered */;
+
 -- What a source said of an organisation, from `effective` until its next record of the same subject.
 CREATE TABLE IF NOT EXISTS entity_record (
     subject    TEXT NOT NULL,

@@ -2,23 +2,25 @@
 
 import asyncio
 import random
+from array import array
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import chain
 from types import MappingProxyType
 
 import msgspec
 
 from sankofa.derive.metrics.contract import metrics, slugs
-from sankofa.derive.metrics.derive import Derived, Value
+from sankofa.derive.metrics.derive import Value
 from sankofa.derive.metrics.standing import State, Stretch
+from sankofa.edition.metric_rows import AS_OF, MetricRows
 from sankofa.edition.reading import Edition
-from sankofa.edition.screening import AS_OF, dated, screen, undated
+from sankofa.edition.screening import screen
 from sankofa.edition.sheets import Screening
 from sankofa.edition.world import Places
 from sankofa.engines.datastore import Manifest, Place
 from sankofa.model.days import FOREVER
-from sankofa.model.rows import MetricsRow
 
 METRIC = metrics()[3]
 
@@ -49,6 +51,20 @@ class Reader:
     def close(self) -> None: ...
 
 
+def listed(values: list[Value], histories: list[list[Stretch]]) -> MetricRows:
+    """What the sheets need to know of an issuer."""
+    shown = [(n, s.first, s.state) for n, history in enumerate(histories) for s in history]
+    return MetricRows(
+        rows=b"",
+        ends=b"",
+        firsts=array("i", [value.first for value in values]).tobytes(),
+        untils=array("i", [value.until for value in values]).tobytes(),
+        sizes=array("d", [float(value.value) for value in values]).tobytes(),
+        metrics=bytes([slugs().index(value.metric.slug) for value in values]),
+        shown=array("i", chain.from_iterable(shown)).tobytes(),
+    )
+
+
 def test_a_screen_is_what_sorting_everything_would_give() -> None:
     chance = random.Random(3)
     screening = Screening()
@@ -76,7 +92,7 @@ def test_a_screen_is_what_sorting_everything_would_give() -> None:
             stretches.append(Stretch(day, FOREVER, State.INPUT_ABSENT))
         histories: list[list[Stretch]] = [[] for _ in slugs()]
         histories[slugs().index(METRIC.slug)] = stretches
-        screening.add(issuer, (), country, Derived(values, histories))
+        screening.add(issuer, (), country, listed(values, histories))
     edition = Edition("e", Reader(rows, screening))
     for _ in range(200):
         asked_day = date.fromordinal(
@@ -106,18 +122,3 @@ def test_without_any_full_year_a_screen_is_empty() -> None:
     edition = Edition("e", Reader([], Screening()))
     found = asyncio.run(screen(edition, "net_margin", None, date(2024, 1, 1), smallest_first=False, most=9))
     assert (found.selection.count, set(found.omitted.values())) == (0, {0})
-
-
-def test_the_day_applied_is_put_in_no_text() -> None:
-    row = MetricsRow(
-        source_ref='"as_of":"0001-01-01"', license_class="synthetic", observed_at="", service_id="",
-        legal_name='"as_of":"0001-01-01"', country=None, metric="m", value=Decimal(1), unit="ratio",
-        period_end=date(2020, 1, 1), as_of=date(1, 1, 1), available_at=date(2020, 1, 1), methodology_ref="",
-        inputs=[],
-    )  # fmt: skip
-    stored = undated(msgspec.json.encode(row))
-    assert msgspec.json.decode(stored, type=MetricsRow) == row
-    shown = msgspec.json.decode(dated(stored, date(2024, 6, 30)), type=MetricsRow)
-    assert (shown.as_of, shown.legal_name, shown.source_ref) == (
-        date(2024, 6, 30), row.legal_name, row.source_ref,
-    )  # fmt: skip

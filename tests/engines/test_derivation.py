@@ -1,0 +1,162 @@
+"""Deriving again gives what deriving afresh would give, byte for byte, and derives only what changed."""
+
+import random
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sankofa.edition.build import publish
+from sankofa.edition.derivation import derived_issuers
+from sankofa.edition.kept import Kept
+from sankofa.edition.world import World
+from sankofa.engines.datastore import open_datastore
+from sankofa.ledger.book import SCHEMA, Ledger
+from sankofa.model.records import EntityRecord, Fact, Link, Profile
+from tests.engines.datastores import Engine
+
+SUBJECTS = tuple(f"ticker:JSE:T{n}" for n in range(8))
+ITEMS = ("revenue", "profit", "assets", "cash", "current_liabilities")
+FIRST = Fact(SUBJECTS[0], "revenue", "ZAR", "2019-01-01", "2019-12-31", "2020-03-01", "d", "7", "p. 1")
+
+
+def a_fact(chance: random.Random, subject: str) -> Fact:
+    year = chance.randrange(2015, 2021)
+    item = chance.choice(ITEMS)
+    start = f"{year}-01-01" if item in ("revenue", "profit") else ""
+    known = chance.choice(("", f"{year + 1}-0{chance.randrange(1, 9)}-01"))
+    value = str(chance.randrange(1, 50))
+    return Fact(subject, item, "ZAR", start, f"{year}-12-31", known, chance.choice("de"), value, "p. 1")
+
+
+class Book:
+    """A ledger that is written to day after day."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.now = datetime(2024, 1, 1, tzinfo=UTC)
+        self.folder = engine.home / "derived"
+
+    def open(self) -> Ledger:
+        return Ledger(self.engine.store, b"k" * 32, lambda: self.now)
+
+    def take(self, *records: Fact | EntityRecord | Link) -> None:
+        self.now += timedelta(days=1)
+        file = ("filings", "synthetic", "file", str(self.now))
+        with closing(self.open()) as ledger, ledger.capture(*file) as capture:
+            for record in records:
+                match record:
+                    case Fact():
+                        capture.fact(record)
+                    case EntityRecord():
+                        capture.entity(record)
+                    case _:
+                        capture.link(record)
+
+    def published(self, kept: Path | None) -> str:
+        with closing(self.open()) as ledger:
+            return str(publish(self.engine.store, ledger, keep=2, kept=kept)["content_sha256"])
+
+    def derived(self) -> tuple[int, int]:
+        """How many issuers there are, and how many of them were taken as they were derived before."""
+        with closing(self.open()) as ledger:
+            kept = Kept(self.folder / "metrics")
+            issuers = len(list(derived_issuers(World(ledger), kept)))
+        return issuers, kept.taken
+
+
+@pytest.fixture
+def book(engine: Engine) -> Book:
+    return Book(engine)
+
+
+def test_every_edition_is_the_one_that_deriving_afresh_gives(book: Book) -> None:
+    chance = random.Random(8)
+    told: list[Fact] = []
+    for _ in range(6):
+        subjects = chance.sample(SUBJECTS, 3)
+        new = [a_fact(chance, chance.choice(subjects)) for _ in range(40)]
+        records: list[Fact | EntityRecord | Link] = [*new, *chance.sample(told, min(20, len(told)))]
+        told += new
+        if chance.random() < 0.5:  # another name, or two of them turn out to be one
+            one, other = chance.sample(SUBJECTS, 2)
+            isin = "isin:ZAE000015228"
+            records.append(
+                EntityRecord(one, "", Profile(f"Named {len(told)}", country=chance.choice(("ZA", "NG"))))
+            )
+            records += [Link(isin, subject, "row") for subject in (one, other)]
+        book.take(*records)
+        assert book.published(book.folder) == book.published(None)
+    assert book.derived()[1] > 0
+
+
+def test_only_whoever_changed_is_derived_again(book: Book) -> None:
+    facts = [FIRST._replace(subject=subject) for subject in SUBJECTS]
+    book.take(*facts)
+    assert book.derived() == (8, 0)
+    assert book.derived() == (8, 8)
+    book.take(*facts, FIRST._replace(document="e", value="9"))  # one is told something new
+    assert book.derived() == (8, 7)
+    book.take(EntityRecord(SUBJECTS[3], "", Profile("Another name")))
+    assert book.derived() == (8, 7)
+    book.take(Link("isin:ZAE000015228", SUBJECTS[1], "row"), Link("isin:ZAE000015228", SUBJECTS[2], "row"))
+    assert book.derived() == (7, 6)
+    book.take(*facts)  # nothing new at all
+    assert book.derived() == (7, 7)
+
+
+def cut(content: bytearray) -> None:
+    del content[9:]
+
+
+def test_a_file_that_is_not_whole_is_not_believed(tmp_path: Path) -> None:
+    book = Book(Engine("sqlite", "sqlite:", tmp_path))
+    chance = random.Random(3)
+    book.take(*[a_fact(chance, subject) for subject in SUBJECTS for _ in range(12)])
+    fresh = rows(book, None)
+    path = book.folder / "metrics"
+    assert rows(book, path) == fresh
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 53):
+        harmed = bytearray(whole)
+        harmed[place] ^= 1
+        path.write_bytes(harmed)
+        assert rows(book, path) == fresh
+        assert path.read_bytes() == whole
+    for harm in (bytearray.clear, cut):
+        harmed = bytearray(whole)
+        harm(harmed)
+        path.write_bytes(harmed)
+        assert rows(book, path) == fresh
+    path.unlink()
+    assert rows(book, path) == fresh
+    assert [left.name for left in book.folder.iterdir()] == ["metrics"]
+
+
+def rows(book: Book, path: Path | None) -> list[tuple[str, object]]:
+    with closing(book.open()) as ledger:
+        return [(entity.service_id, own) for entity, own in derived_issuers(World(ledger), Kept(path))]
+
+
+def test_where_nothing_can_be_kept_everything_is_derived(tmp_path: Path) -> None:
+    book = Book(Engine("sqlite", "sqlite:", tmp_path))
+    book.take(FIRST)
+    book.folder.write_text("in the way")
+    assert book.derived() == (1, 0)
+    assert book.derived() == (1, 0)
+
+
+def test_a_ledger_from_before_is_looked_through_once(engine: Engine) -> None:
+    book = Book(engine)
+    book.take(*[FIRST._replace(subject=subject) for subject in SUBJECTS])
+    book.take(FIRST._replace(document="e", value="9"))
+    with closing(book.open()) as ledger:
+        before = ledger.fact_captures()
+        first = ledger.fact_subjects()
+    assert before == {subject: [1, 2] if subject == SUBJECTS[0] else [1] for subject in SUBJECTS}
+    engine.raw("DROP TABLE fact_subject")
+    engine.store.close()
+    engine.store = open_datastore(engine.url, engine.home, SCHEMA)
+    with closing(book.open()) as ledger:
+        assert (ledger.fact_captures(), ledger.fact_subjects()) == (before, first)
