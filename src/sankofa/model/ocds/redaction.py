@@ -7,7 +7,7 @@ address only as it was written.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
 from typing import Any, Final
 
@@ -37,6 +37,8 @@ class Secrets:
     def __init__(self) -> None:
         self._names: list[frozenset[str]] = []
         self._literals: list[str] = []
+        self._letters = False
+        """Whether a name has letters on their own, which are looked for at a word's place only."""
 
     def __bool__(self) -> bool:
         return bool(self._names or self._literals)
@@ -48,13 +50,21 @@ class Secrets:
             self._literals.append(literal)
         elif words:
             self._names.append(words)
+            self._letters = self._letters or min(map(len, words)) == 1
 
     def told_in(self, text: str) -> bool:
         """Whether a text may repeat any: quick, and never wrongly no."""
         folded = fold(text)
-        if "@" in folded or any(literal in folded for literal in self._literals):
+        if "@" in folded:
             return True
-        return any(word in folded for words in self._names for word in words if len(word) > 1)
+        for literal in self._literals:
+            if literal in folded:
+                return True
+        for words in self._names:
+            for word in words:
+                if word in folded and len(word) > 1:
+                    return True
+        return False
 
     def tell(self, text: str) -> bool:
         """Whether a text does repeat any."""
@@ -62,12 +72,15 @@ class Secrets:
 
     def cut(self, text: str) -> str:
         """The text without them."""
+        likely = self._letters or self.told_in(text)
         text = composed(text)
+        if not likely:
+            return text
         for start, end in reversed(list(self._places(text))):
             text = text[:start] + CUT + text[end:]
         return text
 
-    def cut_all(self, value: Any, spared: frozenset[int]) -> Any:
+    def cut_all(self, value: Any, spared: Set[int]) -> Any:
         """Every text in a JSON value; `spared` are the objects (by id) whose own name stays."""
         if type(value) is str:
             kept = self.cut(value)
@@ -97,8 +110,10 @@ class Secrets:
         )
         found = [(match.group(), match.span()) for match in _WORD.finditer(plain)]
         capitals = {span[0] for word, span in found if len(word) == 1 and text[span[0]].isupper()}
+        present = {word for word, _ in found}
         for words in self._names:
-            spans += _runs(found, words, capitals)
+            if not words.isdisjoint(present):
+                spans += _runs(found, words, capitals)
         return _joined(spans)
 
 
