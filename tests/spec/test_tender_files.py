@@ -292,10 +292,12 @@ def test_a_bad_field_is_null_or_dropped_and_named_and_the_rest_of_the_release_st
 
 
 def test_a_malformed_line_among_good_ones_is_rejected_by_its_number(desk: Desk) -> None:
-    text = lines(titled("a")) + "{broken\n" + lines(titled("b")) + '{"ocid": \n' + lines(titled("c"))
+    half = lines(titled("half \ud83d"))
+    assert half.isascii()
+    text = lines(titled("a")) + "{broken\n" + lines(titled("b")) + '{"ocid": \n' + half + lines(titled("c"))
     counted = desk.ingest("portal-za", "mixed.jsonl", text)
-    assert (counted["appended"], counted["rejected"]) == (3, 2)
-    assert [row["position"] for row in desk.rejects()] == ["line 2", "line 4"]
+    assert (counted["appended"], counted["rejected"]) == (3, 3)
+    assert [row["position"] for row in desk.rejects()] == ["line 2", "line 4", "line 5"]
     assert all(row["reason"].startswith("not JSON") for row in desk.rejects())
 
 

@@ -10,7 +10,7 @@ from sankofa.ledger.book import Ledger, Persons, ReleaseRow
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.party_matching import Match, PartyMatcher
 from sankofa.model.errors import CheckFailed
-from sankofa.model.ocds.parties import Gate, Identifiers, Party
+from sankofa.model.ocds.parties import Gate, Identifiers, Known
 from sankofa.model.ocds.release import Summary, clean_again
 from sankofa.model.organisations import org_evidence
 
@@ -91,15 +91,15 @@ class Tenders:
         """The release as it would be taken in today."""
         body = row.body or self._ledger.release_body(row.ocid, row.release_id, row.release_date)
         cleaned = clean_again(body.encode(), summary, row.country, self._gate, self._persons.token)
-        who = [(self._resolved(party), list(party.roles)) for party in cleaned.parties]
+        who = [(self._resolved(known), list(roles)) for known, roles in cleaned.parties]
         row = row._replace(
             ocid=cleaned.ocid, release_id=cleaned.release_id, body=cleaned.body.decode() if row.body else ""
         )
         return row, cleaned.summary, who
 
-    def _resolved(self, party: Party) -> Resolved:
-        match = self._matcher.match(party.name, party.country, party.identifiers)
-        return Resolved(party.name, party.country, party.identifiers, party.org_evidence, match)
+    def _resolved(self, known: Known) -> Resolved:
+        match = self._matcher.match(known.name, known.country, known.identifiers)
+        return Resolved(known.name, known.country, known.identifiers, known.org_evidence, match)
 
     def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:
         found = org_evidence(name, identifiers, self._is_organisation, country)

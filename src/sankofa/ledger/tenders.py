@@ -9,7 +9,7 @@ import msgspec
 from sankofa.engines.datastore import Row
 from sankofa.ledger.book import Capture
 from sankofa.model.days import instant
-from sankofa.model.ocds.parties import Gate, Identifiers, Party
+from sankofa.model.ocds.parties import Gate, Identifiers
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode
 from sankofa.model.organisations import org_evidence
 from sankofa.model.records import Rejected, Release
@@ -29,7 +29,7 @@ class TenderDoor:
         self._country = country
         self._latest = instant(now + timedelta(days=1))  # somewhere it is tomorrow already
         self._number = capture.id * _PER_CAPTURE
-        self._waiting: list[tuple[CleanRelease, str, str]] = []
+        self._waiting: list[tuple[Triple, CleanRelease, str, str]] = []
         self._parties: dict[str, Row] = {}
         self._withheld: set[str] = set()
         self._known: set[str] = set()
@@ -53,7 +53,7 @@ class TenderDoor:
         counts.withheld += len(cleaned.withheld)
         for place, reason in cleaned.faults:
             yield Rejected(f"{position}: {place}", reason)
-        self._waiting.append((cleaned, position, self._content_digest(cleaned)))
+        self._waiting.append((cleaned[:3], cleaned, position, self._content_digest(cleaned)))
         if len(self._waiting) >= _BATCH:
             self.flush()
 
@@ -61,10 +61,10 @@ class TenderDoor:
         """Append what says something new."""
         if not self._waiting:
             return
-        held = self._held({_triple(cleaned) for cleaned, _, _ in self._waiting})
+        held = self._held({triple for triple, _, _, _ in self._waiting})
         rows = []
-        for cleaned, position, digest in self._waiting:
-            said = held.setdefault(_triple(cleaned), [])
+        for triple, cleaned, position, digest in self._waiting:
+            said = held.setdefault(triple, [])
             if (digest in said) if self._capture.repeated else (said[-1:] == [digest]):
                 self._capture.counts.unchanged += 1
                 continue
@@ -101,28 +101,28 @@ class TenderDoor:
     def _row(self, cleaned: CleanRelease, position: str, digest: str) -> Row:
         self._number += 1
         roles = []
-        for party in cleaned.parties:
-            party_id = _party_id(party)
-            roles.append([party_id, *party.roles])
-            if party_id not in self._known:
-                self._known.add(party_id)
-                identifiers = encode(party.identifiers).decode()
-                self._parties[party_id] = (
-                    party_id, party.name, party.country, identifiers, party.org_evidence, self._capture.id,
+        for known, told in cleaned.parties:
+            roles.append((known.party_id, *told))
+            if known.party_id not in self._known:
+                self._known.add(known.party_id)
+                identifiers = encode(known.identifiers).decode()
+                self._parties[known.party_id] = (
+                    known.party_id, known.name, known.country, identifiers, known.org_evidence,
+                    self._capture.id,
                 )  # fmt: skip
         for subject in cleaned.withheld:
             self._withheld.add(self._capture.persons.hashed(f"party:{self._country}:{subject}"))
         summary, parties = encode(cleaned.summary).decode(), encode(roles).decode()
         return (
-            *_triple(cleaned), self._number, digest, self._country, position, summary, parties,
+            *cleaned[:3], self._number, digest, self._country, position, summary, parties,
             cleaned.body.decode(), self._capture.id,
         )  # fmt: skip
 
     def _content_digest(self, cleaned: CleanRelease) -> str:
         """Tells one content from another: what is served of it, and who is in it."""
-        digest = hashlib.blake2b(cleaned.body, digest_size=16)
-        digest.update(msgspec.json.encode((cleaned.summary.category, self._country, cleaned.parties)))
-        return digest.hexdigest()
+        who = [(*known[1:], roles) for known, roles in cleaned.parties]
+        told = msgspec.json.encode((cleaned.summary.category, self._country, who))
+        return hashlib.blake2b(cleaned.body + told, digest_size=16).hexdigest()
 
     def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:
         found = org_evidence(name, identifiers, self._is_organisation, country)
@@ -133,12 +133,3 @@ class TenderDoor:
         subject = f"lei:{lei}"
         rows = self._capture.session.query("SELECT 1 FROM entity_record WHERE subject = ?", (subject,))
         return any(True for _ in rows) and not self._capture.is_person(subject)
-
-
-def _triple(cleaned: CleanRelease) -> Triple:
-    return cleaned.ocid, cleaned.release_id, cleaned.release_date
-
-
-def _party_id(party: Party) -> str:
-    told = msgspec.json.encode((party.name, party.country, party.identifiers, party.org_evidence))
-    return hashlib.blake2b(told, digest_size=12).hexdigest()

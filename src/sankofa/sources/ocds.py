@@ -57,13 +57,17 @@ def _document(document: IO[bytes], name: str, place: str) -> Iterator[Record]:
     if lines:
         for number, line in enumerate(stream, 1):
             if not line.isspace():
-                yield from _unpacked(line, f"{place}line {number}")
+                value, fault = _value(line)
+                if not fault and _is_release(value):
+                    yield Release(f"{place}line {number}", value)
+                else:
+                    yield from _unpacked(value, fault, f"{place}line {number}")
         return
     anything = embedded = False
     for piece in pieces(stream, _LISTS):
         anything = True
         if not piece.whole:
-            for record in _unpacked(piece.raw, f"{place}{piece.place}"):
+            for record in _unpacked(*_value(piece.raw), f"{place}{piece.place}"):
                 embedded = embedded or type(record) is not Skipped
                 yield record
             continue
@@ -77,8 +81,12 @@ def _document(document: IO[bytes], name: str, place: str) -> Iterator[Record]:
         raise FormatError(f"{name}: empty")
 
 
-def _unpacked(raw: bytes, place: str) -> Iterator[Record]:
-    value, fault = _value(raw)
+def _is_release(value: Any) -> bool:
+    """Whether it is a release and nothing else: most are."""
+    return type(value) is dict and "ocid" in value and "tag" in value and _HOLDERS.isdisjoint(value)
+
+
+def _unpacked(value: Any, fault: str, place: str) -> Iterator[Record]:
     if fault:
         yield Rejected(place, fault)
     else:
@@ -90,7 +98,7 @@ def _releases(value: Any, place: str) -> Iterator[Record]:
     if type(value) is not dict:
         yield Rejected(place, "not an object")
         return
-    if "ocid" in value and "tag" in value and value.keys().isdisjoint(_HOLDERS):  # most of them
+    if _is_release(value):
         yield Release(place, value)
         return
     for name in value.keys() & _LISTS:
@@ -143,11 +151,15 @@ def _value(raw: bytes) -> tuple[Any, str]:
     except UnicodeDecodeError:
         text = raw.decode("cp1252", "replace")
     try:
-        return json.loads(text, parse_float=Decimal), ""
+        value = json.loads(text, parse_float=Decimal)
+        msgspec.json.encode(value)  # half a surrogate pair can be written in JSON, and in nothing else
+    except UnicodeEncodeError:
+        return None, "not JSON: half a character"
     except json.JSONDecodeError as failure:
         return None, f"not JSON: {failure.msg} at character {failure.pos}"
     except (ValueError, RecursionError):
         return None, "not JSON that can be read"
+    return value, ""
 
 
 def _is_lines(stream: IO[bytes], name: str) -> tuple[IO[bytes], bool]:

@@ -129,6 +129,30 @@ def test_what_is_no_finite_number_is_null_and_told(amount: Any) -> None:
     assert body(release)["tender"]["value"] == {"amount": None, "currency": "ZAR"}
 
 
+@pytest.mark.parametrize("currency", ["QQQ", 7, ["ZAR"], {"code": "ZAR"}])
+def test_what_is_no_currency_is_null_and_told(currency: Any) -> None:
+    release = cleaned(tender={"value": {"amount": 1, "currency": currency}})
+    assert release.faults == [("tender.value.currency", "unknown currency")]
+    assert body(release)["tender"]["value"] == {"amount": 1, "currency": None}
+
+
+def test_a_publisher_with_any_number_of_fields_of_its_own_is_cleaned_the_same() -> None:
+    for number in range(10_000):
+        assert body(cleaned(tender={f"own{number}": number, "title": "Road"})) == {
+            "tender": {"title": "Road"}
+        }
+    release = cleaned(
+        tender={
+            "title": "Road",
+            "title_qu": "Ñan",
+            "contactMail": "ann@example.org",
+            "own": "ann@example.org",
+        },
+        description="ask ann@example.org",
+    )
+    assert body(release) == {"tender": {"title": "Road", "title_qu": "Ñan"}, "description": "ask [withheld]"}
+
+
 def test_value_amount_is_the_tenders_own_and_never_a_sum() -> None:
     release = cleaned(awards=[{"id": "1", "value": {"amount": 5}}, {"id": "2", "value": {"amount": 6}}])
     assert (release.summary.value_amount, release.summary.award_count) == (None, 2)
@@ -197,5 +221,5 @@ def test_whatever_a_release_holds_it_is_cleaned_or_unusable_and_cleaning_again_c
     again = clean_again(once.body, once.summary, "ZA", gate, str.upper)
     assert again.body == once.body
     assert again.faults == []
-    assert {p.name for p in again.parties} == {p.name for p in once.parties}
+    assert {p.known.name for p in again.parties} == {p.known.name for p in once.parties}
     msgspec.json.decode(once.body)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sankofa.model.figures import exact
 from sankofa.model.places import currencies
@@ -27,13 +27,11 @@ _PERSONAL = re.compile(
 )
 _OLDEST_YEAR: Final = 1900
 _WIDEST: Final = 60
+_LEARNED: Final = 4096
 
 
-class Named(NamedTuple):
-    """An organisation met in a release: the object, under which field, and the person data beside it."""
-
-    body: dict[str, Json]
-    field: str
+Named = tuple[dict[str, Json], str]
+"""An object of a release that may name an organisation, and under which field."""
 
 
 class Walk:
@@ -72,51 +70,72 @@ def _cleaner(kind: str | list[str], specs: dict[str, dict[str, Cleaner]]) -> Cle
 
 
 def _object(fields: dict[str, Cleaner]) -> Cleaner:
-    listed = fields.get
+    learned: dict[str, Cleaner | None] = {}
+    """What becomes of each key that was met. None: it need only be text, as most of what there is."""
+    met = learned.get
+
+    def learn(key: str) -> Cleaner | None:
+        cleaner: Cleaner | None = fields.get(key) or (_text if _translates(fields, key) else None)
+        if cleaner is None:
+            cleaner = _gather if _PERSONAL.search(key) else _leave_out
+        elif cleaner is _text or cleaner is _identifier:
+            cleaner = None
+        if len(learned) < _LEARNED:
+            learned[key] = cleaner
+        return cleaner
 
     def clean(value: Json, walk: Walk, name: str) -> Json:
+        faults = walk.faults
         if type(value) is not dict:
-            walk.faults.append((name, "expected an object"))
+            faults.append((name, "expected an object"))
             return None
-        kept: dict[str, Json] = {}
-        known = len(walk.faults)
+        kept: dict[str, Json] = value.copy()
+        before = len(faults)
         for key, inner in value.items():
-            cleaner = listed(key)
-            if type(inner) is str and (cleaner is _text or cleaner is _identifier):  # most of what there is
-                kept[key] = inner
-            elif cleaner is not None:
-                kept[key] = None if inner is None else cleaner(inner, walk, key)
-            elif "_" in key and _translates(fields, key):
-                kept[key] = None if inner is None else _text(inner, walk, key)
-            elif inner and _is_personal(key):
-                _gather(inner, walk.personal)
-        if name and len(walk.faults) != known:
-            walk.faults[known:] = [(f"{name}.{place}", reason) for place, reason in walk.faults[known:]]
+            cleaner = met(key, _not_met)
+            if cleaner is _not_met:
+                cleaner = learn(key)
+            if cleaner is None:
+                if type(inner) is not str and inner is not None:
+                    kept[key] = fields.get(key, _text)(inner, walk, key)
+            elif cleaner is _leave_out:
+                del kept[key]
+            elif cleaner is _gather:
+                del kept[key]
+                _gather(inner, walk, key)
+            elif inner is not None:
+                kept[key] = cleaner(inner, walk, key)
+        if len(faults) != before and name:
+            faults[before:] = [(f"{name}.{place}", reason) for place, reason in faults[before:]]
         return kept
 
     return clean
+
+
+def _not_met(_value: Json, _walk: Walk, _name: str) -> Json:
+    """Stands for what becomes of a key that is new."""
+
+
+def _leave_out(_value: Json, _walk: Walk, _name: str) -> Json:
+    """What is not in the table."""
+
+
+def _gather(value: Json, walk: Walk, name: str) -> Json:
+    """What is not in the table and about a person: its texts must not be repeated elsewhere."""
+    if type(value) is str:
+        walk.personal.append(value)
+    elif type(value) is dict:
+        for inner in value.values():
+            _gather(inner, walk, name)
+    elif type(value) is list:
+        for inner in value:
+            _gather(inner, walk, name)
 
 
 def _translates(fields: dict[str, Cleaner], key: str) -> bool:
     """Whether it is a text in another language, `title_fr`: kept like the field itself."""
     base, _, language = key.rpartition("_")
     return fields.get(base) is _text and base not in _UNTRANSLATED and _LANGUAGE.match(language) is not None
-
-
-@lru_cache(maxsize=4096)
-def _is_personal(key: str) -> bool:
-    return _PERSONAL.search(key) is not None
-
-
-def _gather(value: Json, texts: list[str]) -> None:
-    if type(value) is str:
-        texts.append(value)
-    elif type(value) is dict:
-        for inner in value.values():
-            _gather(inner, texts)
-    elif type(value) is list:
-        for inner in value:
-            _gather(inner, texts)
 
 
 def _array(of: Cleaner, organisations: bool) -> Cleaner:
@@ -129,12 +148,14 @@ def _array(of: Cleaner, organisations: bool) -> Cleaner:
                 return None
             value = [value] if value else []  # some portals write a list of one without its brackets
         kept = []
+        faults = walk.faults
+        before = len(faults)
         for number, inner in enumerate(value):
-            known = len(walk.faults)
-            cleaned = of(inner, walk, name)
-            if len(walk.faults) != known:
+            cleaned = inner if texts and type(inner) is str else of(inner, walk, name)
+            if len(faults) != before:
                 place = f"{name}[{number}]"
-                walk.faults[known:] = [(place + p[len(name) :], why) for p, why in walk.faults[known:]]
+                faults[before:] = [(place + p[len(name) :], why) for p, why in faults[before:]]
+                before = len(faults)
             if cleaned is not None:
                 kept.append(cleaned)
         if organisations:
@@ -148,7 +169,7 @@ def _organisation(body: Cleaner) -> Cleaner:
     def clean(value: Json, walk: Walk, name: str) -> Json:
         kept = body(value, walk, name)
         if kept is not None:
-            walk.organisations.append(Named(kept, name))
+            walk.organisations.append((kept, name))
         return kept
 
     return clean
@@ -206,8 +227,6 @@ def _boolean(value: Json, walk: Walk, name: str) -> Json:
 
 
 def _currency(value: Json, walk: Walk, name: str) -> Json:
-    if value in currencies():
-        return value
     code = value.strip().upper() if type(value) is str else None
     if code in currencies():
         return code

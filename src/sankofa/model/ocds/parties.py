@@ -4,9 +4,12 @@ A party is named only on evidence that it is an organisation (`model.organisatio
 where it leads to such a party, or by evidence of its own. Of whoever is withheld only the role stays.
 """
 
-from collections.abc import Callable, Iterable
+import hashlib
+from collections.abc import Callable, Iterable, Set
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from sankofa.model.ocds.fields import Json, Walk
 from sankofa.model.ocds.redaction import Secrets, fold
@@ -45,10 +48,18 @@ _TELLING_WORD: Final = 4
 _REMEMBERED: Final = 100_000
 
 Identifiers = tuple[tuple[str, str], ...]
-Who = tuple[str, str, Identifiers]
-"""A party by its name, country and identifiers."""
-Known = tuple[str, str, Identifiers, str]
-"""A party by its name, country and identifiers, and the evidence that it is an organisation."""
+
+
+class Known(NamedTuple):
+    """Somebody established to be an organisation."""
+
+    party_id: str
+    """Tells one from another: of all that follows."""
+    name: str
+    country: str
+    identifiers: Identifiers
+    """Scheme and id, the party's own first."""
+    org_evidence: str
 
 
 class Gate:
@@ -62,11 +73,18 @@ class Gate:
         """The evidence that a name with identifiers in a country (alpha-2, or empty) is an organisation."""
         return self._evidence(name, identifiers, country)
 
-    def established(self, body: dict[str, Json], country: str) -> Known | None:
-        """The party that an object of a release names, where there is evidence."""
-        told = (body.get("name"), *_told(body, "identifier"), *_told(body, "address"), country)
-        if "additionalIdentifiers" in body or "scheme" in body or not told[0]:
+    def known(self, body: dict[str, Json], country: str) -> Known | None:
+        """Who an object of a release names, where there is evidence."""
+        name = body.get("name")
+        if not name or "additionalIdentifiers" in body or "scheme" in body:
             return self._look(body, country)
+        scheme = own = code = place = None
+        identifier, address = body.get("identifier"), body.get("address")
+        if identifier:
+            scheme, own = identifier.get("scheme"), identifier.get("id")
+        if address:
+            code, place = address.get("country"), address.get("countryName")
+        told = (name, scheme, own, code, place, country)
         try:
             return self._known[told]
         except KeyError:
@@ -82,25 +100,16 @@ class Gate:
         identifiers = _identifiers(body)
         place = _country(body, identifiers) or country
         evidence = self(name, identifiers, place)
-        return None if evidence is None else (name, place, identifiers, evidence)
-
-
-def _told(body: dict[str, Json], field: str) -> tuple[Json, ...]:
-    """The parts of an identifier or an address that decide who a party is."""
-    part = body.get(field)
-    if type(part) is not dict:
-        return ()
-    return part.get("scheme"), part.get("id"), part.get("countryName"), part.get("country")
+        if evidence is None:
+            return None
+        told = msgspec.json.encode((name, place, identifiers, evidence))
+        return Known(hashlib.blake2b(told, digest_size=12).hexdigest(), name, place, identifiers, evidence)
 
 
 class Party(NamedTuple):
-    """A party established to be an organisation."""
+    """A party established to be an organisation, and what it is in a release."""
 
-    name: str
-    country: str
-    identifiers: Identifiers
-    """Scheme and id, the party's own first."""
-    org_evidence: str
+    known: Known
     roles: tuple[str, ...]
 
 
@@ -110,17 +119,20 @@ class Parties(NamedTuple):
     served: list[Party]
     withheld: list[str]
     """What the withheld are known by, for a keyed hash: never to be written anywhere."""
-    named: frozenset[int]
+    named: Set[int]
     """The objects (by id) that keep their name."""
 
 
 class _Sifted:
     """The parties a release lists, sorted into those with evidence and those without."""
 
+    __slots__ = ("by_id", "named", "served", "withheld", "withheld_ids")
+
     def __init__(self) -> None:
-        self.served: dict[Who, Known] = {}
-        self.roles: dict[Who, dict[str, None]] = {}
-        self.by_id: dict[str, Who] = {}
+        self.served: dict[str, tuple[Known, dict[str, None]]] = {}
+        """Who, by party_id, and in which roles."""
+        self.by_id: dict[str, tuple[Known, dict[str, None]]] = {}
+        """The same, by the ids they have in the release."""
         self.withheld: dict[str, None] = {}
         self.withheld_ids: set[str] = set()
         self.named: set[int] = set()
@@ -131,31 +143,33 @@ def sift(walk: Walk, listed: Json, country: str, gate: Gate, secrets: Secrets) -
     found = _Sifted()
     own = {id(body) for body in listed} if type(listed) is list else set[int]()
     references = []
-    for body, field in walk.organisations:
-        if id(body) in own:
-            _listed_party(body, country, gate, found, secrets)
+    for named in walk.organisations:
+        if id(named[0]) in own:
+            _listed_party(named[0], country, gate, found, secrets)
         else:
-            references.append((body, role(field)))
-    for body, named in references:
-        _reference(body, named, country, gate, found, secrets)
+            references.append(named)
+    for body, field in references:
+        _reference(body, role(field), country, gate, found, secrets)
     if found.withheld:
         _without_twins(walk.lists)
-    served = [Party(*party, tuple(found.roles[key])) for key, party in found.served.items()]
-    return Parties(served, list(found.withheld), frozenset(found.named))
+    served = [Party(known, tuple(roles)) for known, roles in found.served.values()]
+    return Parties(served, list(found.withheld), found.named)
 
 
 def _listed_party(body: dict[str, Json], country: str, gate: Gate, found: _Sifted, secrets: Secrets) -> None:
-    roles = [found_role for told in body.get("roles") or () if (found_role := role(told))]
+    roles = [role(told) for told in body.get("roles") or ()]
+    if "" in roles:
+        roles = [told for told in roles if told]
     key = _own_id(body)
-    party = gate.established(body, country)
-    if party is None:
+    known = gate.known(body, country)
+    if known is None:
         if _withhold(body, roles, found, secrets) and key:
             found.withheld_ids.add(key)
         return
-    known = _serve(party, roles, found)
+    served = _serve(known, roles, found)
     if key:
-        found.by_id[key] = known
-    _keep_own_names(body, party[0], gate, country, secrets)
+        found.by_id[key] = served
+    _keep_own_names(body, known.name, gate, country, secrets)
     found.named.add(id(body))
 
 
@@ -163,41 +177,53 @@ def _reference(
     body: dict[str, Json], role: str, country: str, gate: Gate, found: _Sifted, secrets: Secrets
 ) -> None:
     key = _own_id(body)
-    name = _name(body)
-    if key and key in found.withheld_ids:
+    if key in found.withheld_ids:
         _withhold(body, [role], found, secrets)
-        return
-    known = found.by_id.get(key) if key else None
-    if known is not None:
-        found.roles[known][role] = None
-        same = name and (name == known[0] or fold(name) == fold(known[0]))
-        if name and not same and gate(name, (), country) is None:
-            secrets.add(name)
-        body_name = body.get("name")
-        body.clear()
-        body["id"] = key
-        if same:
-            body["name"] = body_name
-            found.named.add(id(body))
-        return
-    party = gate.established(body, country)
-    if party is None:
+    elif (served := found.by_id.get(key)) is not None:
+        served[1][role] = None
+        _refer(body, key, served[0].name, country, gate, found, secrets)
+    elif (known := gate.known(body, country)) is None:
         _withhold(body, [role], found, secrets)
-        return
-    _serve(party, [role], found)
-    _keep_own_names(body, party[0], gate, country, secrets)
+    else:
+        _serve(known, (role,), found)
+        _keep_own_names(body, known.name, gate, country, secrets)
+        found.named.add(id(body))
+
+
+def _refer(
+    body: dict[str, Json],
+    key: str,
+    party: str,
+    country: str,
+    gate: Gate,
+    found: _Sifted,
+    secrets: Secrets,
+) -> None:
+    """A reference to a party that is served: its id, and its name where that is the party's."""
+    written = body.get("name")
+    if written != party:
+        name = _name(body)
+        if name and name != party and fold(name) != fold(party):
+            if gate(name, (), country) is None:
+                secrets.add(name)
+            name = ""
+        if not name:
+            body.clear()
+            body["id"] = key
+            return
+    body.clear()
+    body["id"] = key
+    body["name"] = written
     found.named.add(id(body))
 
 
-def _serve(party: Known, roles: Iterable[str], found: _Sifted) -> Who:
-    key = party[:3]
-    held = found.roles.get(key)
-    if held is None:
-        found.served[key] = party
-        held = found.roles[key] = {}
-    for role in roles:
-        held[role] = None
-    return key
+def _serve(party: Known, roles: Iterable[str], found: _Sifted) -> tuple[Known, dict[str, None]]:
+    served = found.served.get(party.party_id)
+    if served is None:
+        served = found.served[party.party_id] = party, dict.fromkeys(roles)
+    else:
+        served[1].update(dict.fromkeys(roles))
+    return served
 
 
 def _withhold(body: dict[str, Json], roles: list[str], found: _Sifted, secrets: Secrets) -> bool:
@@ -227,8 +253,10 @@ def _telling(text: str) -> bool:
 
 def _keep_own_names(body: dict[str, Json], name: str, gate: Gate, country: str, secrets: Secrets) -> None:
     """Another legal name beside the one that was looked at is kept only on evidence of its own."""
-    if "identifier" not in body and "additionalIdentifiers" not in body:
-        return
+    if "additionalIdentifiers" not in body:
+        only = body.get("identifier")
+        if not only or "legalName" not in only:
+            return
     for identifier in (body.get("identifier"), *(body.get("additionalIdentifiers") or ())):
         legal = identifier.get("legalName") if type(identifier) is dict else None
         if not legal or legal == name:
@@ -269,10 +297,9 @@ def _name(body: dict[str, Json]) -> str:
 
 
 def _identifiers(body: dict[str, Json]) -> Identifiers:
-    own = body.get("identifier") or (body if "scheme" in body else None)  # OCDS 1.0 has bare identifiers
-    rest = body.get("additionalIdentifiers") or ()
     pairs = []
-    for identifier in (own, *rest):
+    own = body.get("identifier") or (body if "scheme" in body else None)  # OCDS 1.0 has bare identifiers
+    for identifier in (own, *(body.get("additionalIdentifiers") or ())):
         if type(identifier) is dict:
             scheme, value = identifier.get("scheme"), identifier.get("id")
             if type(scheme) is str and scheme.strip() and value is not None and str(value).strip():

@@ -7,7 +7,7 @@ written as a name is and is no ordinary word; a number or an address only as it 
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Final
@@ -42,6 +42,8 @@ class Secrets:
         self._names: list[frozenset[str]] = []
         self._literals: list[str] = []
         self._public: set[str] = set()
+        self._letters = False
+        """Whether a name has letters on their own, which are looked for at a word's place only."""
 
     def __bool__(self) -> bool:
         return bool(self._names or self._literals)
@@ -53,6 +55,7 @@ class Secrets:
             self._literals.append(literal)
         elif words:
             self._names.append(words)
+            self._letters = self._letters or min(map(len, words)) == 1
 
     def spare(self, name: str) -> None:
         """The words of an organisation that is named anyway: alone they tell of nobody else."""
@@ -61,9 +64,16 @@ class Secrets:
     def told_in(self, text: str) -> bool:
         """Whether a text may repeat any: quick, and never wrongly no."""
         folded = fold(text)
-        if "@" in folded or any(literal in folded for literal in self._literals):
+        if "@" in folded:
             return True
-        return any(word in folded for words in self._names for word in words if len(word) > 1)
+        for literal in self._literals:
+            if literal in folded:
+                return True
+        for words in self._names:
+            for word in words:
+                if word in folded and len(word) > 1:
+                    return True
+        return False
 
     def tell(self, text: str) -> bool:
         """Whether a text does repeat any."""
@@ -71,12 +81,15 @@ class Secrets:
 
     def cut(self, text: str) -> str:
         """The text without them."""
+        likely = self._letters or self.told_in(text)
         text = composed(text)
+        if not likely:
+            return text
         for start, end in reversed(list(self._places(text))):
             text = text[:start] + CUT + text[end:]
         return text
 
-    def cut_all(self, value: Any, spared: frozenset[int]) -> Any:
+    def cut_all(self, value: Any, spared: Set[int]) -> Any:
         """Every text in a JSON value; `spared` are the objects (by id) whose own name stays."""
         if type(value) is str:
             kept = self.cut(value)
@@ -106,14 +119,25 @@ class Secrets:
         )
         found = [(match.group(), match.span()) for match in _WORD.finditer(plain)]
         capitals = {span[0] for word, span in found if len(word) == 1 and text[span[0]].isupper()}
-        alone = {
+        present = {word for word, _ in found}
+        for words in self._names:
+            if not words.isdisjoint(present):
+                spans += _runs(found, words, capitals, self._alone(text, found, words))
+        return _joined(spans)
+
+    def _alone(
+        self, text: str, found: list[tuple[str, tuple[int, int]]], words: frozenset[str]
+    ) -> frozenset[str]:
+        """The words of a name that tell of it without any other in this text."""
+        telling = {
             word
             for word, span in found
-            if len(word) >= _LEAST_SINGLE and word not in self._public and _proper(text, span[0])
+            if word in words
+            and len(word) >= _LEAST_SINGLE
+            and word not in self._public
+            and _proper(text, span[0])
         }
-        for words in self._names:
-            spans += _runs(found, words, capitals, (words & alone) - _ordinary())
-        return _joined(spans)
+        return frozenset(telling - _ordinary())
 
 
 def _runs(

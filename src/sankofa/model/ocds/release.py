@@ -77,12 +77,11 @@ def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> C
     parties = sift(walk, kept.get("parties"), country, gate, secrets)
     for text in walk.personal:
         secrets.add(text)
-    if secrets:
-        for party in parties.served:
-            secrets.spare(party.name)
     body = encode(kept)
     category = portal_category if type(portal_category) is str else None
     if secrets and secrets.told_in(f"{body.decode()} {category or ''}"):
+        for party in parties.served:
+            secrets.spare(party.known.name)
         ocid, release_id = (
             f"{secrets.cut(name)}-{token(name)}" if secrets.tell(name) else name
             for name in (ocid, release_id)
