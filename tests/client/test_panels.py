@@ -56,7 +56,7 @@ def test_a_licensed_or_unknown_panel_is_not_open(client: Client) -> None:
     with pytest.raises(NotOpen, match="macro-momentum"):
         client.scan_panel("no-such-panel")
     with pytest.raises(ValueError, match="engine"):
-        client.scan_panel("macro-momentum", engine="excel")  # type: ignore[arg-type]
+        client.scan_panel("macro-momentum", engine="excel")  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
