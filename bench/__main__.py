@@ -7,7 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-_AGAINST_TARGETS = ("ingest", "fundamentals", "identifiers", "tenders", "macro", "metrics", "export")
+_AGAINST_TARGETS = (
+    "ingest",
+    "fundamentals",
+    "identifiers",
+    "tenders",
+    "macro",
+    "metrics",
+    "export",
+    "client",
+)
 
 
 def _names() -> set[str]:

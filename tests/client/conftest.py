@@ -2,17 +2,17 @@
 
 import socketserver
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import duckdb_extension_httpfs
 import pytest
 
 from sankofa.client import Client
-from tests.faults.conftest import CORRECTION
-from tests.live import PATIENCE, LiveServer, run
+from tests.live import LiveServer
 
 
 @pytest.fixture
@@ -59,20 +59,12 @@ class Scripted:
         self._server.server_close()
 
 
-def publish_another(home: Path, number: int) -> None:
-    """Ingest one more filing and publish, keeping one edition besides."""
-    filing = home.parent / f"correction-{number}.csv"
-    filing.write_text(CORRECTION.format(value=1000 + number, day=number))
-    for command in (("ingest", "sample-filings", filing), ("publish",)):
-        done = run(home, *command, editions_kept="1")
-        assert done.returncode == 0, done.stderr
-
-
-def settled(client: Client, *, other_than: str) -> None:
-    """Until the server is seen to serve another edition than this."""
-    deadline = time.monotonic() + PATIENCE
-    while client.get_status()["edition"] == other_than:
-        assert time.monotonic() < deadline, "the server did not switch"
+@pytest.fixture(scope="session")
+def httpfs() -> None:
+    """DuckDB would download it."""
+    package = Path(str(duckdb_extension_httpfs.__file__)).parent
+    (extension,) = package.glob("extensions/*/httpfs.duckdb_extension")
+    duckdb.execute(f"LOAD '{extension}'")
 
 
 @pytest.fixture

@@ -97,9 +97,13 @@ def test_no_answer_is_a_failed_connection_without_the_key() -> None:
 
 
 def test_an_answer_that_is_not_ours_is_told(scripted: Scripted) -> None:
-    scripted.answers = [(200, {}, b"<html>welcome</html>"), (200, {}, b'{"hello":[]}')]
+    scripted.answers = [
+        (200, {}, b"<html>welcome</html>"),
+        (200, {}, b'{"hello":[]}'),
+        (200, {}, b'{"data":[]}'),
+    ]
     with Client("k", scripted.url) as client:
-        for _ in range(2):
+        for _ in range(3):
             with pytest.raises(SankofaError):
                 client.get_export()
 
@@ -109,3 +113,18 @@ def test_a_redirect_does_not_take_the_key_elsewhere(scripted: Scripted) -> None:
     with Client("k", scripted.url) as client, pytest.raises(UnexpectedAnswer):
         client.get_export()
     assert [path for path, _ in scripted.asked] == ["/v1/export"]
+
+
+@pytest.mark.parametrize("key", ["", "two words", "line\nfeed", "caf\u00e9"])
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_key_that_cannot_be_one_is_refused_and_not_repeated(kind: type, key: str) -> None:
+    with pytest.raises(ValueError, match="key: expected") as raised:
+        kind(key)
+    assert not key or key not in str(raised.value)
+
+
+def test_an_address_that_is_none_fails_at_once() -> None:
+    waited: list[float] = []
+    with Client("k", "ftp://example.org", sleep=waited.append) as client, pytest.raises(ConnectionFailed):
+        client.get_export()
+    assert waited == []

@@ -64,6 +64,14 @@ def test_columns_are_typed(client: Client) -> None:
     assert table.field("available_at").type == pyarrow.date32()
 
 
+def test_what_is_null_is_missing(client: Client) -> None:
+    for answer in both(client, "get_fundamentals", {"service_id": RIFTLINE, "vintages": "all"}):
+        frame, other = answer.to_pandas(), answer.to_polars()
+        for name in ("concept", "superseding_record_ref", "superseded_at", "period_start"):
+            nulls = sum(dict(row)[name] is None for row in answer.rows)
+            assert 0 < nulls == frame[name].isna().sum() == other[name].null_count(), name
+
+
 def test_figures_keep_every_digit(client: Client) -> None:
     answer = client.columns.get_macro(country="NG", indicator="NY.GDP.MKTP.CD", limit=100)
     rows: list[Any] = answer.rows

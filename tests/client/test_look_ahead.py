@@ -3,6 +3,7 @@
 from datetime import date
 from typing import Any
 
+import pandas
 import pytest
 
 from sankofa.client import Client, LookAhead, look_ahead_check
@@ -68,3 +69,12 @@ def test_a_frame_that_does_not_say_is_refused(client: Client) -> None:
 def test_nothing_is_no_look_ahead(client: Client) -> None:
     look_ahead_check([], DAY)
     look_ahead_check(client.get_fundamentals(RIFTLINE, as_of="1990-01-01").to_polars(), DAY)
+
+
+def test_every_kind_of_missing_day_is_unknown() -> None:
+    frame = pandas.DataFrame(
+        {"available_at": pandas.Series([pandas.NA, None, pandas.NaT, "2023-01-01"], dtype="object")}
+    )
+    with pytest.raises(LookAhead) as raised:
+        look_ahead_check(frame, DAY)
+    assert (len(raised.value.late), len(raised.value.unknown)) == (0, 3)

@@ -1,15 +1,9 @@
 """Pages are walked to the end, all on one edition."""
 
 import asyncio
-import shutil
-import time
-from pathlib import Path
 
-import pytest
-
-from sankofa.client import AsyncClient, Client, Gone
-from tests.client.conftest import publish_another, settled
-from tests.live import PATIENCE, LiveServer, run
+from sankofa.client import AsyncClient, Client
+from tests.live import LiveServer
 
 
 def test_every_row_comes_once_and_in_order(client: Client) -> None:
@@ -44,29 +38,3 @@ def test_the_awaited_client_walks_too(server: LiveServer, paid_key: str, client:
 def test_changes_are_walked_to_the_end(client: Client) -> None:
     rows = list(client.iter_changes(dataset="entities", limit=7))
     assert len({tuple(row["key"]) for row in rows}) == len(rows) >= 15
-
-
-def test_a_walk_stays_on_its_edition_and_says_when_that_is_gone(sample_home: Path, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    shutil.copytree(sample_home, home)
-    with LiveServer(home) as live, Client(live.key("starter"), live.url) as client:
-        walk = client.tenders_pages(country="ZA", limit=50)
-        first = next(walk)
-        publish_another(home, 1)
-        settled(client, other_than=first.edition)
-        second = next(walk)
-        assert second.edition == first.edition
-        assert second.rows[0] != first.rows[0]
-        publish_another(home, 2)
-        assert first.edition not in run(home, "editions").stdout
-        gone_from(live, first.edition)
-        with pytest.raises(Gone, match=first.edition):
-            for _ in walk:
-                pass
-
-
-def gone_from(live: LiveServer, edition: str) -> None:
-    """Until the server is seen to have let go of an edition."""
-    deadline = time.monotonic() + PATIENCE
-    while live.get(f"/open/macro-momentum.parquet?edition={edition}").status_code == 200:
-        assert time.monotonic() < deadline, "the server still has it"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Row_co = TypeVar("Row_co", covariant=True)
 
+_NEEDED = {"count", "edition", "truncated"}
 _TEXTS = ("edition", "as_of", "next_cursor", "since", "successor", "license")
 _ENVELOPE = ("count", "_license", "as_of", "edition", "truncated", "next_cursor")
 
@@ -37,8 +38,8 @@ class Answer(Generic[Row_co]):
             self._told_rows: list[Any] | None = None
         else:
             body = read_json(reply)
-            if not isinstance(body, dict) or not isinstance(body.get(endpoint.rows_under), list):
-                raise InvalidAnswer(f"no {endpoint.rows_under} in the answer")
+            if not isinstance(body, dict) or not {endpoint.rows_under, *_NEEDED} <= body.keys():
+                raise InvalidAnswer(f"not an answer of {endpoint.path}: a member of its envelope is missing")
             self._told_rows = body.pop(endpoint.rows_under)
             told = body
         day = told.get("as_of")
@@ -133,7 +134,7 @@ def _from_headers(headers: Mapping[str, str]) -> dict[str, Any]:
             continue
         member = name.removeprefix("x-").replace("-", "_")
         told["_license" if member == "license" else member] = text if member in _TEXTS else _value(text)
-    if not {"count", "edition", "truncated"} <= told.keys():
+    if not told.keys() >= _NEEDED:
         raise InvalidAnswer("an answer in columns without X-Count, X-Edition and X-Truncated")
     return told
 

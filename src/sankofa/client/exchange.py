@@ -51,7 +51,7 @@ class Reply(NamedTuple):
     body: bytes
 
 
-Outcome = Reply | httpx.TransportError
+Outcome = Reply | httpx.RequestError
 Exchange = Generator[Request | float, Any, Reply]
 
 
@@ -73,6 +73,8 @@ class Retries:
             if outcome.status not in _TRANSIENT:
                 return None
             told = retry_after(outcome.headers, now)
+        elif isinstance(outcome, httpx.UnsupportedProtocol):  # no URL of ours
+            return None
         pause = self.first_pause * 2 ** (attempt - 1) if told is None else told
         return None if attempt >= self.attempts or waited + pause > self.longest_wait else pause
 
@@ -101,7 +103,7 @@ def exchange(request: Request, retries: Retries, clock: Callable[[], datetime]) 
             break
         yield pause
         attempt, waited = attempt + 1, waited + pause
-    if isinstance(outcome, httpx.TransportError):
+    if isinstance(outcome, httpx.RequestError):
         # not its cause: an error of httpx holds the request, and the request the key
         raise ConnectionFailed(f"{request.path}: {type(outcome).__name__}: {outcome}") from None
     if outcome.status != 200 and outcome.status not in request.also:

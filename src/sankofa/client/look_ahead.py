@@ -68,8 +68,8 @@ def _taken(rows: Any, places: list[int]) -> Any:
 
 
 def _day(value: Any) -> date | None:
-    """A day of whatever type; None for what is missing, NaT and NaN included."""
-    if value is None or value != value:
+    """A day of whatever type; None for what is missing: NaT, NaN and NA of pandas too."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
     if isinstance(value, str):
         return date.fromisoformat(value[:10])

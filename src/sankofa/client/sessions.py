@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, overload
 
 import httpx
 
@@ -29,6 +29,10 @@ from sankofa.client.exchange import (
     read_json,
 )
 from sankofa.client.panels import Engine, scan
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars
 
 VERSION: Final = "0.1.0"
 _RETRIES: Final = Retries()
@@ -100,6 +104,16 @@ class Session(_Common):
         """Fetches a licensed Parquet file, as `get_export` lists it, whole and verified."""
         return self._file(file_request("/v1/export/files/", file, into, edition))
 
+    @overload
+    def scan_panel(
+        self, name: str, *, engine: Literal["polars"] = "polars", edition: str | None = None
+    ) -> "polars.LazyFrame": ...
+
+    @overload
+    def scan_panel(
+        self, name: str, *, engine: Literal["duckdb"], edition: str | None = None
+    ) -> "duckdb.DuckDBPyRelation": ...
+
     def scan_panel(self, name: str, *, engine: Engine = "polars", edition: str | None = None) -> Any:
         """A lazy frame of Polars, or a relation of DuckDB, over an open panel by its URL.
 
@@ -159,7 +173,7 @@ class Session(_Common):
                             file.write(chunk)
                     return Reply(200, headers, b"")
                 return Reply(response.status_code, headers, response.read())
-        except httpx.TransportError as failure:
+        except httpx.RequestError as failure:
             return failure
 
 
@@ -198,6 +212,16 @@ class AsyncSession(_Common):
     async def get_licensed_file(self, file: str, into: Path | str, *, edition: str | None = None) -> Path:
         """Fetches a licensed Parquet file, as `get_export` lists it, whole and verified."""
         return await self._file(file_request("/v1/export/files/", file, into, edition))
+
+    @overload
+    async def scan_panel(
+        self, name: str, *, engine: Literal["polars"] = "polars", edition: str | None = None
+    ) -> "polars.LazyFrame": ...
+
+    @overload
+    async def scan_panel(
+        self, name: str, *, engine: Literal["duckdb"], edition: str | None = None
+    ) -> "duckdb.DuckDBPyRelation": ...
 
     async def scan_panel(self, name: str, *, engine: Engine = "polars", edition: str | None = None) -> Any:
         """A lazy frame of Polars, or a relation of DuckDB, over an open panel by its URL.
@@ -257,7 +281,7 @@ class AsyncSession(_Common):
                             file.write(chunk)
                     return Reply(200, headers, b"")
                 return Reply(response.status_code, headers, await response.aread())
-        except httpx.TransportError as failure:
+        except httpx.RequestError as failure:
             return failure
 
 
@@ -289,4 +313,8 @@ def kept_file(request: Request, reply: Reply) -> Path:
 
 def _headers(key: str | None) -> dict[str, str]:
     named = {"User-Agent": f"sankofa-client/{VERSION}"}
-    return named if key is None else {**named, "X-API-Key": key}
+    if key is None:
+        return named
+    if not (key.isascii() and key.isprintable() and key and " " not in key):
+        raise ValueError("key: expected printable ASCII without spaces")  # what sends it would repeat it
+    return {**named, "X-API-Key": key}

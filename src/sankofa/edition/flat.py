@@ -12,6 +12,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cache
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
@@ -65,12 +66,13 @@ def columns_of(shape: type[Row]) -> tuple[Column, ...]:
 def read_columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list[Sequence[Any]]:
     """The values of each column of a JSON list; what is not of the exact types as JSON text, null as None."""
     found = _decoder(columns, *exact).decode(rows)
-    values: list[Sequence[Any]] = list(zip(*map(msgspec.structs.astuple, found), strict=True))
-    for number, column in enumerate(columns if values else ()):
+    values: list[Sequence[Any]] = []
+    for column in columns:
+        told = list(map(attrgetter(column.name), found))
         if column.type not in exact:
-            texts = (str(raw, "utf-8") for raw in values[number])
-            values[number] = [None if text == _NULL else text for text in texts]
-    return values or [()] * len(columns)
+            told = [None if text == _NULL else text for text in (str(raw, "utf-8") for raw in told)]
+        values.append(told)
+    return values
 
 
 def schema_of(columns: tuple[Column, ...]) -> "pyarrow.Schema":
@@ -92,7 +94,8 @@ def table_of(columns: tuple[Column, ...], rows: bytes) -> "pyarrow.Table":
 
     schema = schema_of(columns)
     values = read_columns(columns, rows, *_kinds())
-    return pyarrow.table([pyarrow.array(v, f.type) for v, f in zip(values, schema, strict=True)], schema)
+    arrays = [pyarrow.array(v, f.type) for v, f in zip(values, schema, strict=True)]
+    return pyarrow.Table.from_arrays(arrays, schema=schema)
 
 
 def keep(shape: type[Row], entries: Iterable[Entry]) -> Iterator[bytes]:

@@ -27,7 +27,9 @@ _JSON: Final = "application/json"
 _PACKED: Final = "compression=zstd"
 _TAGS: Final = {CSV: "csv", ARROW: "arrow"}
 _WORTH_COLUMNS: Final = 256
-"""Rows from which on unpacking the columns of a whole key costs less than reading them."""
+"""Rows from which on it is worth looking whether their columns are kept."""
+_BYTES_A_ROW: Final = 1_000
+"""Columns are those of a whole key: to unpack as many bytes of them takes as long as to read one row."""
 Kept = Sequence[bytes | memoryview]
 """Columns that an edition keeps."""
 _QUOTED: Final = re.compile(r'[,"\r\n]')
@@ -142,7 +144,7 @@ def _arrow(
 
     selection = answer.selection
     table = None
-    if kept and selection.sight is not None:
+    if selection.sight is not None and 0 < sum(map(len, kept)) <= _BYTES_A_ROW * selection.count:
         table = seen(kept, columns, selection.sight, selection.count)
     if table is None:
         table = table_of(columns, _listed(selection))

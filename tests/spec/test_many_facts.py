@@ -1,0 +1,63 @@
+"""Decisions, section 3: an issuer with so many facts that Arrow is taken from columns kept beside them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pyarrow
+import pytest
+
+from sankofa.edition.flat import KEPT_FROM
+from sankofa.model.identifiers import service_id
+from sankofa.operations.contract import endpoints
+from sankofa.rest.forms import ARROW
+from tests.live import LiveServer, run
+from tests.spec.test_formats import arrow_text, arrow_value, as_json
+
+ISSUER = "registry:ZA-CIPC:2001/000001/06"
+HEADER = "entity,line_item,value,currency,period_start,period_end,available_at,document,location"
+(OPERATION,) = (o for o in endpoints() if o.name == "get_fundamentals")
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """One issuer with a few more facts than it takes, one in five of them restated a year later."""
+    folder: Path = tmp_path_factory.mktemp("crowded")
+    lines = [HEADER]
+    for item in range(KEPT_FROM // 5):
+        for year in range(2018, 2024):
+            period = f"ZAR,{year}-01-01,{year}-{'12-31' if item % 3 else '06-30'}"
+            lines.append(
+                f"{ISSUER},item_{item},{year}.{item}0,{period},{year + 1}-03-01,afs-{year},p. {item}"
+            )
+            if item % 5 == 0:
+                lines.append(
+                    f"{ISSUER},item_{item},-{item},{period},{year + 2}-03-01,afs-{year + 1},p. {item}"
+                )
+    filings = folder / "filings.csv"
+    filings.write_text("\n".join(lines) + "\n")
+    home = folder / "home"
+    for command in (("ingest", "--strict", "filings", filings), ("publish",)):
+        done = run(home, *command)
+        assert done.returncode == 0, done.stderr
+    with LiveServer(home) as live:
+        yield live
+
+
+@pytest.mark.parametrize("as_of", ["2019-06-30", "2021-03-01", "2023-12-31", ""])
+@pytest.mark.parametrize("vintages", ["latest", "as_reported", "all"])
+@pytest.mark.parametrize("period_type", ["FY", ""])
+def test_arrow_has_the_rows_of_json(crowded: LiveServer, as_of: str, vintages: str, period_type: str) -> None:
+    key = crowded.key("starter")
+    given = {"as_of": as_of, "vintages": vintages, "period_type": period_type}
+    query = urlencode({name: value for name, value in given.items() if value})
+    path = f"/v1/fundamentals/{service_id(ISSUER)}?{query}"
+    rows, body = as_json(crowded.get(path, key), OPERATION)
+    answer = crowded.get(path, key, accept=ARROW)
+    table = pyarrow.ipc.open_stream(answer.content).read_all()
+    assert table.num_rows == body["count"] == len(rows) > 0
+    for line, row in zip(table.to_pylist(), rows, strict=True):
+        assert list(line) == list(row)
+        for name, value in row.items():
+            assert arrow_text(line[name]) == arrow_value(value, line[name]), name
+    assert table.schema.metadata[b"edition"].decode() == body["edition"]
