@@ -8,7 +8,15 @@ import polars
 import pyarrow.parquet
 import pytest
 
-from sankofa.client import AsyncClient, Client, InvalidAnswer, NotOpen, UpgradeRequired
+from sankofa.client import (
+    AsyncClient,
+    Client,
+    ConnectionFailed,
+    InvalidAnswer,
+    NotOpen,
+    Retries,
+    UpgradeRequired,
+)
 from tests.client.conftest import Scripted
 from tests.live import LiveServer
 
@@ -80,3 +88,17 @@ def test_a_file_that_is_not_the_one_promised_is_not_kept(scripted: Scripted, tmp
     with Client(None, scripted.url) as client, pytest.raises(InvalidAnswer, match="SHA-256"):
         client.get_open_file("x.parquet", tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_cut_short_leaves_nothing(scripted: Scripted, tmp_path: Path) -> None:
+    scripted.answers = [(200, {"Content-Length": "100", "ETag": '"0000"'}, b"PAR1")]
+    once = Retries(attempts=1)
+    with Client(None, scripted.url, retries=once) as client, pytest.raises(ConnectionFailed):
+        client.get_open_file("x.parquet", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_leads_elsewhere_is_no_file(client: Client, tmp_path: Path) -> None:
+    for name in ("../x.parquet", "a/b.parquet", "."):
+        with pytest.raises(ValueError, match="file"):
+            client.get_open_file(name, tmp_path)

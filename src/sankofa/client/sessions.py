@@ -5,6 +5,7 @@ import copy
 import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -149,7 +150,8 @@ class Session(_Common):
         return found
 
     def _file(self, request: Request) -> Path:
-        return kept_file(request, self._run(self._exchange(request)))
+        with nothing_left(request):
+            return kept_file(request, self._run(self._exchange(request)))
 
     def _run(self, steps: Exchange) -> Reply:
         step = next(steps)
@@ -257,7 +259,8 @@ class AsyncSession(_Common):
         return found
 
     async def _file(self, request: Request) -> Path:
-        return kept_file(request, await self._run(self._exchange(request)))
+        with nothing_left(request):
+            return kept_file(request, await self._run(self._exchange(request)))
 
     async def _run(self, steps: Exchange) -> Reply:
         step = next(steps)
@@ -287,6 +290,8 @@ class AsyncSession(_Common):
 
 def file_request(folder: str, file: str, into: Path | str, edition: str | None) -> Request:
     """A question for a file; into a folder it goes under its own name."""
+    if Path(file).name != file:
+        raise ValueError("file: expected a name as the manifest lists it")
     place = Path(into)
     query = {} if edition is None else {"edition": edition}
     return Request(f"{folder}{file}", query, "*/*", place / file if place.is_dir() else place)
@@ -297,6 +302,15 @@ def part_of(place: Path) -> Path:
     return place.with_name(f"{place.name}.part")
 
 
+@contextmanager
+def nothing_left(request: Request) -> Iterator[None]:
+    """What is not fetched whole leaves nothing behind."""
+    try:
+        yield
+    finally:
+        part_of(request.into or Path("-")).unlink(missing_ok=True)
+
+
 def kept_file(request: Request, reply: Reply) -> Path:
     """The file fetched, under its name. Raises InvalidAnswer where it is not the one that was promised."""
     place = request.into or Path()
@@ -305,7 +319,6 @@ def kept_file(request: Request, reply: Reply) -> Path:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     promised = reply.headers.get("etag", "").strip('"')
     if found != promised:
-        part.unlink()
         raise InvalidAnswer(f"{place.name}: SHA-256 is {found}, not {promised}")
     part.replace(place)
     return place

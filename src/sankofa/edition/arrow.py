@@ -157,9 +157,10 @@ def _json(values: Sequence[msgspec.Raw | None]) -> pa.Array:
 
 def _exact(values: Sequence[Decimal | msgspec.Raw | None]) -> pa.Array:
     if isinstance(next((value for value in values if value is not None), None), Decimal):
-        return pa.array(
-            [None if value is None else _digits(cast("Decimal", value)) for value in values], pa.string()
-        )
+        digits = [None if value is None else str(value) for value in values]
+        if "E" in "".join(filter(None, digits)):
+            digits = [None if value is None else _digits(cast("Decimal", value)) for value in values]
+        return pa.array(digits, pa.string())
     texts = [None if value is None else str(value, "ascii") for value in values]  # type: ignore[arg-type]
     return pa.array([None if text == "null" else text for text in texts], pa.string())
 

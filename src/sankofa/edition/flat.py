@@ -23,8 +23,8 @@ from sankofa.model.rows import Row
 if TYPE_CHECKING:
     import pyarrow
 
-KEPT_FROM: Final = 1_000
-"""Rows of a key from which on their columns are kept: fewer are read in a few milliseconds."""
+KEPT_FROM: Final = 2_048
+"""Rows of a key from which on their columns are kept: fewer are read in some ten milliseconds."""
 _ROWS_IN_A_BATCH: Final = 16_384
 _NULL: Final = "null"
 _WHEN: Final = ("first", "until", "modes", "tag")
