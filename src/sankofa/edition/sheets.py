@@ -4,8 +4,8 @@ A screen is asked for by metric, country (or none) and day. For each metric, cou
 is one sheet that lists the values standing on any day of that year, largest first, ties by service_id, each
 with the days [first, until) on which it stands and the place of its row, which is that of `/v1/metrics`.
 Beside it are their order from the smallest, for each month which of them stand on any of its days, and how
-many issuers show what (a value, or which reason for none) from each day on. The top of a screen is the first so
-many that stand on the day: nothing is sorted, grouped or counted, and few are looked at in vain.
+many issuers show what (a value, or which reason for none) from each day on. The top of a screen is the first
+so many that stand on the day: nothing is sorted, grouped or counted, and few are looked at in vain.
 
 Layout of a sheet, in 32-bit words, little-endian: how many days; the days; per day a count for each state;
 how many values; of each value first, until, block, start and end of the row; the order from the smallest;
@@ -29,7 +29,7 @@ from sankofa.model.days import FOREVER
 STATES = len(State)
 MONTHS = 12
 VALUE = struct.Struct("<5I")
-"""Of a value in a sheet: first, until, and the block, start and end of its row without the day's placeholder."""
+"""Of a value in a sheet: first, until, and the block, start and end of its row behind the day."""
 EVERYWHERE = ""
 _NOWHERE = "?"  # an issuer without a country: in no country's sheets
 
