@@ -49,8 +49,8 @@ def now() -> datetime:
     return datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def facts(number: int, *, only: Sequence[str] = (), changed: bool = False) -> Iterator[Fact]:
-    """Every figure of one issuer, or the full-year ones of some concepts; `changed` adds a restatement."""
+def facts(number: int, *, only: Sequence[str] = (), changed: int | None = None) -> Iterator[Fact]:
+    """Every figure of one issuer, or the full-year ones of some concepts; `changed` restates one of them."""
     chance = random.Random(number)
     month, day = chance.choice(((12, 31), (6, 30), (3, 31)))
     lag = timedelta(days=chance.randrange(40, 120))
@@ -74,11 +74,11 @@ def facts(number: int, *, only: Sequence[str] = (), changed: bool = False) -> It
             filed_then = str(quarter + lag)
             figure = str(chance.randrange(10**6, 10**10))
             yield Fact(own, concept, "USD", begin, str(quarter), filed_then, first, figure, f"q{part}")
-    if changed:
-        yield Fact(own, FLOWS[0], "USD", start.isoformat(), str(end), "2025-12-01", "z", "123456789", "z")
+    if changed is not None:
+        yield Fact(own, FLOWS[0], "USD", start.isoformat(), str(end), "2025-12-01", "z", str(changed), "z")
 
 
-def fill(home: Path, issuers: range, *, only: Sequence[str] = (), changed: bool = False) -> None:
+def fill(home: Path, issuers: range, *, only: Sequence[str] = (), changed: int | None = None) -> None:
     """Put the facts of issuers into the ledger of a home, as one capture."""
     home.mkdir(parents=True, exist_ok=True)
     store = open_datastore("sqlite:", home, SCHEMA)

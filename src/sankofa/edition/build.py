@@ -22,7 +22,7 @@ from sankofa.sources.registry import Source
 if TYPE_CHECKING:
     from sankofa.edition.parquet import ParquetFiles
 
-FORMAT = 3
+FORMAT = 4
 """The layout of an edition; a reader refuses another."""
 
 _BATCH = 256

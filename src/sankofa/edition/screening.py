@@ -1,19 +1,21 @@
 """The read side of screens: who leads a metric on a day, off a sheet that is already in order."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import compress, islice
 from typing import NamedTuple
 
-from sankofa.derive.metrics.standing import State
-from sankofa.edition.metric_rows import AS_OF, UNDATED
+from sankofa.derive.metrics.standing import REASONS, State
+from sankofa.edition.metric_rows import AS_OF
 from sankofa.edition.reading import Edition, Selection
-from sankofa.edition.sheets import EVERYWHERE, STATES
+from sankofa.edition.sheets import EVERYWHERE, MONTHS, STATES, VALUE
 from sankofa.engines.datastore import Place
 
-_LEAST_SCANNED = 64
 _LISTED = 10_000
+_SPARE = 8  # of those that stand in a month, some do not on the day
 
+_REASONS = tuple((int(state), reason) for state, reason in REASONS.items())
 _RANKS = (b'{"rank":1,', *(b',{"rank":%d,' % rank for rank in range(2, _LISTED + 1)))
 
 
@@ -30,25 +32,35 @@ async def screen(
     """The first so many by size on a day, of a country or of all."""
     span = edition.manifest.get("screen_years")
     sheet: bytes | memoryview | None = None
+    month = MONTHS
     if span is not None:
         year = min(max(day.year, span[0]), span[1])
+        # What stands after the last year stands in its last month; before the first nothing does.
+        month = day.month if day.year == year else MONTHS
         sheet = await edition.raw("screen", f"{metric}|{country or EVERYWHERE}|{year}")
     if sheet is None:
         return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
-    counts, places = _read(memoryview(sheet), day.toordinal(), smallest_first, most)
+    counts, places = _read(memoryview(sheet), day.toordinal(), month, smallest_first, most)
     rows = await edition.rows_at(places)
-    applied = b'"as_of":"%b",' % day.isoformat().encode()
-    parts: list[bytes | memoryview] = []
-    for number, row in enumerate(rows):
-        rank = _RANKS[number] if number < _LISTED else b',{"rank":%d,' % (number + 1)
-        parts += (rank, applied, row)
-    runs = (b"".join(parts),) if parts else ()
+    runs = (_ranked(rows, day),) if rows else ()
     return Screen(Selection(runs, len(rows), truncated=counts[State.STANDS] > most), omissions(counts))
+
+
+def _ranked(rows: Sequence[bytes | memoryview], day: date) -> bytes:
+    """Rows behind their rank and the day applied."""
+    count = len(rows)
+    ranks = _RANKS[:count]
+    if count > _LISTED:
+        ranks += tuple(b',{"rank":%d,' % rank for rank in range(_LISTED + 1, count + 1))
+    parts: list[bytes | memoryview] = [b'"as_of":"%b",' % day.isoformat().encode()] * (3 * count)
+    parts[0::3] = ranks
+    parts[2::3] = rows
+    return b"".join(parts)
 
 
 def omissions(counts: Sequence[int]) -> dict[str, int]:
     """Counts by state as the envelope has them: by reason."""
-    return {state.name.lower(): counts[state] for state in State if state is not State.STANDS}
+    return {reason: counts[state] for state, reason in _REASONS}
 
 
 def dated(rows: bytes, day: date) -> bytes:
@@ -56,7 +68,9 @@ def dated(rows: bytes, day: date) -> bytes:
     return rows.replace(AS_OF, b'"as_of":"%b"' % day.isoformat().encode())
 
 
-def _read(sheet: memoryview, day: int, smallest_first: bool, most: int) -> tuple[list[int], list[Place]]:
+def _read(
+    sheet: memoryview, day: int, month: int, smallest_first: bool, most: int
+) -> tuple[list[int], list[Place]]:
     """The counts by state on a day, and the places of the rows; of each row the part behind its day."""
     words = sheet.cast("I")
     days = words[0]
@@ -65,21 +79,22 @@ def _read(sheet: memoryview, day: int, smallest_first: bool, most: int) -> tuple
     counts = words[at : at + STATES].tolist()
     at = 1 + days + STATES * days
     size = words[at]
-    at += 1
-    firsts, untils, blocks, begins, ends, order = (
-        words[at + n * size : at + (n + 1) * size] for n in range(6)
-    )
-    found: list[int] = []
-    step = max(2 * most, _LEAST_SCANNED)
-    for begin in range(0, size, step):
-        stop = min(begin + step, size)
-        if smallest_first:
-            listed = order[begin:stop].tolist()
-            found += [n for n in listed if firsts[n] <= day < untils[n]]
-        else:
-            stretches = zip(firsts[begin:stop].tolist(), untils[begin:stop].tolist(), strict=True)
-            found += [n for n, (first, until) in enumerate(stretches, begin) if first <= day < until]
-        if len(found) >= most:
-            break
-    skipped = len(UNDATED)
-    return counts, [(blocks[n], begins[n] + skipped, ends[n]) for n in found[:most]]
+    values = 4 * (at + 1)
+    order = values + VALUE.size * size
+    months = order + 4 * size
+    standing = sheet[months + (month - 1) * size : months + month * size]
+    listed: Iterator[int]
+    if smallest_first:
+        listed = (n for n in sheet[order:months].cast("I") if standing[n])
+    else:
+        listed = compress(range(size), standing)
+    unpack, each = VALUE.unpack_from, VALUE.size
+    found: list[Place] = []
+    while len(found) < most and (some := list(islice(listed, most - len(found) + _SPARE))):
+        found += [
+            (block, start, end)
+            for first, until, block, start, end in [unpack(sheet, values + each * n) for n in some]
+            if first <= day < until
+        ]
+    del found[most:]
+    return counts, found

@@ -3,12 +3,13 @@
 A screen is asked for by metric, country (or none) and day. For each metric, country and calendar year there
 is one sheet that lists the values standing on any day of that year, largest first, ties by service_id, each
 with the days [first, until) on which it stands and the place of its row, which is that of `/v1/metrics`.
-Beside it is their order from the smallest, and how many issuers show what (a value, or which reason for none)
-from each day on. The top of a screen is the first so many that stand on the day: nothing is sorted, grouped
-or counted.
+Beside it are their order from the smallest, for each month which of them stand on any of its days, and how
+many issuers show what (a value, or which reason for none) from each day on. The top of a screen is the first
+so many that stand on the day: nothing is sorted, grouped or counted, and few are looked at in vain.
 
 Layout of a sheet, in 32-bit words, little-endian: how many days; the days; per day a count for each state;
-how many values; of the values first, until, block, start and end of the row, and the order from the smallest.
+how many values; of each value first, until, block, start and end of the row; the order from the smallest;
+then, in bytes, of each month a 1 for every value that stands in it.
 """
 
 import struct
@@ -21,11 +22,14 @@ from typing import NamedTuple, Protocol
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.standing import State, Stretch
-from sankofa.edition.metric_rows import MetricRows
+from sankofa.edition.metric_rows import UNDATED, MetricRows
 from sankofa.engines.datastore import Place
 from sankofa.model.days import FOREVER
 
 STATES = len(State)
+MONTHS = 12
+VALUE = struct.Struct("<5I")
+"""Of a value in a sheet: first, until, and the block, start and end of its row behind the day."""
 EVERYWHERE = ""
 _NOWHERE = "?"  # an issuer without a country: in no country's sheets
 
@@ -135,8 +139,8 @@ class Screening:
                 everywhere.update(own)
             for name, yearly in by_country.items():
                 tallies = _tallies(everywhere if name == EVERYWHERE else changes[name], starts)
-                for offset, (values, tally) in enumerate(zip(yearly.values, tallies, strict=True)):
-                    yield f"{slug}|{name}|{span[0] + offset}", tally + _listed(column, values, places)
+                for year, (values, tally) in enumerate(zip(yearly.values, tallies, strict=True), span[0]):
+                    yield f"{slug}|{name}|{year}", tally + _listed(column, values, places, year)
 
 
 class _Yearly:
@@ -146,18 +150,26 @@ class _Yearly:
         self.values = [array("I") for _ in range(years)]
 
 
-def _listed(column: Column, values: "array[int]", places: Placed) -> bytes:
-    found = [places[column.numbers[at]] for at in values]
+def _listed(column: Column, values: "array[int]", places: Placed, year: int) -> bytes:
+    records = array("I")
+    skipped = len(UNDATED)
+    for at in values:
+        block, start, end = places[column.numbers[at]]
+        records.extend((column.firsts[at], column.untils[at], block, start + skipped, end))
     sizes = [column.sizes[at] for at in values]
-    columns = (
-        array("i", [column.firsts[at] for at in values]),
-        array("i", [column.untils[at] for at in values]),
-        array("I", [block for block, _, _ in found]),
-        array("I", [start for _, start, _ in found]),
-        array("I", [end for _, _, end in found]),
-        array("I", sorted(range(len(sizes)), key=sizes.__getitem__)),
+    order = array("I", sorted(range(len(sizes)), key=sizes.__getitem__))
+    days = [(column.firsts[at], column.untils[at]) for at in values]
+    return b"".join((struct.pack("<I", len(values)), records.tobytes(), order.tobytes(), _months(days, year)))
+
+
+def _months(days: Sequence[tuple[int, int]], year: int) -> bytes:
+    """Of each month of a year, a 1 for every stretch of days [first, until) that has any of its days."""
+    starts = [date(year, month, 1).toordinal() for month in range(2, MONTHS + 1)]
+    spans = [[bytes(a <= m <= b for m in range(MONTHS)) for b in range(MONTHS)] for a in range(MONTHS)]
+    by_value = b"".join(
+        [spans[bisect_right(starts, first)][bisect_right(starts, until - 1)] for first, until in days]
     )
-    return b"".join((struct.pack("<I", len(values)), *(c.tobytes() for c in columns)))
+    return b"".join(by_value[month::MONTHS] for month in range(MONTHS))
 
 
 def _tallies(changes: "Counter[tuple[int, int]]", starts: Sequence[int]) -> list[bytes]:

@@ -149,7 +149,7 @@ class BlockFileReader:
     def pieces(self, places: Iterable[tuple[int, int, int]]) -> list[memoryview]:
         """See `engines.datastore.EditionReader`; views of the file."""
         whole, rows = self._bytes, self._rows
-        return [whole[rows[block - 1] + start : rows[block - 1] + end] for block, start, end in places]
+        return [whole[(at := rows[block - 1]) + start : at + end] for block, start, end in places]
 
     def digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
         """See `engines.datastore.EditionReader`."""

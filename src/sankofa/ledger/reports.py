@@ -94,57 +94,45 @@ class Published:
         for subject, facts in self._facts:
             periods = zip(facts.period_start, facts.period_end, strict=True)
             rows: Iterator[_Fact] = compress(zip(*facts, strict=True), map(needed.__contains__, periods))
-            if self._dated and len(self._facts) == 1:
-                rows = _telling(rows)
-            self._gather(reports, subject, rows)
+            self._gather(reports, subject, rows, every=not self._dated or len(self._facts) > 1)
         if not self._dated:
             reports = {identity: _first_captures(told) for identity, told in reports.items()}
         return reports
 
-    def _gather(self, reports: Reports, subject: str, rows: Iterable[_Fact]) -> None:
-        captures = self._captures
-        for concept, unit, end, start, day, document, value, confidence, location, _, capture_id in rows:
-            capture = captures[capture_id]
-            report = Report(
-                value or None, ordinal(day or capture.observed_at[:10]), day, subject, document, location,
-                confidence, capture_id, capture,
-            )  # fmt: skip
-            identity = (concept, unit, end, start)
-            told = reports.get(identity)
-            if told is None:
-                reports[identity] = [report]
+    def _gather(self, reports: Reports, subject: str, rows: Iterable[_Fact], *, every: bool) -> None:
+        """Put the rows of a subject, which are ordered by fact and then by day, to the reports of each.
+
+        Unless every one is wanted, those that repeat the figure of the day before them are left out: half of
+        a filing are comparatives. Which of several figures of one day is the last is told elsewhere, so next
+        to such a day nothing is left out.
+        """
+        told: list[Report] = []
+        c = u = e = s = same_day = same_value = ""
+        several = every
+        repeated: _Fact | None = None
+        for row in rows:
+            concept, unit, end, start, day, _, value, _, _, _, _ = row
+            if end != e or concept != c or start != s or unit != u:
+                c, u, e, s = concept, unit, end, start
+                told = reports.setdefault((concept, unit, end, start), [])
+                several, repeated = every, None
+            elif day == same_day:
+                if repeated is not None:
+                    told.append(self._report(subject, repeated))
+                several, repeated = True, None
+            elif value == same_value and not several:
+                same_day, repeated = day, row
+                continue
             else:
-                told.append(report)
+                several, repeated = every, None
+            same_day, same_value = day, value
+            told.append(self._report(subject, row))
 
-
-def _telling(rows: Iterable[_Fact]) -> Iterator[_Fact]:
-    """Without those that repeat the figure of the day before them: half of a filing are comparatives.
-
-    Takes dated rows of one subject in the order of the ledger: by fact, then by day. Which of several figures
-    of one day is the last is told elsewhere, so next to such a day nothing is left out.
-    """
-    previous = repeated = _NO_FACT
-    several = False
-    for row in rows:
-        concept, unit, end, start, day, _, value, _, _, _, _ = row
-        c, u, e, s, same_day, _, same_value, _, _, _, _ = previous
-        previous = row
-        if end != e or concept != c or start != s or unit != u:
-            several, repeated = False, _NO_FACT
-            yield row
-        elif day == same_day:
-            if repeated is not _NO_FACT:
-                yield repeated
-            several, repeated = True, _NO_FACT
-            yield row
-        elif value == same_value and not several:
-            repeated = row
-        else:
-            several, repeated = False, _NO_FACT
-            yield row
-
-
-_NO_FACT: _Fact = ("", "", "", "", "", "", "", "", "", "", 0)
+    def _report(self, subject: str, row: _Fact) -> Report:
+        _, _, _, _, day, document, value, confidence, location, _, capture_id = row
+        capture = self._captures[capture_id]
+        known = ordinal(day or capture.observed_at[:10])
+        return Report(value or None, known, day, subject, document, location, confidence, capture_id, capture)
 
 
 def _published(facts: FactColumns) -> FactColumns:

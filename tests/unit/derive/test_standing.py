@@ -24,11 +24,11 @@ def test_each_day_of_a_window_shows_one_thing(first: int, length: int, completed
     window = (first, first + length)
     settled = completed + wait
     shown = standing(window, completed, settled)
-    for day in range(first - 2, first + length + 2):
-        states = [s.state for s in shown if s.first <= day < s.until]
-        if not first <= day < first + length:
-            expected = []
-        elif day < completed:
+    assert [day for day, _ in shown] == sorted({day for day, _ in shown})
+    assert all(first <= day < first + length for day, _ in shown)
+    for day in range(first, first + length):
+        states = [state for begin, state in shown if begin <= day][-1:]
+        if day < completed:
             expected = [State.COMPLETED_AFTER_AS_OF]
         elif day < settled:
             expected = [State.REVISED_AFTER_AS_OF]

@@ -118,6 +118,32 @@ def test_a_screen_is_what_sorting_everything_would_give() -> None:
         assert found.omitted["not_published"] == sum(silent[i] > day for i in asked)
 
 
+def test_what_stands_at_the_end_of_the_last_year_stands_on() -> None:
+    screening = Screening()
+    for issuer, first in (("DC1", date(2003, 6, 15)), ("DC2", date(2001, 2, 1))):
+        day = first.toordinal()
+        histories: list[list[Stretch]] = [[] for _ in slugs()]
+        histories[slugs().index(METRIC.slug)] = [
+            Stretch(0, day, State.NOT_PUBLISHED),
+            Stretch(day, FOREVER, State.STANDS),
+        ]
+        value = Value(METRIC, Decimal(1), day, day, FOREVER, ())
+        screening.add(issuer, (), None, listed([value], histories))
+    rows = [b'{%b,"id":"%b"}' % (AS_OF, issuer) for issuer in (b"DC1", b"DC2")]
+    edition = Edition("e", Reader(rows, screening))
+    for day_asked, expected in (
+        ("1999-12-31", []), ("2001-01-31", []), ("2001-02-01", ["DC2"]), ("2003-06-14", ["DC2"]),
+        ("2003-06-15", ["DC1", "DC2"]), ("2003-12-31", ["DC1", "DC2"]), ("2004-01-01", ["DC1", "DC2"]),
+        ("2026-05-31", ["DC1", "DC2"]),
+    ):  # fmt: skip
+        for upwards in (False, True):
+            asked = screen(
+                edition, METRIC.slug, None, date.fromisoformat(day_asked), smallest_first=upwards, most=9
+            )
+            served = msgspec.json.decode(b"[%b]" % asyncio.run(asked).selection.rows)
+            assert [row["id"] for row in served] == expected, day_asked
+
+
 def test_without_any_full_year_a_screen_is_empty() -> None:
     edition = Edition("e", Reader([], Screening()))
     found = asyncio.run(screen(edition, "net_margin", None, date(2024, 1, 1), smallest_first=False, most=9))

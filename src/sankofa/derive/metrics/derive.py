@@ -11,6 +11,7 @@ import msgspec
 from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics
 from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
 from sankofa.derive.metrics.standing import State, Stretch, standing, windows
+from sankofa.derive.rounding import quotient
 from sankofa.model.days import FOREVER
 
 Inputs = tuple[tuple[str, Figure], ...]
@@ -55,6 +56,7 @@ class _Table(NamedTuple):
     """By number of the metric."""
 
 
+_ZERO = Decimal(0)
 _Computed = tuple[Decimal | None, int, tuple[str, ...], tuple[Figure, ...]]
 """The value if there is one, the day from which its inputs stand, and these by name."""
 
@@ -66,12 +68,14 @@ def derive(years: list[FullYear]) -> Derived:
         return Derived([], [[] for _ in metrics()])
     values: list[list[Value]] = [[] for _ in metrics()]
     shown = _Shown(len(metrics()))
+    states = shown.states
     numbered = tuple(enumerate(metrics()))
     with localcontext(EXACT):
         for year in years:
             window = asked.get(year.end)
             if window is None:
                 continue
+            end = year.end
             before = year_before(years, year)
             tables = _tables(year, before)
             reported = _reported(year, before)
@@ -87,15 +91,14 @@ def derive(years: list[FullYear]) -> Derived:
                     shown.add(number, first, State.DENOMINATOR_NOT_POSITIVE)
                     continue
                 if settled > first:
-                    stretches = standing(window, max([f.first_known for f in figures]), settled)
-                    for stretch in stretches:
-                        shown.add(number, stretch.first, stretch.state)
-                    if stretches[-1].state is not State.STANDS:
+                    for day, state in standing(window, max([f.first_known for f in figures]), settled):
+                        shown.add(number, day, state)
+                    if settled >= until:
                         continue
-                    first = stretches[-1].first
-                else:
+                    first = settled
+                elif states[number] is not State.STANDS:
                     shown.add(number, first, State.STANDS)
-                values[number].append(Value(metric, value, year.end, first, until, names, figures))
+                values[number].append(Value(metric, value, end, first, until, names, figures))
     return Derived([value for of_metric in values for value in of_metric], shown.histories())
 
 
@@ -103,24 +106,26 @@ class _Shown:
     """What the days show of each metric, day after day: a stretch lasts until something else is shown."""
 
     def __init__(self, count: int) -> None:
-        self._states = [State.NOT_PUBLISHED] * count
+        self.states = [State.NOT_PUBLISHED] * count
+        """What is shown now."""
         self._changes: list[list[tuple[int, State]]] = [[(0, State.NOT_PUBLISHED)] for _ in range(count)]
 
     def add(self, number: int, first: int, state: State) -> None:
-        if self._states[number] is not state:
-            self._states[number] = state
+        if self.states[number] is not state:
+            self.states[number] = state
             self._changes[number].append((first, state))
 
     def histories(self) -> list[list[Stretch]]:
         return [
             [
-                Stretch(first, until, state)
+                _stretch((first, until, state))
                 for (first, state), (until, _) in zip(changes, [*changes[1:], _NEVER], strict=True)
             ]
             for changes in self._changes
         ]
 
 
+_stretch = Stretch._make
 _NEVER = (FOREVER, State.NOT_PUBLISHED)
 
 
@@ -205,7 +210,8 @@ def _value(number: int, tables: list[_Table]) -> _Computed | None:
         if chosen is None:
             continue
         form, take, passed_over = chosen
-        value = form.formula(*take(values)).rounded()
+        ratio = form.formula(*take(values))
+        value = quotient(ratio.numerator, ratio.denominator) if ratio.denominator > _ZERO else None
         settled = max(take(stands_from))
         if withdrawn and passed_over:
             settled = max(settled, *[withdrawn.get(name, 0) for name in passed_over])

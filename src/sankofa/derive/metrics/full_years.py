@@ -72,7 +72,8 @@ def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
             full = story
             lasting.add(end)
         else:
-            full = [report for report in story if ends.on(end, report.available)]
+            ending = ends.ending(end)
+            full = [report for report in story if report.available in ending]
             if not full:
                 continue
         known = full[0].available

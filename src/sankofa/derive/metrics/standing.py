@@ -60,17 +60,19 @@ def windows(published: Iterable[tuple[int, int]]) -> dict[int, tuple[int, int]]:
     return dict(reversed(found.items()))
 
 
-def standing(window: tuple[int, int], completed: int, settled: int) -> list[Stretch]:
-    """What the days of a window show of a value that is computable today.
+def standing(window: tuple[int, int], completed: int, settled: int) -> list[tuple[int, State]]:
+    """What the days of a window show of a value that is computable today, each from a day on.
 
     `completed` is the day on which the last of its inputs was first known, `settled` the one from which the
     last of them stands as it does today.
     """
     first, until = window
-    if settled <= first:
-        return [Stretch(first, until, State.STANDS)]
-    bounds = (first, min(max(completed, first), until), min(max(settled, first), until), until)
-    states = (State.COMPLETED_AFTER_AS_OF, State.REVISED_AFTER_AS_OF, State.STANDS)
-    return [
-        Stretch(a, b, state) for a, b, state in zip(bounds[:-1], bounds[1:], states, strict=True) if a < b
-    ]
+    completed, settled = min(max(completed, first), until), min(max(settled, first), until)
+    shown = []
+    if first < completed:
+        shown.append((first, State.COMPLETED_AFTER_AS_OF))
+    if completed < settled:
+        shown.append((completed, State.REVISED_AFTER_AS_OF))
+    if settled < until:
+        shown.append((settled, State.STANDS))
+    return shown

@@ -28,26 +28,25 @@ class YearEnds:
                 self._instants[end].add(known)
             elif months_of(start, end) == 12 and known <= self._ends.get(end, known):
                 self._ends[end] = known
-        self._asked: dict[tuple[int, int], bool] = {}
+        self._ending: dict[int, set[int]] = {}
 
-    def on(self, day: int, known: int) -> bool:
-        """Whether an instant, by what was known on a day, is that of a full year's end."""
-        asked = (day, known)
-        found = self._asked.get(asked)
+    def ending(self, day: int) -> set[int]:
+        """The days on which an instant was reported that, by what was known then, is that of a year's end."""
+        found = self._ending.get(day)
         if found is None:
-            called = self._names.name(None, day, known).period_type == "FY"
-            found = called and (day in self._ends or not self._astray(day, known))
-            self._asked[asked] = found
+            reported = self._instants.get(day, ()) if self._names.can_end_a_year(day) else ()
+            found = self._ending[day] = {known for known in reported if self._is_end(day, known)}
         return found
 
     def full(self, start: str, end: str) -> bool:
         """Whether a period is a full year, or the day on which one ends by what was known with any report."""
         day = ordinal(end)
-        if start:
-            return months_of(ordinal(start), day) == 12
-        if not self._names.can_end_a_year(day):
+        return months_of(ordinal(start), day) == 12 if start else bool(self.ending(day))
+
+    def _is_end(self, day: int, known: int) -> bool:
+        if self._names.name(None, day, known).period_type != "FY":
             return False
-        return any(self.on(day, known) for known in self._instants.get(day, ()))
+        return day in self._ends or not self._astray(day, known)
 
     def _astray(self, day: int, known: int) -> bool:
         """Whether an instant is near, and not on, a year-end that was known by the day it became known."""
