@@ -13,6 +13,7 @@ import random
 import shutil
 import statistics
 import sys
+import time
 from array import array
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from bench.fundamentals import issue_key
 from bench.ingest import Cost, cost
-from bench.load import CONNECTIONS, Contender, Question, cpu_ratio, load_tool, measure, ratio, table
+from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.access.cursors import Cursors, Position
@@ -61,6 +62,7 @@ for line in open(sys.argv[2], "rb"):
 database.executemany("INSERT INTO release VALUES (?)", batch)
 database.execute("COMMIT")
 """
+_LONGEST_START = 300
 _BUYERS = "City of Cape Town|Department of Health|National Treasury|Msunduzi Local Municipality".split("|")
 _GOODS = (
     "bitumen emulsion|stationery|laboratory reagents|school furniture|diesel generators|water meters".split(
@@ -183,6 +185,7 @@ def _pages(few: int, many: int, rounds: int, seconds: float) -> None:
             home = _edition(count)
             server = running.enter_context(commands.sankofa(home))
             key = {"X-API-Key": issue_key(home, "professional")}
+            _await_edition(server, key)
             contenders += [
                 Contender(f"first page, {count:,}", server, [Question("/v1/tenders?limit=25")], key),
                 Contender(f"any page, {count:,}", server, list(_deep(home, count)), key),
@@ -204,6 +207,17 @@ def _pages(few: int, many: int, rounds: int, seconds: float) -> None:
             f"{one.name}; target 0.30"
         )
     print(f"{ratio(contenders[1], contenders[3]):8.2f} of the rate at any depth with few; target 0.80")
+
+
+def _await_edition(server: Server, key: dict[str, str]) -> None:
+    """Ten gigabytes are verified before they are served: until then the server answers, but not this."""
+    began = time.monotonic()
+    status = 503
+    while status == 503 and time.monotonic() - began < _LONGEST_START:
+        time.sleep(0.2)
+        with server.fetch(Question("/v1/tenders?limit=1"), key) as answer:
+            status = answer.status
+    print(f"the edition is served {time.monotonic() - began:,.0f} s after the server answers")
 
 
 def _deep(home: Path, count: int) -> Iterator[Question]:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import IO, NamedTuple
 
+import msgspec
+
 _CHUNK = 1 << 18
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
 _STRINGS = rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"%b]*+)*+'
@@ -18,6 +20,9 @@ _PAIRS = {
 """To the next bracket of a kind, past the strings on the way."""
 _LOOSE = re.compile(rb'[^\s,{}\[\]"]*')
 _BLANK = b" \t\r\n"
+_BETWEEN = 64  # quotes, colon, comma, blanks: more between two members is not for `at_once`
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class Truncated(ValueError):
@@ -36,20 +41,46 @@ class Piece(NamedTuple):
     whole: bool = False
 
 
-def pieces(stream: IO[bytes], lists: frozenset[str], chunk: int = _CHUNK) -> Iterator[Piece]:
+def pieces(
+    stream: IO[bytes], lists: frozenset[str], chunk: int = _CHUNK, begun: bytes = b""
+) -> Iterator[Piece]:
     """Every value of a document; of a top list, or of the named lists of a top object, element by element.
 
-    At least `chunk` bytes are read at a time. Raises Truncated.
+    At least `chunk` bytes are read at a time; `begun` was read already. Raises Truncated.
     """
-    yield from _Scan(stream, lists, chunk).pieces()
+    yield from _Scan(stream, lists, chunk, begun).pieces()
+
+
+def at_once(content: bytes, lists: frozenset[str]) -> list[Piece] | None:
+    """The same of a document that is in memory, three times as fast; None where `pieces` has to find out."""
+    try:
+        if content.lstrip(_BLANK)[:1] == b"[":
+            return [*_cut("", _elements(content)), Piece("", b"[]", whole=True)]
+        members = _members(content)
+        if len(content) > sum((len(raw) + len(name) + _BETWEEN for name, raw in members.items()), _BETWEEN):
+            return None  # a name that is there twice: only the last was kept
+        found = []
+        for name in lists.intersection(members):
+            if bytes(members[name])[:1] == b"[":
+                found.append((name, _elements(members[name])))
+                members[name] = msgspec.Raw(b"[]")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    in_order = sorted(found, key=lambda part: list(members).index(part[0]))
+    handed_out = [piece for name, elements in in_order for piece in _cut(name, elements)]
+    return [*handed_out, Piece("", msgspec.json.encode(members), whole=True)]
+
+
+def _cut(under: str, elements: list[msgspec.Raw]) -> Iterator[Piece]:
+    return (Piece(f"{under}[{number}]", bytes(raw)) for number, raw in enumerate(elements))
 
 
 class _Scan:
-    def __init__(self, stream: IO[bytes], lists: frozenset[str], chunk: int) -> None:
+    def __init__(self, stream: IO[bytes], lists: frozenset[str], chunk: int, begun: bytes) -> None:
         self._stream = stream
         self._lists = lists
         self._chunk = chunk
-        self._buffer = b""
+        self._buffer = begun
         self._at = 0
         self._begun = 0
         """Where the piece begins that is being read: what is before it may go."""

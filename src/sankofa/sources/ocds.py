@@ -17,7 +17,7 @@ import msgspec
 from sankofa.model.errors import FormatError
 from sankofa.model.records import Record, Rejected, Release, Skipped
 from sankofa.sources.base import InputFile, adapter
-from sankofa.sources.json_stream import Truncated, pieces
+from sankofa.sources.json_stream import Truncated, at_once, pieces
 
 _LINES: Final = (".jsonl", ".ndjson")
 _ENDINGS: Final = (".json", *_LINES)
@@ -26,6 +26,7 @@ _OCDS: Final = frozenset({"ocid", "releases", "records", "compiledRelease"})
 _HOLDERS: Final = _LISTS | {"compiledRelease"}
 _LONGEST_LINE: Final = 1 << 22  # the first of JSON Lines is not longer: else the file is one document
 _BUFFER: Final = 1 << 18
+_AT_ONCE: Final = 1 << 24  # a package that is not longer is taken into memory as a whole
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -64,7 +65,9 @@ def _document(document: IO[bytes], name: str, place: str) -> Iterator[Record]:
                     yield from _unpacked(value, fault, f"{place}line {number}")
         return
     anything = embedded = False
-    for piece in pieces(stream, _LISTS):
+    begun = stream.read(_AT_ONCE + 1)
+    found = at_once(begun, _LISTS) if len(begun) <= _AT_ONCE else None
+    for piece in pieces(stream, _LISTS, begun=begun) if found is None else found:
         anything = True
         if not piece.whole:
             for record in _unpacked(*_value(piece.raw), f"{place}{piece.place}"):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.sources.json_stream import Piece, Truncated, pieces
+from sankofa.sources.json_stream import Piece, Truncated, at_once, pieces
 
 LISTS = frozenset({"releases", "records"})
 TEXTS = st.text(max_size=8) | st.sampled_from(
@@ -66,6 +66,40 @@ def test_any_document_in_chunks_of_any_size_gives_the_values_that_are_in_it(
 ) -> None:
     content = json.dumps(document, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
     assert values(read(content, chunk)) == told(document)
+
+
+@given(DOCUMENTS, st.sampled_from([None, 1, "\t"]), st.booleans())
+def test_a_document_in_memory_gives_the_same(
+    document: Any, indent: int | str | None, ascii_only: bool
+) -> None:
+    content = json.dumps(document, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    found = at_once(content, LISTS)
+    if isinstance(document, dict | list) and b"\\ud" not in content and content.isascii():
+        assert found is not None
+    if found is not None:
+        assert values(found) == told(document)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"releases": [{"a": 1}, {bad}, {"b": 2}]}',
+        b'{"releases": [{"a": 1}',
+        b'{"a": 1}\n{"b": 2}',
+        b'{"releases": [%b], "releases": [{"b": 2}]}' % b", ".join([b'{"a": 1}'] * 50),
+        b"7",
+        b"",
+    ],
+)
+def test_what_is_not_one_plain_document_is_left_to_be_read_piece_by_piece(content: bytes) -> None:
+    assert at_once(content, LISTS) is None
+
+
+@given(DOCUMENTS, st.integers(0, 40), CHUNKS)
+def test_a_document_whose_beginning_was_read_gives_the_same(document: Any, begun: int, chunk: int) -> None:
+    content = json.dumps(document).encode()
+    rest = io.BytesIO(content[begun:])
+    assert list(pieces(rest, LISTS, chunk, content[:begun])) == read(content)
 
 
 @given(st.lists(VALUES.filter(lambda v: isinstance(v, dict | list)), min_size=1, max_size=4), CHUNKS)

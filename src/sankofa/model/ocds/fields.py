@@ -28,6 +28,7 @@ _PERSONAL = re.compile(
 _OLDEST_YEAR: Final = 1900
 _WIDEST: Final = 60
 _LEARNED: Final = 4096
+_TEXTS: Final = frozenset({str})
 
 
 Named = tuple[dict[str, Json], str]
@@ -72,7 +73,6 @@ def _cleaner(kind: str | list[str], specs: dict[str, dict[str, Cleaner]]) -> Cle
 def _object(fields: dict[str, Cleaner]) -> Cleaner:
     learned: dict[str, Cleaner | None] = {}
     """What becomes of each key that was met. None: it need only be text, as most of what there is."""
-    met = learned.get
 
     def learn(key: str) -> Cleaner | None:
         cleaner: Cleaner | None = fields.get(key) or (_text if _translates(fields, key) else None)
@@ -92,8 +92,9 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
         kept: dict[str, Json] = value.copy()
         before = len(faults)
         for key, inner in value.items():
-            cleaner = met(key, _not_met)
-            if cleaner is _not_met:
+            try:
+                cleaner = learned[key]
+            except KeyError:
                 cleaner = learn(key)
             if cleaner is None:
                 if type(inner) is not str and inner is not None:
@@ -110,10 +111,6 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
         return kept
 
     return clean
-
-
-def _not_met(_value: Json, _walk: Walk, _name: str) -> Json:
-    """Stands for what becomes of a key that is new."""
 
 
 def _leave_out(_value: Json, _walk: Walk, _name: str) -> Json:
@@ -147,11 +144,13 @@ def _array(of: Cleaner, organisations: bool) -> Cleaner:
                 walk.faults.append((name, "expected a list"))
                 return None
             value = [value] if value else []  # some portals write a list of one without its brackets
+        if texts and _TEXTS.issuperset(map(type, value)):
+            return value
         kept = []
         faults = walk.faults
         before = len(faults)
         for number, inner in enumerate(value):
-            cleaned = inner if texts and type(inner) is str else of(inner, walk, name)
+            cleaned = of(inner, walk, name)
             if len(faults) != before:
                 place = f"{name}[{number}]"
                 faults[before:] = [(place + p[len(name) :], why) for p, why in faults[before:]]
@@ -227,7 +226,10 @@ def _boolean(value: Json, walk: Walk, name: str) -> Json:
 
 
 def _currency(value: Json, walk: Walk, name: str) -> Json:
-    code = value.strip().upper() if type(value) is str else None
+    code = value if type(value) is str else None
+    if code in currencies():
+        return code
+    code = code and code.strip().upper()
     if code in currencies():
         return code
     if code != "":

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -108,7 +109,7 @@ def clean_again(
 
 def _key(value: Json, field: str) -> str:
     text = str(value).strip() if type(value) in (str, int) else ""
-    if not text or len(text) > _LONGEST_ID or not fit(text):
+    if not text or len(text) > _LONGEST_ID or not (text.isprintable() or fit(text)):
         raise Unusable(f"no usable {field}")
     return text
 
@@ -125,6 +126,9 @@ def _line(text: str | None) -> str | None:
     return one_line(text) or None if text else None
 
 
+_code = lru_cache(maxsize=4096)(_line)  # of what is the same in release after release
+
+
 def _summary(release: dict[str, Json], category: str | None, withheld: int) -> Summary:
     tender = release.get("tender") or {}
     value = tender.get("value") or {}
@@ -134,12 +138,12 @@ def _summary(release: dict[str, Json], category: str | None, withheld: int) -> S
         tag=[tag for tag in release.get("tag") or () if tag],
         title=_line(tender.get("title")),
         description=tender.get("description") or None,
-        category=_line(category) or _line(tender.get("mainProcurementCategory")),
-        procurement_method=_line(tender.get("procurementMethod")),
-        status=_line(tender.get("status")),
+        category=_code(category) or _code(tender.get("mainProcurementCategory")),
+        procurement_method=_code(tender.get("procurementMethod")),
+        status=_code(tender.get("status")),
         value_amount=_decimal(value.get("amount")),
         value_currency=value.get("currency"),
-        buyer_name=_line(buyer.get("name")) or _listed_buyer(release),
+        buyer_name=_code(buyer.get("name")) or _listed_buyer(release),
         award_count=len(awards),
         withheld_parties=withheld,
     )
