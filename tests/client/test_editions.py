@@ -51,7 +51,7 @@ def test_a_walk_and_scans_stay_on_their_edition_and_fail_once_it_is_gone(tmp_pat
 
         publish(3)
         open_file = f"/open/procurement-demand.parquet?edition={first}"
-        until(lambda: asked.server.get(open_file).status_code != 200)
+        until(lambda: asked.server.get(open_file).status_code == 410)
         with pytest.raises(Gone, match=first):
             next(walk)
         with pytest.raises(Exception, match="not kept"):

@@ -12,12 +12,10 @@ from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import endpoints
 from sankofa.rest.forms import ARROW
 from tests.live import LiveServer, run
-from tests.spec import market
 from tests.spec.test_formats import arrow_text, arrow_value, as_json
 
 ISSUER = "registry:ZA-CIPC:2001/000001/06"
 HEADER = "entity,line_item,value,currency,period_start,period_end,available_at,document,location"
-engine = market.engine
 (OPERATION,) = (o for o in endpoints() if o.name == "get_fundamentals")
 
 

@@ -332,7 +332,7 @@ def test_the_operation_of_the_guide_is_an_endpoint_a_description_and_a_tool(
     edition = open_edition(store, store.shelf().current or "")
     service = Service(settings)
     granted = grant(settings, "", "sample", None, None)
-    call = Call(edition, granted, date(2026, 1, 1), service.cursors, service.edition.named)
+    call = Call(edition, granted, date(2026, 1, 1), service.cursors, service.edition.walked)
     query: dict[str, Any] = {"as_of": "2023-12-31", "limit": "3"}
     arguments = example_operation.read(query, call.today, {"service_id": RIFTLINE})
 

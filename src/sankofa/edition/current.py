@@ -37,13 +37,12 @@ class CurrentEdition:
             raise StoreUnavailable("datastore", "no edition is published")
         return self._edition
 
-    async def named(self, edition_id: str, parameter: str = "cursor") -> Edition:
+    async def walked(self, edition_id: str) -> Edition:
         """A kept edition, for a walk that began on it. Raises InvalidParameter when it is gone."""
         try:
             return await self.kept(edition_id)
         except Gone:
-            reason = "its edition is no longer kept; start again" if parameter == "cursor" else "not kept"
-            raise InvalidParameter(parameter, reason) from None
+            raise InvalidParameter("cursor", "its edition is no longer kept; start again") from None
 
     async def kept(self, edition_id: str) -> Edition:
         """Any kept edition by its id. Raises Gone; StoreUnavailable while it takes long to open."""

@@ -137,7 +137,7 @@ class McpSurface:
         edition = self._service.edition.get()
         service = self._service
         call = Call(
-            edition, exchange.grant, today, service.cursors, service.edition.named, service.settings.base_url
+            edition, exchange.grant, today, service.cursors, service.edition.walked, service.settings.base_url
         )
         with tool.own_names():
             answer = await operation.perform(call, **read)

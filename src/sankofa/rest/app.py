@@ -169,9 +169,16 @@ class RestApp:
     ) -> Response | Streamed:
         grant = await self._counted(head, usage) if route.needs_key else None
         query = read_query(scope["query_string"])
+        by_url = "edition" in query
+        named = asked_edition(query, head, self._service.today())
+        for name in query:
+            raise InvalidParameter(name[:64], "no such parameter; taken are: edition")
         only_head = scope["method"] == "HEAD"
-        answer = await answer_file(self._service, route, query, scope["headers"], grant, head_only=only_head)
-        return answer._replace(headers=[*answer.headers, *rate_headers(usage[0])]) if usage else answer
+        answer = await answer_file(
+            self._service, route, named, scope["headers"], grant, by_url=by_url, head_only=only_head
+        )
+        extra = [*([VARY_BY_EDITION] if head.edition else []), *(rate_headers(usage[0]) if usage else [])]
+        return answer._replace(headers=[*answer.headers, *extra])
 
     async def _perform(self, route: Route, query: bytes, head: Head, usage: list[Usage]) -> Response:
         operation, service = route.operation, self._service
@@ -190,7 +197,7 @@ class RestApp:
             headers.append(VARY_BY_EDITION)
         if head.if_none_match and (held := held_tag(head.if_none_match, tag)):
             return Response(304, [(b"etag", f'"{held}"'.encode()), *headers], b"")
-        kept = service.edition.named if named is None else _only(edition)
+        kept = service.edition.walked if named is None else _only(edition)
         base_url = service.settings.base_url
         call = Call(edition, grant, today, service.cursors, kept, base_url, service.edition.kept)
         answer = await operation.perform(call, **arguments)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition
-from sankofa.model.errors import InvalidParameter, NotFound, PreconditionFailed, RangeNotSatisfiable
+from sankofa.model.errors import NotFound, PreconditionFailed, RangeNotSatisfiable
 from sankofa.operations.answers import Headers
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.service import Service
@@ -37,17 +37,19 @@ def file_route(path: str) -> FileRoute | None:
 async def answer_file(
     service: Service,
     route: FileRoute,
-    query: dict[str, str],
+    named: str | None,
     headers: Iterable[tuple[bytes, bytes]],
     grant: Grant | None,
     *,
+    by_url: bool,
     head_only: bool,
 ) -> Response | Streamed:
-    """The file, or the parts of it that are asked for, or that the client holds it already.
+    """The file of the current edition or of the one `named`; the parts of it that are asked for; or that the
+    client holds it already.
 
-    Raises InvalidParameter, UpgradeRequired, NotFound, PreconditionFailed or RangeNotSatisfiable.
+    Raises Gone, UpgradeRequired, NotFound, PreconditionFailed or RangeNotSatisfiable.
     """
-    edition, named = await _edition(service, query)
+    edition = service.edition.get() if named is None else await service.edition.kept(named)
     file = edition.files.get(route.name)
     if file is None or (grant is None and file["access"] != "open"):
         raise NotFound("No such file; /v1/export lists those there are.")
@@ -58,7 +60,11 @@ async def answer_file(
     asked = _conditions(headers)
     if (match := asked.get(b"if-match")) is not None and not _lists(match, tag, weakly=False):
         raise PreconditionFailed()
-    described = [(b"etag", tag.encode()), (b"accept-ranges", b"bytes"), *_caching(grant, named=named)]
+    described = [
+        (b"etag", tag.encode()),
+        (b"accept-ranges", b"bytes"),
+        *_caching(grant, by_url=by_url),
+    ]
     if (none_match := asked.get(b"if-none-match")) is not None and _lists(none_match, tag, weakly=True):
         return Response(304, described, b"")
     described.append((b"content-disposition", f'attachment; filename="{route.name}"'.encode()))
@@ -108,17 +114,6 @@ class _Parts:
         yield self._end
 
 
-async def _edition(service: Service, query: dict[str, str]) -> tuple[Edition, bool]:
-    """The current edition, or the one named; and whether it was named."""
-    for name in query:
-        if name != "edition":
-            raise InvalidParameter(name[:64], "no such parameter; taken are: edition")
-    wanted = query.get("edition")
-    if wanted is None:
-        return service.edition.get(), False
-    return await service.edition.named(wanted, "edition"), True
-
-
 def _conditions(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, str]:
     found: dict[bytes, str] = {}
     for name, value in headers:
@@ -136,10 +131,10 @@ def _lists(condition: str, tag: str, *, weakly: bool) -> bool:
     return tag in tags or tags == ["*"]
 
 
-def _caching(grant: Grant | None, *, named: bool) -> Headers:
-    """A file of a named edition never changes; the current one is asked about again."""
+def _caching(grant: Grant | None, *, by_url: bool) -> Headers:
+    """What a URL names with its edition never changes; anything else is asked about again."""
     scope = "public" if grant is None else "private"
-    kept = "max-age=31536000, immutable" if named else "no-cache"
+    kept = "max-age=31536000, immutable" if by_url else "no-cache"
     headers = [(b"cache-control", f"{scope}, {kept}".encode())]
     if grant is None:  # so that a page anywhere may read it, DuckDB in a browser included
         exposed = b"accept-ranges, content-length, content-range, etag"

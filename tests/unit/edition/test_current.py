@@ -92,7 +92,7 @@ def test_names_that_are_not_on_the_shelf_never_reach_the_store() -> None:
         assert store.opened == []
         assert store.shelved <= 10, "the shelf is looked at four times a second at most"
         with pytest.raises(InvalidParameter):
-            await service.named("x")
+            await service.walked("x")
 
     serving(store, scene)
 
