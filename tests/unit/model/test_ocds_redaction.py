@@ -58,6 +58,7 @@ def test_a_name_is_cut_by_two_of_its_words_side_by_side(text: str, left: str) ->
         ("9001015009087", "ID 9001015009087!", f"ID {CUT}!"),
         ("082 555 0101", "call 082 555 0101", f"call {CUT}"),
         ("王小明", "由王小明承包", f"由{CUT}承包"),
+        ("Bo Da", "Road to Bo, by Bo Da and Da Bo", f"Road to Bo, by {CUT} and {CUT}"),
     ],
 )
 def test_short_long_accented_and_numbered_secrets(withheld: str, text: str, left: str) -> None:

@@ -128,8 +128,12 @@ def _runs(
     initials = {word[0] for word in words} - words
     start, length, before = 0, 0, ""
     single = ""
+    first, said = 0, set[str]()
     for number, (word, place) in enumerate([*found, ("", (0, 0))]):
         if word in words or (word in initials and place[0] in capitals):
+            if not said:
+                first = number
+            said.add(word)
             if not length:
                 start, before = number, found[number - 1][0] if number else ""
             if word not in _PARTICLES:
@@ -145,7 +149,10 @@ def _runs(
                 while found[last][0] in _PARTICLES:
                     last -= 1
                 yield found[start][1][0], found[last][1][1]
+            elif len(words) > 1 and said >= words:  # short as it is, it is the whole name
+                yield found[first][1][0], found[number - 1][1][1]
             length, single = 0, ""
+            said.clear()
 
 
 @lru_cache(maxsize=65536)
