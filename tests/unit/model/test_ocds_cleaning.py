@@ -158,6 +158,13 @@ def test_value_amount_is_the_tenders_own_and_never_a_sum() -> None:
     assert (release.summary.value_amount, release.summary.award_count) == (None, 2)
 
 
+def test_the_date_stays_though_a_contact_repeats_it() -> None:
+    found = cleaned(tender={"title": KEYS["date"], "contactPerson": {"telephone": KEYS["date"]}})
+    assert json.loads(found.body)["date"] == KEYS["date"]
+    assert found.summary.title == "[withheld]"
+    assert clean_again(found.body, found.summary, "ZA", gate, str.upper).body == found.body
+
+
 def test_the_category_of_the_portal_comes_before_that_of_the_standard() -> None:
     assert (
         cleaned(tender={"category": "Civil", "mainProcurementCategory": "works"}).summary.category == "Civil"

@@ -153,25 +153,30 @@ def _runs(
     """
     needed = min(2, len(words - _PARTICLES))
     initials = {word[0] for word in words} - words
-    start, length, covered, before = 0, 0, 0, ""
-    single = ""
+    start, length, single, before = 0, 0, "", ""
+    first, said = 0, set[str]()
     for number, (word, place) in enumerate([*found, ("", (0, 0))]):
         if word in words or (word in initials and place[0] in capitals):
-            covered += 1
+            if not said:
+                first = number
+            said.add(word)
             if not length:
                 start, before = number, found[number - 1][0] if number else ""
             if word not in _PARTICLES:
                 length += 1
                 single = max(single, word, key=len)
-        else:
-            whole = length >= needed and (covered > 1 or len(single) >= _LEAST_SINGLE)
+        elif said:
+            enough = length >= needed and (length > 1 or len(single) >= _LEAST_SINGLE)
             titled = before in _TITLES and len(single) > 1
-            if single in alone or (length and single in words and (whole or titled)):
+            if single in alone or (length and single in words and (enough or titled)):
                 last = number - 1
                 while found[last][0] in _PARTICLES:
                     last -= 1
                 yield found[start][1][0], found[last][1][1]
-            length, covered, single = 0, 0, ""
+            elif len(words) > 1 and said >= words:  # short as it is, it is the whole name
+                yield found[first][1][0], found[number - 1][1][1]
+            length, single = 0, ""
+            said.clear()
 
 
 def _proper(text: str, start: int) -> bool:
