@@ -77,11 +77,12 @@ class _Status:
 
     async def _look(self) -> Response:
         found = await probe(self._service)
-        degraded = [name for name, (failure, _) in found.items() if failure is not None]
         try:
             edition = self._service.edition.get().id
-        except errors.StoreUnavailable:
+        except errors.StoreUnavailable as failure:  # nor would a data endpoint answer
             edition = None
+            found["datastore"] = (failure.cause, found["datastore"][1])
+        degraded = [name for name, (failure, _) in found.items() if failure is not None]
         body = {
             "status": "degraded" if degraded else "ok",
             "build": build_id(),
