@@ -72,7 +72,9 @@ class IssuerYears:
         self._evidence = (_Known(years), _Known(declared), _Known(cumulative))
         ends = {int(end % _YEAR) for kind in self._evidence for end in kind.ends}
         reach = range(-_INSTANT_TOLERANCE - 2, _INSTANT_TOLERANCE + 3)  # two more, for what the year rounds
-        self._anniversaries = {int((end + step) % _YEAR) for end in ends for step in reach}
+        near = {int((end + step) % _YEAR) for end in ends for step in reach}
+        # Day 365 lasts a quarter of a day: whole steps may pass it over.
+        self._anniversaries = near | {365} if near & {0, 364} else near
         self._named: dict[tuple[int | None, int, int], Period] = {}
 
     def can_end_a_year(self, day: int) -> bool:

@@ -3,7 +3,7 @@
 from datetime import date, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sankofa.model.periods import PERIOD_TYPES, IssuerYears, Period, YearEvidence, months_of
@@ -153,6 +153,7 @@ def test_any_day_of_the_calendar_gets_some_name(known: list[YearEvidence], asked
     assert period.fiscal_year is None or near <= period.fiscal_year <= near + 1
 
 
+@example([YearEvidence(known=730120, start=None, end=221342, declared="FY")], -1, date(2000, 1, 1))
 @given(st.lists(evidence, max_size=3), st.integers(-40, 40), st.dates())
 def test_no_day_far_from_every_anniversary_is_a_year_end(
     known: list[YearEvidence], years_on: int, asked_on: date
