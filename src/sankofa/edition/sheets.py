@@ -58,6 +58,10 @@ class Omitted(NamedTuple):
     stretches: list[tuple[int, Stretch]]
 
 
+_SPANS = [[bytes(a <= m <= b for m in range(MONTHS)) for b in range(MONTHS)] for a in range(MONTHS)]
+"""A 1 for each month from the one to the other."""
+
+
 class Screening:
     """Collects what the sheets are made of, issuer by issuer in the order of their service_id."""
 
@@ -165,9 +169,8 @@ def _listed(column: Column, values: "array[int]", places: Placed, year: int) -> 
 def _months(days: Sequence[tuple[int, int]], year: int) -> bytes:
     """Of each month of a year, a 1 for every stretch of days [first, until) that has any of its days."""
     starts = [date(year, month, 1).toordinal() for month in range(2, MONTHS + 1)]
-    spans = [[bytes(a <= m <= b for m in range(MONTHS)) for b in range(MONTHS)] for a in range(MONTHS)]
     by_value = b"".join(
-        [spans[bisect_right(starts, first)][bisect_right(starts, until - 1)] for first, until in days]
+        [_SPANS[bisect_right(starts, first)][bisect_right(starts, until - 1)] for first, until in days]
     )
     return b"".join(by_value[month::MONTHS] for month in range(MONTHS))
 
