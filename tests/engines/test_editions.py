@@ -1,6 +1,7 @@
 """One suite over every datastore engine: editions are built, checked, switched, kept and removed."""
 
 import asyncio
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -226,17 +227,20 @@ def test_ping_tells_that_nothing_is_published(engine: Engine) -> None:
 
 def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
     shelve(engine.store, "e000")
-    switch(engine.store, "e000", keep=1)
+    switch(engine.store, "e000", keep=2)
+    enough = threading.Event()
 
-    def publish_many() -> None:
-        for number in range(1, 8):
+    def publish_until_enough() -> None:
+        for number in range(1, 1000):
             shelve(engine.store, f"e{number:03}")
-            switch(engine.store, f"e{number:03}", keep=1)
+            switch(engine.store, f"e{number:03}", keep=2)
+            if enough.wait(0.01):
+                return
 
-    async def read() -> int:
-        publishing = asyncio.create_task(asyncio.to_thread(publish_many))
-        reads = 0
-        while not publishing.done():
+    async def read() -> set[str]:
+        publishing = asyncio.create_task(asyncio.to_thread(publish_until_enough))
+        seen: set[str] = set()
+        while len(seen) < 5 and not publishing.done():
             current = (await asyncio.to_thread(engine.store.shelf)).current
             assert current is not None
             try:
@@ -246,13 +250,14 @@ def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
                 continue
             answers = await asyncio.gather(*(reader.blocks("fundamentals", "A", 0, 9) for _ in range(8)))
             assert all(answer is not None and len(answer) == 5 for answer in answers)
-            reads += len(answers)
+            seen.add(current)
             reader.close()
+        enough.set()
         await publishing
         engine.store.close()
-        return reads
+        return seen
 
-    assert run(read) >= 8
+    assert len(run(read)) == 5
 
 
 def _directory(engine: Engine, edition: str) -> list[tuple[str, str]]:
