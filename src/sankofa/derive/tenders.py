@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from sankofa.ledger.book import Ledger, Persons, ReleaseRow
+from sankofa.ledger.book import Ledger, ReleaseRow
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.party_matching import Match, PartyMatcher
+from sankofa.ledger.persons import Persons
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.parties import Gate, Identifiers, Known
 from sankofa.model.ocds.release import Summary, clean_again

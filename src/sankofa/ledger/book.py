@@ -1,59 +1,27 @@
 """The ledger as its readers and writers see it."""
 
-import hashlib
-import hmac
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
 from typing import NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import Datastore, LedgerSession, Row
-from sankofa.ledger.macro import MacroCapture, Years, annual_rows, indicator_names, series_rows
+from sankofa.engines.datastore import Datastore, Row
+from sankofa.ledger.capture import ABSORB_WITHHELD, Capture
+from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_rows
+from sankofa.ledger.persons import Persons
 from sankofa.model.days import instant
 from sankofa.model.errors import SettingsError
 from sankofa.model.observations import Told
-from sankofa.model.records import EntityRecord, Fact, Link, Profile
+from sankofa.model.records import Profile
 
 SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
 
-_BATCH = 10_000
 _GATE_MARK = ""  # the source of the one row that is nobody: it tells which key the hashes are made with
-# What a source dates has its place in time, whenever it arrives.
-_ABSORB_ENTITY_RECORDS = """
-    INSERT INTO entity_record SELECT * FROM staged_entity_record WHERE true ON CONFLICT DO NOTHING
-"""
-# What it does not date is new only where it says something else than the record now in force.
-_ABSORB_UNDATED_RECORDS = """
-    INSERT INTO entity_record SELECT * FROM staged_entity_record AS s
-    WHERE NOT EXISTS (
-        SELECT 1 FROM entity_record AS r
-        WHERE r.subject = s.subject AND r.source_id = s.source_id AND r.digest = s.digest
-          AND r.effective = (
-            SELECT max(effective) FROM entity_record AS x
-            WHERE x.subject = s.subject AND x.source_id = s.source_id AND x.effective <= s.effective
-          )
-    )
-    ON CONFLICT DO NOTHING
-"""
-_ABSORB_LINKS = """
-    INSERT INTO link SELECT * FROM staged_link AS s
-    WHERE NOT EXISTS (
-        SELECT 1 FROM link AS r
-        WHERE r.identifier = s.identifier AND r.source_id = s.source_id AND r.subject = s.subject
-          AND r.effective = (
-            SELECT max(effective) FROM link AS x
-            WHERE x.identifier = s.identifier AND x.source_id = s.source_id AND x.effective <= s.effective
-          )
-    )
-    ON CONFLICT DO NOTHING
-"""
-_ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true ON CONFLICT DO NOTHING"
 # Of the subjects of a file only those that it told something new of.
 _ABSORB_FACT_SUBJECTS = """
     INSERT INTO fact_subject SELECT * FROM staged_fact_subject AS s
@@ -71,7 +39,7 @@ _LIST_FACT_SUBJECTS = (
     "INSERT INTO fact_subject SELECT DISTINCT subject, capture_id FROM fact "  # noqa: S608 - all ours
     f"WHERE capture_id IN ({_UNLISTED_CAPTURES})"
 )
-_LIST_CAPTURES = f"INSERT INTO fact_subject SELECT '', capture_id FROM ({_UNLISTED_CAPTURES}) AS unlisted"  # noqa: S608
+_LIST_CAPTURES = f"INSERT INTO fact_subject SELECT '', capture_id FROM ({_UNLISTED_CAPTURES}) AS unlisted"  # noqa: S608 - all ours
 _ABSORB_CAPTURE = "INSERT INTO capture SELECT * FROM staged_capture"
 
 
@@ -115,174 +83,6 @@ class ReleaseRow(NamedTuple):
     capture_id: int
 
 
-@dataclass
-class Counts:
-    """What became of the rows of a file. `skipped` are rows that are not ours to read."""
-
-    read: int = 0
-    appended: int = 0
-    unchanged: int = 0
-    withheld: int = 0
-    rejected: int = 0
-    skipped: int = 0
-
-    def add(self, other: "Counts") -> None:
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value)
-
-
-class Capture:
-    """One file on its way into the ledger, inside one transaction."""
-
-    def __init__(
-        self,
-        session: LedgerSession,
-        capture_id: int,
-        source_id: str,
-        file_name: str,
-        observed_at: str,
-        persons: "Persons",
-        *,
-        repeated: bool = False,
-    ) -> None:
-        self.counts = Counts()
-        self.macro = MacroCapture(session, capture_id, source_id, observed_at, repeated)
-        self.persons = persons
-        self.appended_in_passing = 0
-        self.session = session
-        self.id = capture_id
-        self.source_id = source_id
-        self.file_name = file_name
-        self.observed_at = observed_at
-        self.repeated = repeated
-        """Whether this very file was captured from this source already."""
-        self.fact_subjects: set[str] = set()
-        """Of whom it brought facts, new or not."""
-        self._facts: list[Row] = []
-        self._entities: dict[tuple[bool, bool], list[Row]] = defaultdict(list)  # by: in passing, dated
-        self._withheld: list[Row] = []
-        self._links: list[Row] = []
-        self._encode = msgspec.json.Encoder(order="deterministic").encode
-
-    def is_person(self, subject: str) -> bool:
-        """Whether it was proven to be a natural person: then nothing of it may be written anywhere."""
-        return subject in self.persons
-
-    def fact(self, fact: Fact) -> None:
-        subject, concept, unit, start, end, available, document, value, location, declared, confidence = fact
-        if subject in self.persons:
-            self.withhold()
-            return
-        self._facts.append(
-            (
-                subject, concept, unit, end, start, available, document, value, confidence,
-                self.source_id, location, declared, self.id,
-            )
-        )  # fmt: skip
-        if len(self._facts) >= _BATCH:
-            self.flush()
-
-    def entity(self, record: EntityRecord) -> None:
-        if record.subject in self.persons:
-            self.withhold()
-            return
-        profile = self._encode(record.profile).decode()
-        digest = hashlib.blake2b(profile.encode(), digest_size=12).hexdigest()
-        rows = self._entities[record.incidental, bool(record.effective)]
-        effective = record.effective or self.observed_at
-        rows.append((record.subject, self.source_id, effective, digest, profile, self.id))
-        if len(rows) >= _BATCH:
-            self.flush()
-
-    def link(self, link: Link) -> None:
-        if link.subject in self.persons or link.identifier in self.persons:
-            self.withhold()
-            return
-        effective = self.observed_at
-        row = (link.identifier, self.source_id, effective, link.subject, link.location, self.id)
-        self._links.append(row)
-        if len(self._links) >= _BATCH:
-            self.flush()
-
-    def withhold(self, subject: str = "") -> None:
-        """Count a party that is not served; remember a proven person by keyed hash alone."""
-        self.counts.read += 1
-        self.counts.withheld += 1
-        if subject:
-            self._withheld.append((self.persons.add(subject), self.source_id, self.id))
-
-    def flush(self) -> None:
-        self.fact_subjects.update(row[0] for row in self._facts)
-        self._count(self._facts, self.session.append("fact", self._facts) if self._facts else 0)
-        self._count(self._links, self._absorb("link", self._links, _ABSORB_LINKS))
-        for (in_passing, dated), rows in self._entities.items():
-            statement = _ABSORB_ENTITY_RECORDS if dated else _ABSORB_UNDATED_RECORDS
-            appended = self._absorb("entity_record", rows, statement)
-            if in_passing:
-                self.appended_in_passing += appended
-                rows.clear()
-            else:
-                self._count(rows, appended)
-        self.appended_in_passing += self._absorb("withheld", self._withheld, _ABSORB_WITHHELD)
-        self._withheld.clear()
-        self.macro.flush()
-        tally = self.macro.tally()
-        self.counts.read += tally.appended + tally.unchanged + tally.forecasts
-        self.counts.appended += tally.appended
-        self.counts.unchanged += tally.unchanged
-        self.counts.skipped += tally.forecasts
-        self.appended_in_passing += tally.in_passing
-
-    def _count(self, rows: list[Row], appended: int) -> None:
-        self.counts.read += len(rows)
-        self.counts.appended += appended
-        self.counts.unchanged += len(rows) - appended
-        rows.clear()
-
-    def _absorb(self, table: str, rows: list[Row], statement: str) -> int:
-        if not rows:
-            return 0
-        self.session.stage(table, rows)
-        return self.session.absorb(statement)
-
-
-class Persons:
-    """Identifiers proven to be natural persons', known only by keyed hash."""
-
-    def __init__(self, key: bytes, hashes: Iterable[str]) -> None:
-        self._key = key
-        self._hashes = set(hashes)
-        self._asked: dict[str, bool] = {}
-
-    @property
-    def mark(self) -> str:
-        """What the key makes of a text everyone knows: tells whether a ledger was begun with another key."""
-        return self.hashed("sankofa")
-
-    def keyed_alike(self, marks: Iterable[str]) -> bool:
-        return all(mark == self.mark for mark in marks)
-
-    def __contains__(self, subject: str) -> bool:
-        known = self._asked.get(subject)
-        if known is None:
-            known = self._asked[subject] = bool(self._hashes) and self.hashed(subject) in self._hashes
-        return known
-
-    def add(self, subject: str) -> str:
-        hashed = self.hashed(subject)
-        self._hashes.add(hashed)
-        self._asked.clear()
-        return hashed
-
-    def hashed(self, subject: str) -> str:
-        """What is kept of whoever is withheld."""
-        return hmac.digest(self._key, subject.encode(), "sha256").hex()
-
-    def token(self, text: str) -> str:
-        """Tells a text that must not be shown from others like it."""
-        return self.hashed(f"token:{text}")[:12]
-
-
 class Ledger:
     """Opened once per command; not shared between threads."""
 
@@ -318,7 +118,7 @@ class Ledger:
             persons = self.persons()
             if newest is None:
                 self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
-                self._session.absorb(_ABSORB_WITHHELD)
+                self._session.absorb(ABSORB_WITHHELD)
             same_file = (
                 "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ? "
                 "UNION ALL SELECT 1 FROM sighting WHERE source_id = ? AND content_sha256 = ?"

@@ -9,7 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-from sankofa.ledger.book import Capture, Counts, Ledger
+from sankofa.ledger.book import Ledger
+from sankofa.ledger.capture import Capture, Counts
 from sankofa.ledger.macro import placed
 from sankofa.ledger.tenders import TenderDoor
 from sankofa.model.errors import FormatError, OperatorError

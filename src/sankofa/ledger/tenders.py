@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from sankofa.engines.datastore import Row
-from sankofa.ledger.book import Capture
+from sankofa.ledger.capture import Capture
 from sankofa.model.days import instant
 from sankofa.model.ocds.parties import Gate, Identifiers
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode

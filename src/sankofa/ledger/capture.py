@@ -1,0 +1,175 @@
+"""One file on its way into the ledger: what it brings is staged, and only what is new is kept."""
+
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass
+
+import msgspec
+
+from sankofa.engines.datastore import LedgerSession, Row
+from sankofa.ledger.macro import MacroCapture
+from sankofa.ledger.persons import Persons
+from sankofa.model.records import EntityRecord, Fact, Link
+
+_BATCH = 10_000
+# What a source dates has its place in time, whenever it arrives.
+_ABSORB_ENTITY_RECORDS = """
+    INSERT INTO entity_record SELECT * FROM staged_entity_record WHERE true ON CONFLICT DO NOTHING
+"""
+# What it does not date is new only where it says something else than the record now in force.
+_ABSORB_UNDATED_RECORDS = """
+    INSERT INTO entity_record SELECT * FROM staged_entity_record AS s
+    WHERE NOT EXISTS (
+        SELECT 1 FROM entity_record AS r
+        WHERE r.subject = s.subject AND r.source_id = s.source_id AND r.digest = s.digest
+          AND r.effective = (
+            SELECT max(effective) FROM entity_record AS x
+            WHERE x.subject = s.subject AND x.source_id = s.source_id AND x.effective <= s.effective
+          )
+    )
+    ON CONFLICT DO NOTHING
+"""
+_ABSORB_LINKS = """
+    INSERT INTO link SELECT * FROM staged_link AS s
+    WHERE NOT EXISTS (
+        SELECT 1 FROM link AS r
+        WHERE r.identifier = s.identifier AND r.source_id = s.source_id AND r.subject = s.subject
+          AND r.effective = (
+            SELECT max(effective) FROM link AS x
+            WHERE x.identifier = s.identifier AND x.source_id = s.source_id AND x.effective <= s.effective
+          )
+    )
+    ON CONFLICT DO NOTHING
+"""
+ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true ON CONFLICT DO NOTHING"
+
+
+@dataclass
+class Counts:
+    """What became of the rows of a file. `skipped` are rows that are not ours to read."""
+
+    read: int = 0
+    appended: int = 0
+    unchanged: int = 0
+    withheld: int = 0
+    rejected: int = 0
+    skipped: int = 0
+
+    def add(self, other: "Counts") -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+
+class Capture:
+    """One file on its way into the ledger, inside one transaction."""
+
+    def __init__(
+        self,
+        session: LedgerSession,
+        capture_id: int,
+        source_id: str,
+        file_name: str,
+        observed_at: str,
+        persons: Persons,
+        *,
+        repeated: bool = False,
+    ) -> None:
+        self.counts = Counts()
+        self.macro = MacroCapture(session, capture_id, source_id, observed_at, repeated)
+        self.persons = persons
+        self.appended_in_passing = 0
+        self.session = session
+        self.id = capture_id
+        self.source_id = source_id
+        self.file_name = file_name
+        self.observed_at = observed_at
+        self.repeated = repeated
+        """Whether this very file was captured from this source already."""
+        self.fact_subjects: set[str] = set()
+        """Of whom it brought facts, new or not."""
+        self._facts: list[Row] = []
+        self._entities: dict[tuple[bool, bool], list[Row]] = defaultdict(list)  # by: in passing, dated
+        self._withheld: list[Row] = []
+        self._links: list[Row] = []
+        self._encode = msgspec.json.Encoder(order="deterministic").encode
+
+    def is_person(self, subject: str) -> bool:
+        """Whether it was proven to be a natural person: then nothing of it may be written anywhere."""
+        return subject in self.persons
+
+    def fact(self, fact: Fact) -> None:
+        subject, concept, unit, start, end, available, document, value, location, declared, confidence = fact
+        if subject in self.persons:
+            self.withhold()
+            return
+        self._facts.append(
+            (
+                subject, concept, unit, end, start, available, document, value, confidence,
+                self.source_id, location, declared, self.id,
+            )
+        )  # fmt: skip
+        if len(self._facts) >= _BATCH:
+            self.flush()
+
+    def entity(self, record: EntityRecord) -> None:
+        if record.subject in self.persons:
+            self.withhold()
+            return
+        profile = self._encode(record.profile).decode()
+        digest = hashlib.blake2b(profile.encode(), digest_size=12).hexdigest()
+        rows = self._entities[record.incidental, bool(record.effective)]
+        effective = record.effective or self.observed_at
+        rows.append((record.subject, self.source_id, effective, digest, profile, self.id))
+        if len(rows) >= _BATCH:
+            self.flush()
+
+    def link(self, link: Link) -> None:
+        if link.subject in self.persons or link.identifier in self.persons:
+            self.withhold()
+            return
+        effective = self.observed_at
+        row = (link.identifier, self.source_id, effective, link.subject, link.location, self.id)
+        self._links.append(row)
+        if len(self._links) >= _BATCH:
+            self.flush()
+
+    def withhold(self, subject: str = "") -> None:
+        """Count a party that is not served; remember a proven person by keyed hash alone."""
+        self.counts.read += 1
+        self.counts.withheld += 1
+        if subject:
+            self._withheld.append((self.persons.add(subject), self.source_id, self.id))
+
+    def flush(self) -> None:
+        self.fact_subjects.update(row[0] for row in self._facts)
+        self._count(self._facts, self.session.append("fact", self._facts) if self._facts else 0)
+        self._count(self._links, self._absorb("link", self._links, _ABSORB_LINKS))
+        for (in_passing, dated), rows in self._entities.items():
+            statement = _ABSORB_ENTITY_RECORDS if dated else _ABSORB_UNDATED_RECORDS
+            appended = self._absorb("entity_record", rows, statement)
+            if in_passing:
+                self.appended_in_passing += appended
+                rows.clear()
+            else:
+                self._count(rows, appended)
+        self.appended_in_passing += self._absorb("withheld", self._withheld, ABSORB_WITHHELD)
+        self._withheld.clear()
+        self.macro.flush()
+        tally = self.macro.tally()
+        self.counts.read += tally.appended + tally.unchanged + tally.forecasts
+        self.counts.appended += tally.appended
+        self.counts.unchanged += tally.unchanged
+        self.counts.skipped += tally.forecasts
+        self.appended_in_passing += tally.in_passing
+
+    def _count(self, rows: list[Row], appended: int) -> None:
+        self.counts.read += len(rows)
+        self.counts.appended += appended
+        self.counts.unchanged += len(rows) - appended
+        rows.clear()
+
+    def _absorb(self, table: str, rows: list[Row], statement: str) -> int:
+        if not rows:
+            return 0
+        self.session.stage(table, rows)
+        return self.session.absorb(statement)
