@@ -3,8 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import Callable, Sequence
-from types import MappingProxyType
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +11,9 @@ from hypothesis import strategies as st
 
 from sankofa.edition.blocks import ANY_TAG, Entry, entries_of, pack, select, select_where
 from sankofa.edition.reading import Edition
-from sankofa.engines.datastore import Manifest, Place
 from sankofa.model.days import FOREVER
 from sankofa.model.knowable import Mode
+from tests.memory import MemoryReader
 
 ALL_MODES = int(Mode.LATEST | Mode.AS_REPORTED | Mode.ALL)
 MODES = st.sampled_from([int(mode) for mode in Mode] + [ALL_MODES])
@@ -60,27 +59,11 @@ def plainly(rows: list[Entry], day: int, modes: int, tag: int) -> list[bytes]:
     return [e.row for e in rows if e.first <= day < e.until and e.modes & modes and tag in (ANY_TAG, e.tag)]
 
 
-class Reader:
-    """An edition with one key, in memory."""
-
-    manifest: Manifest = MappingProxyType({})
-
-    def __init__(self, rows: list[Entry]) -> None:
-        self._blocks = list(pack(rows))
-
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
-        return list(self._blocks[skip : skip + most]) if (kind, key) == ("fundamentals", "K") else None
-
-    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
-        raise NotImplementedError
-
-    async def pieces(self, places: Sequence[Place]) -> list[bytes]:
-        return [self._blocks[block - 1][1][start:end] for block, start, end in places]
-
-    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        raise NotImplementedError
-
-    def close(self) -> None: ...
+def in_memory(rows: list[Entry]) -> MemoryReader:
+    """An edition with one key."""
+    reader = MemoryReader()
+    reader.shelve("fundamentals", "K", list(pack(rows)))
+    return reader
 
 
 def answer(
@@ -92,7 +75,7 @@ def answer(
     where: Callable[[bytes], bool] | None = None,
 ) -> tuple[list[int], bool]:
     """The numbers of the rows served, and whether more matched."""
-    edition = Edition("e", Reader(rows))
+    edition = Edition("e", in_memory(rows))
     found = asyncio.run(
         edition.select("fundamentals", "K", day=day, modes=modes, tag=tag, limit=limit, where=where)
     )
@@ -160,7 +143,7 @@ def test_a_selection_over_many_blocks_is_the_plain_filter(
 @pytest.mark.parametrize("day", [-1, 0, 5, 2**31 - 2])
 def test_a_key_without_rows_is_there_and_empty(day: int) -> None:
     assert answer([], day, ALL_MODES, ANY_TAG, 25) == ([], False)
-    edition = Edition("e", Reader([]))
+    edition = Edition("e", in_memory([]))
     assert asyncio.run(edition.select("fundamentals", "other", day=day)) is None
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,48 +19,21 @@ from sankofa.edition.columns import (
     read_columns,
 )
 from sankofa.edition.reading import Edition
-from sankofa.engines.datastore import Block, Manifest, Place
 from sankofa.model.days import FOREVER
+from tests.memory import MemoryReader
 
 DAYS = st.integers(1, 12)
 
 
-class Shelf:
-    """Blocks in memory, by kind and key, as an engine hands them out; counts what it was asked for."""
-
-    def __init__(self) -> None:
-        self.manifest: Manifest = {}
-        self.kept: dict[tuple[str, str], list[Block]] = {}
-        self.asked = 0
-
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
-        found = self.kept.get((kind, key))
-        if found is None:
-            return None
-        self.asked += len(found[skip : skip + most])
-        return found[skip : skip + most]
-
-    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
-        raise NotImplementedError
-
-    async def pieces(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
-        raise NotImplementedError
-
-    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        raise NotImplementedError
-
-    def close(self) -> None: ...
-
-
-def shelve(columns: dict[str, list[Entry]]) -> Shelf:
-    shelf = Shelf()
+def shelve(columns: dict[str, list[Entry]]) -> MemoryReader:
+    shelf = MemoryReader()
     for key, entries in columns.items():
-        shelf.kept["kind", key] = list(pack_column(entries))
+        shelf.shelve("kind", key, list(pack_column(entries)))
         if days := block_days(entries):
-            shelf.kept["kind-days", key] = [(b"", days)]
+            shelf.shelve("kind-days", key, [(b"", days)])
     listed = [column(key, entries) for key, entries in columns.items()]
     for key, pages, _ in lists(listed, lambda one: ("", one.key[:1])):
-        shelf.kept["kind-list", key] = list(pack_pages(pages))
+        shelf.shelve("kind-list", key, list(pack_pages(pages)))
     return shelf
 
 
@@ -121,7 +93,7 @@ def test_a_few_rows_of_a_long_column_cost_a_page_and_a_block_or_two_wherever_the
     shelf.asked = 0
     none = asyncio.run(read_columns(edition, "kind", "", Span(FOREVER, 200_000), 50))
     assert none.count == 0
-    assert shelf.asked == len(shelf.kept["kind-list", ""]), "columns that cannot match are passed over unread"
+    assert shelf.asked == shelf.count("kind-list", ""), "columns that cannot match are passed over unread"
 
 
 def test_there_is_no_column_under_another_key() -> None:

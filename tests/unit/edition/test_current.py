@@ -10,27 +10,9 @@ import pytest
 from sankofa.edition import current
 from sankofa.edition.build import FORMAT
 from sankofa.edition.current import CurrentEdition
-from sankofa.engines.datastore import Block, EditionWriter, LedgerSession, Manifest, Place, Shelf
+from sankofa.engines.datastore import EditionWriter, LedgerSession, Shelf
 from sankofa.model.errors import EditionError, Gone, InvalidParameter, StoreUnavailable
-
-
-class Reader:
-    def __init__(self) -> None:
-        self.manifest: Manifest = {"format": FORMAT}
-
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
-        return None
-
-    async def pieces(self, places: Sequence[Place]) -> Sequence[bytes]:
-        return []
-
-    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        return []
-
-    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
-        return b""
-
-    def close(self) -> None: ...
+from tests.memory import MemoryReader
 
 
 class Store:
@@ -45,7 +27,7 @@ class Store:
         self.let_go.set()
         self.at_once = self.most_at_once = 0
 
-    def open(self, edition: str, *, verified: bool = False) -> Reader:
+    def open(self, edition: str, *, verified: bool = False) -> MemoryReader:
         self.at_once += 1
         self.most_at_once = max(self.at_once, self.most_at_once)
         self.let_go.wait(10)
@@ -53,17 +35,17 @@ class Store:
         self.opened.append((edition, verified))
         if edition in self.broken:
             raise EditionError(f"edition {edition}: corrupt")
-        return Reader()
+        return MemoryReader({"format": FORMAT})
 
     def shelf(self) -> Shelf:
         self.shelved += 1
         return Shelf(tuple(sorted(self.editions, reverse=True)), self.editions[-1])
 
     def ledger(self) -> LedgerSession:
-        raise NotImplementedError
+        raise AssertionError("serving reads no ledger")
 
     def build(self) -> EditionWriter:
-        raise NotImplementedError
+        raise AssertionError("serving builds nothing")
 
     def keep(self, editions: Sequence[str], current: str) -> None: ...
 

@@ -3,11 +3,9 @@
 import asyncio
 import random
 from array import array
-from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from itertools import chain
-from types import MappingProxyType
 
 import msgspec
 
@@ -19,36 +17,22 @@ from sankofa.edition.reading import Edition
 from sankofa.edition.screening import screen
 from sankofa.edition.sheets import Screening
 from sankofa.edition.world import Places
-from sankofa.engines.datastore import Manifest, Place
 from sankofa.model.days import FOREVER
+from tests.memory import MemoryReader
 
 METRIC = metrics()[3]
 
 
-class Reader:
-    """Sheets and rows in memory: each row is a block."""
-
-    def __init__(self, rows: list[bytes], screening: Screening) -> None:
-        places = Places()
-        for number, row in enumerate(rows, 1):
-            places.append(number, 0, len(row))
-        self._rows = rows
-        self._sheets = dict(screening.sheets(places))
-        self.manifest: Manifest = MappingProxyType({"screen_years": screening.years()})
-
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
-        return [(b"", self._sheets[key])] if key in self._sheets else None
-
-    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
-        raise NotImplementedError
-
-    async def pieces(self, places: Sequence[Place]) -> list[bytes]:
-        return [self._rows[block - 1][start:end] for block, start, end in places]
-
-    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        raise NotImplementedError
-
-    def close(self) -> None: ...
+def in_memory(rows: list[bytes], screening: Screening) -> MemoryReader:
+    """Sheets and rows: each row is a block."""
+    reader = MemoryReader({"screen_years": screening.years()})
+    places = Places()
+    for number, row in enumerate(rows, 1):
+        reader.shelve("metrics", str(number), [(b"", row)])
+        places.append(number, 0, len(row))
+    for key, sheet in screening.sheets(places):
+        reader.shelve("screen", key, [(b"", sheet)])
+    return reader
 
 
 def listed(values: list[Value], histories: list[list[Stretch]]) -> MetricRows:
@@ -93,7 +77,7 @@ def test_a_screen_is_what_sorting_everything_would_give() -> None:
         histories: list[list[Stretch]] = [[] for _ in slugs()]
         histories[slugs().index(METRIC.slug)] = stretches
         screening.add(issuer, (), country, listed(values, histories))
-    edition = Edition("e", Reader(rows, screening))
+    edition = Edition("e", in_memory(rows, screening))
     for _ in range(200):
         asked_day = date.fromordinal(
             chance.randrange(date(1999, 1, 1).toordinal(), date(2015, 1, 1).toordinal())
@@ -130,7 +114,7 @@ def test_what_stands_at_the_end_of_the_last_year_stands_on() -> None:
         value = Value(METRIC, Decimal(1), day, day, FOREVER, ())
         screening.add(issuer, (), None, listed([value], histories))
     rows = [b'{%b,"id":"%b"}' % (AS_OF, issuer) for issuer in (b"DC1", b"DC2")]
-    edition = Edition("e", Reader(rows, screening))
+    edition = Edition("e", in_memory(rows, screening))
     for day_asked, expected in (
         ("1999-12-31", []), ("2001-01-31", []), ("2001-02-01", ["DC2"]), ("2003-06-14", ["DC2"]),
         ("2003-06-15", ["DC1", "DC2"]), ("2003-12-31", ["DC1", "DC2"]), ("2004-01-01", ["DC1", "DC2"]),
@@ -145,6 +129,6 @@ def test_what_stands_at_the_end_of_the_last_year_stands_on() -> None:
 
 
 def test_without_any_full_year_a_screen_is_empty() -> None:
-    edition = Edition("e", Reader([], Screening()))
+    edition = Edition("e", in_memory([], Screening()))
     found = asyncio.run(screen(edition, "net_margin", None, date(2024, 1, 1), smallest_first=False, most=9))
     assert (found.selection.count, set(found.omitted.values())) == (0, {0})
