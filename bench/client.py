@@ -14,8 +14,9 @@ import shutil
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 
 import pandas
@@ -55,19 +56,20 @@ def main() -> None:
             ("polars", polars.testing.assert_frame_equal),
         ):
 
-            def made(asked: Client, to: str = f"to_{library}") -> object:
-                return getattr(asked.get_fundamentals(issuer), to)()
+            def made(asked: Client, to: str = f"to_{library}") -> Sized:
+                frame: Sized = getattr(asked.get_fundamentals(issuer), to)()
+                return frame
 
             by_json, by_arrow = made(client), made(client.columns)
             assert_equal(by_json, by_arrow)
-            assert len(by_json) == options.rows, len(by_json)  # type: ignore[arg-type]
+            assert len(by_json) == options.rows, len(by_json)
             del by_json, by_arrow
             taken: dict[str, list[float]] = {"JSON": [], "Arrow": []}
             spent: dict[str, list[float]] = {"JSON": [], "Arrow": []}
             for _ in range(options.rounds):
                 for way, asked in (("JSON", client), ("Arrow", client.columns)):
                     before = server.cpu_seconds()
-                    wall, own = _timed(lambda asked=asked: made(asked))  # type: ignore[misc]
+                    wall, own = _timed(partial(made, asked))
                     taken[way].append(wall)
                     spent[way].append(own + server.cpu_seconds() - before)
             _report(library, options.rows, taken, spent)

@@ -24,6 +24,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.world import reported
 from sankofa.edition.arrow import Columns
 from sankofa.edition.parquet import TableWriter
 from sankofa.edition.tables import tables
@@ -85,7 +86,7 @@ def _from_rows(folder: Path, number: int, rows: int, begin: Barrier, done: "Queu
             for row in pool[: rows - at]:
                 writer.add(row)
         writer.flush()
-        files = writer.finish("bench", _World())  # type: ignore[arg-type]
+        files = writer.finish("bench", "nobody")
     spent = time.process_time() - began
     assert sum(file["row_count"] for file in files) == rows
     done.put((spent, sum(file["size_bytes"] for file in files), _peak()))
@@ -107,11 +108,6 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-class _World:
-    def attribution(self, sku: str | None) -> str:
-        return "nobody"
-
-
 def _facts(seed: int) -> list[FundamentalsRow]:
     """Rows as varied as those of the SEC: 500 to an issuer, 300 concepts, a document for every twenty."""
     chance = random.Random(seed)
@@ -121,28 +117,15 @@ def _facts(seed: int) -> list[FundamentalsRow]:
         year = 2010 + number % 14
         concept = chance.choice(concepts)
         rows.append(
-            FundamentalsRow(
+            reported(
+                year,
                 service_id=f"DC{seed:04X}{number // 500:020X}",
                 record_ref=f"{chance.getrandbits(96):024x}",
                 line_item=line_item(concept),
                 concept=concept,
                 value_reported=Decimal(chance.randrange(10**10)),
-                currency_reported="USD",
-                unit="USD",
-                period_start=date(year, 1, 1),
-                period_end=date(year, 12, 31),
-                period_type="FY",
-                fiscal_year=year,
                 available_at=date(year + 1, 3, 1 + number % 28),
-                vintage=1,
-                restated=False,
-                superseded_at=None,
-                superseding_record_ref=None,
-                extraction_confidence=None,
-                method="structured",
                 source_ref=f"{number // 20:010d}-{year % 100}-000001#{concept} USD {year}",
-                license_class="public-domain",
-                observed_at="2026-01-02T03:04:05Z",
             )
         )
     return rows

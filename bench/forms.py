@@ -16,6 +16,7 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
+from bench.world import reported
 from sankofa.edition.build import FORMAT
 from sankofa.edition.changes import FEEDS, Place, page
 from sankofa.edition.reading import Selection, open_edition
@@ -89,29 +90,16 @@ def _timed(write: Callable[[], bytes]) -> float:
 
 
 def _row(number: int) -> FundamentalsRow:
-    end = date(2004 + number % 20, 12, 31)
-    return FundamentalsRow(
+    year, concept = 2004 + number % 20, f"us-gaap:Concept{number % 500}"
+    return reported(
+        year,
         service_id="DC46AF1B1AAA424B58D1368176",
         record_ref=f"{number:024x}",
         line_item=f"item_{number % 500}",
-        concept=f"us-gaap:Concept{number % 500}",
+        concept=concept,
         value_reported=Decimal(number * 1_234_567),
-        currency_reported="USD",
-        unit="USD",
-        period_start=date(end.year, 1, 1),
-        period_end=end,
-        period_type="FY",
-        fiscal_year=end.year,
-        available_at=date(end.year + 1, 3, 1),
-        vintage=1,
-        restated=False,
-        superseded_at=None,
-        superseding_record_ref=None,
-        extraction_confidence=None,
-        method="structured",
-        source_ref=f"0000000000-{end.year % 100:02d}-000001#us-gaap:Concept{number % 500}",
-        license_class="public-domain",
-        observed_at="2024-07-01T06:00:00Z",
+        available_at=date(year + 1, 3, 1),
+        source_ref=f"0000000000-{year % 100:02d}-000001#{concept}",
     )
 
 

@@ -15,7 +15,7 @@ import statistics
 import sys
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from datetime import date, timedelta
 from pathlib import Path
@@ -268,9 +268,11 @@ def _edition(count: int) -> Path:
     return home
 
 
-def _write(writer: EditionWriter, kind: str, entries: object, rows_per_block: int, first: int) -> int:
+def _write(
+    writer: EditionWriter, kind: str, entries: Iterable[Entry], rows_per_block: int, first: int
+) -> int:
     number = first
-    for index, rows in pack(entries, rows_per_block):  # type: ignore[arg-type]
+    for index, rows in pack(entries, rows_per_block):
         writer.write([(number, index, rows)])
         number += 1
     writer.register([(kind, "ZA", first, number - first)])

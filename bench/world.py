@@ -14,12 +14,13 @@ import zipfile
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 import sankofa
 from sankofa.model.identifiers import cik, service_id
+from sankofa.model.rows import FundamentalsRow
 
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / "build" / "bench"
@@ -231,3 +232,24 @@ def _code_digest() -> str:
         if path.relative_to(package).parts[0] in ("model", "sources", "ledger", "edition", "engines"):
             digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def reported(year: int, **own: Any) -> FundamentalsRow:
+    """The figure of a full year as first reported, in dollars; `own` is what tells it from others."""
+    alike = {
+        "currency_reported": "USD",
+        "unit": "USD",
+        "period_start": date(year, 1, 1),
+        "period_end": date(year, 12, 31),
+        "period_type": "FY",
+        "fiscal_year": year,
+        "vintage": 1,
+        "restated": False,
+        "superseded_at": None,
+        "superseding_record_ref": None,
+        "extraction_confidence": None,
+        "method": "structured",
+        "license_class": "public-domain",
+        "observed_at": "2026-01-02T03:04:05Z",
+    }
+    return FundamentalsRow(**alike, **own)

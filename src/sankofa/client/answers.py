@@ -122,7 +122,8 @@ class Answer(Generic[Row_co]):
         if self._columns is not None:
             names = frames.names_of(self._columns)
         else:
-            names = list(self.rows[0]) if self.rows else []  # type: ignore[call-overload]
+            rows = cast("frames.Rows", self.rows)
+            names = list(rows[0]) if rows else []
         return next((shape for shape in shapes if list(shape) == names), shapes[0])
 
 

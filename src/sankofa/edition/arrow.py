@@ -69,8 +69,9 @@ class Columns:
 
     def batch(self, rows: Sequence[object]) -> pa.RecordBatch:
         """Some rows as a batch; all of one type, which may have more fields, in any order."""
-        fields = type(rows[0]).__struct_fields__  # type: ignore[attr-defined]
-        told = map(msgspec.structs.astuple, cast("Sequence[msgspec.Struct]", rows))
+        structs = cast("Sequence[msgspec.Struct]", rows)
+        fields = type(structs[0]).__struct_fields__
+        told = map(msgspec.structs.astuple, structs)
         values = dict(zip(fields, zip(*told, strict=True), strict=True))
         arrays: list[pa.Array] = []
         for column in self._columns:
@@ -161,7 +162,8 @@ def _exact(values: Sequence[Decimal | msgspec.Raw | None]) -> pa.Array:
         if "E" in "".join(filter(None, digits)):
             digits = [None if value is None else _digits(cast("Decimal", value)) for value in values]
         return pa.array(digits, pa.string())
-    texts = [None if value is None else str(value, "ascii") for value in values]  # type: ignore[arg-type]
+    raws = cast("Sequence[msgspec.Raw | None]", values)
+    texts = [None if raw is None else str(raw, "ascii") for raw in raws]
     return pa.array([None if text == "null" else text for text in texts], pa.string())
 
 

@@ -19,6 +19,7 @@ from sankofa.edition.datasets.macro import ANNUAL, SERIES, key_list
 from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK
 from sankofa.edition.reading import Edition
 from sankofa.model.days import FOREVER
+from sankofa.model.rows import decoder_of
 
 ADDED: Final = "added"
 CHANGED: Final = "changed"
@@ -267,6 +268,5 @@ _each_row = msgspec.json.Decoder(list[msgspec.Raw])
 
 @cache
 def _names_of(identity: tuple[str, ...]) -> msgspec.json.Decoder[list[Any]]:
-    fields: list[Any] = [(name, str | int | None) for name in identity]
-    fields.append(("service_id", str | None, None))
-    return msgspec.json.Decoder(list[msgspec.defstruct("Names", fields)])  # type: ignore[misc]
+    fields = [(name, str | int | None) for name in identity]
+    return decoder_of([*fields, ("service_id", str | None, None)])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Un
 import msgspec
 
 from sankofa.edition.blocks import ANY_TAG, Entry
-from sankofa.model.rows import Row
+from sankofa.model.rows import Row, decoder_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -160,12 +160,8 @@ def _kinds() -> "dict[type, pyarrow.DataType]":
 
 @cache
 def _decoder(columns: tuple[Column, ...], *exact: type) -> msgspec.json.Decoder[list[Any]]:
-    """Reads rows, what is of these types as what it is and everything else as its JSON text.
-
-    None of it refers to itself, so cycles are not looked for.
-    """
-    fields = [(c.name, c.type | None if c.type in exact else msgspec.Raw) for c in columns]
-    return msgspec.json.Decoder(list[msgspec.defstruct("Flat", fields, gc=False)])  # type: ignore[misc]
+    """Reads rows, what is of these types as what it is and everything else as its JSON text."""
+    return decoder_of((c.name, c.type | None if c.type in exact else msgspec.Raw) for c in columns)
 
 
 def _plain(kind: Any) -> type:

@@ -76,12 +76,17 @@ class ParquetFiles:
             writer.flush()
         self._encoder.shutdown()
         for writer in self._open.values():
-            digest.update(json.dumps(writer.told(self._world)).encode())
+            digest.update(json.dumps(writer.told(self._attribution(writer))).encode())
         return digest.digest()
 
     def finish(self, edition: str) -> list[dict[str, Any]]:
         """Close every file; what the manifest says of each."""
-        return [one for writer in self._open.values() for one in writer.finish(edition, self._world)]
+        return [
+            one for writer in self._open.values() for one in writer.finish(edition, self._attribution(writer))
+        ]
+
+    def _attribution(self, writer: "TableWriter") -> str:
+        return self._world.attribution(writer.table.sku)
 
     def abandon(self) -> None:
         """What was written goes with the folder."""
@@ -120,12 +125,12 @@ class TableWriter:
         for part in self._parts:
             part.abandon()
 
-    def told(self, world: World) -> list[object]:
+    def told(self, attribution: str) -> list[object]:
         """What makes these files other ones, but for the name of the edition."""
-        return [self._metadata(world), [[part.rows, part.digest] for part in self._parts]]
+        return [self._metadata(attribution), [[part.rows, part.digest] for part in self._parts]]
 
-    def finish(self, edition: str, world: World) -> list[dict[str, Any]]:
-        metadata = {"edition": edition, **self._metadata(world)}
+    def finish(self, edition: str, attribution: str) -> list[dict[str, Any]]:
+        metadata = {"edition": edition, **self._metadata(attribution)}
         found = []
         for number, part in enumerate(self._parts, 1):
             stem = self.table.name if len(self._parts) == 1 else f"{self.table.name}-{number:04d}"
@@ -181,14 +186,14 @@ class TableWriter:
         path = self._folder / f"{self.table.name}.{number}"
         return _Part(path, self._columns.schema, self.table.sorted_by)
 
-    def _metadata(self, world: World) -> dict[str, str]:
+    def _metadata(self, attribution: str) -> dict[str, str]:
         table = self.table
         return {
             "name": table.name,
             "sku": table.sku or "",
             "signal_key": table.signal_key or "",
             "license": table.license,
-            "attribution": world.attribution(table.sku),
+            "attribution": attribution,
             "notice": LICENSE_NOTICE,
             "methodology": table.methodology or table.summary,
             "columns": json.dumps(self._columns.descriptions),

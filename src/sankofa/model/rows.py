@@ -3,9 +3,11 @@
 Every field is always present; null where unknown. Every row carries its provenance.
 """
 
+from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
-from typing import Annotated
+from types import GenericAlias
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -390,6 +392,15 @@ class ChangeRow(Row, frozen=True, kw_only=True):
             extra_json_schema={"type": ["object", "null"]},
         ),
     ]
+
+
+def decoder_of(fields: Iterable[tuple[str, Any] | tuple[str, Any, Any]]) -> msgspec.json.Decoder[list[Any]]:
+    """Reads a list of rows, of each only these fields (name, type, and the value where it is absent).
+
+    What is read does not refer to itself, so cycles are not looked for.
+    """
+    row = msgspec.defstruct("Fields", fields, gc=False)
+    return msgspec.json.Decoder(GenericAlias(list, (row,)))
 
 
 wire = msgspec.json.Encoder(decimal_format="number")

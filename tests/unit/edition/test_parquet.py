@@ -15,7 +15,6 @@ import pytest
 from sankofa.edition import parquet
 from sankofa.edition.arrow import Columns
 from sankofa.edition.tables import Table, tables
-from sankofa.edition.world import World
 from sankofa.model.rows import FundamentalsRow, MacroSeriesRow, TenderPartyRow, TenderRow
 
 
@@ -34,11 +33,6 @@ def row(number: int, value: Any = None) -> MacroSeriesRow:
         license_class="cc-by",
         observed_at="2024-01-02T03:04:05Z",
     )
-
-
-class _World:
-    def attribution(self, sku: str | None) -> str:
-        return "whoever"
 
 
 @pytest.mark.parametrize(
@@ -90,14 +84,13 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def written(folder: Path, rows: Iterator[Any], rows_in_a_file: int) -> list[dict[str, Any]]:
     folder.mkdir()
-    world: World = _World()  # type: ignore[assignment]
     table = Table("some", MacroSeriesRow, "AF-MACRO", "Some rows.", sorted_by=("date",))
     with ThreadPoolExecutor(1) as encoder:
         writer = parquet.TableWriter(folder, table, encoder, rows_in_a_file)
         for one in rows:
             writer.add(one)
         writer.flush()
-        return writer.finish("edition-1", world)
+        return writer.finish("edition-1", "whoever")
 
 
 @pytest.mark.usefixtures("small_groups")
