@@ -6,7 +6,7 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive
 from sankofa.derive.metrics.full_years import FullYear, full_years, year_before
 from sankofa.derive.metrics.standing import State
-from sankofa.derive.metrics.year_ends import YearEnds, may_be_of_a_full_year
+from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.ledger.book import CaptureInfo
 from sankofa.ledger.reports import Report, Reports
 from sankofa.model.days import ordinal
@@ -21,12 +21,13 @@ def issuer(*told: Told) -> list[FullYear]:
     evidence = []
     for concept, unit, start, end, available, value in told:
         report = Report(value, ordinal(available), available, "s", f"d{available}", "", "", 1, CAPTURE)
-        if may_be_of_a_full_year(start, end):
-            reports.setdefault((concept, unit, end, start), []).append(report)
+        reports.setdefault((concept, unit, end, start), []).append(report)
         evidence.append(
             YearEvidence(ordinal(available), ordinal(start) if start else None, ordinal(end), None)
         )
-    return full_years(reports, YearEnds(evidence))
+    ends = YearEnds(evidence)
+    wanted = {identity: found for identity, found in reports.items() if ends.full(identity[3], identity[2])}
+    return full_years(wanted, ends)
 
 
 def flow(

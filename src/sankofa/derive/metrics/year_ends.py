@@ -19,7 +19,7 @@ class YearEnds:
 
     def __init__(self, evidence: Iterable[YearEvidence]) -> None:
         evidence = list(evidence)
-        self._names = IssuerYears(evidence)
+        self.names = IssuerYears(evidence)
         self._ends: dict[int, int] = {}
         """The last days of the full-year durations reported, and when each was first known."""
         self._instants: defaultdict[int, set[int]] = defaultdict(set)
@@ -34,7 +34,7 @@ class YearEnds:
         """The days on which an instant was reported that, by what was known then, is that of a year's end."""
         found = self._ending.get(day)
         if found is None:
-            reported = self._instants.get(day, ()) if self._names.can_end_a_year(day) else ()
+            reported = self._instants.get(day, ()) if self.names.can_end_a_year(day) else ()
             found = self._ending[day] = {known for known in reported if self._is_end(day, known)}
         return found
 
@@ -44,7 +44,7 @@ class YearEnds:
         return months_of(ordinal(start), day) == 12 if start else bool(self.ending(day))
 
     def _is_end(self, day: int, known: int) -> bool:
-        if self._names.name(None, day, known).period_type != "FY":
+        if self.names.name(None, day, known).period_type != "FY":
             return False
         return day in self._ends or not self._astray(day, known)
 
@@ -54,8 +54,3 @@ class YearEnds:
             self._ends.get(day + step, known + 1) <= known
             for step in range(-ANNIVERSARY_TOLERANCE, ANNIVERSARY_TOLERANCE + 1)
         )
-
-
-def may_be_of_a_full_year(start: str, end: str) -> bool:
-    """Whether a period, by its dates alone, can be a full year or the day on which one ends."""
-    return not start or months_of(ordinal(start), ordinal(end)) == 12

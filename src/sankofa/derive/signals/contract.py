@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple, Protocol, TypedDict
 import msgspec
 
 import sankofa.derive.signals.panels
+from sankofa.derive.issuers import Issuer
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity
@@ -67,6 +68,8 @@ class Panel:
     """Its rows in served order."""
     summary: str
     explanation: str
+    of_issuer: Callable[[Issuer], Iterator[Observation]] | None = None
+    """The rows of one issuer, where each issuer has its own: a build then makes them with its other rows."""
 
     @property
     def methodology_ref(self) -> str:
@@ -107,13 +110,19 @@ _PANELS: dict[str, Panel] = {}
 
 
 def panel(
-    key: str, *, access: Access, sku: str, row: type[PanelRow], filters: tuple[str, ...] = ()
+    key: str,
+    *,
+    access: Access,
+    sku: str,
+    row: type[PanelRow],
+    filters: tuple[str, ...] = (),
+    of_issuer: Callable[[Issuer], Iterator[Observation]] | None = None,
 ) -> Callable[[Observe], Observe]:
     """Declare the function below as the panel of this key."""
 
     def declare(observe: Observe) -> Observe:
         summary, _, rest = inspect.cleandoc(observe.__doc__ or "").partition("\n")
-        declared = Panel(key, access, sku, row, filters, observe, summary, rest.strip("\n"))
+        declared = Panel(key, access, sku, row, filters, observe, summary, rest.strip("\n"), of_issuer)
         told = {field.name: field.default for field in msgspec.structs.fields(row)}
         if told.get("methodology_ref") != declared.methodology_ref or sku not in SKUS:
             raise TypeError(f"{key}: expected methodology_ref = {declared.methodology_ref!r} and a dataset")

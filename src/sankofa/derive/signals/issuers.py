@@ -1,27 +1,17 @@
-"""Issuers: organisations with reported figures; and what a row says of one."""
+"""What panels of issuers share: how one is declared, and what a row says of its issuer."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
-from typing import NamedTuple, TypedDict
+from functools import wraps
+from typing import TypedDict
 
-from sankofa.derive.metrics.full_years import FullYear, full_years, year_before
-from sankofa.derive.metrics.year_ends import YearEnds, may_be_of_a_full_year
-from sankofa.derive.signals.contract import Basis, Origin, origin
+from sankofa.derive.issuers import Issuer
+from sankofa.derive.metrics.full_years import FullYear, year_before
+from sankofa.derive.signals.contract import Access, Basis, Observation, Origin, PanelRow, origin, panel
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reports import Published, Report, Reports
-from sankofa.model.periods import YearEvidence
+from sankofa.ledger.reports import Report
 
-
-class Reported(NamedTuple):
-    """What an issuer published of full years and year-ends."""
-
-    entity: Entity
-    reports: Reports
-    evidence: list[YearEvidence]
-
-    def years(self) -> list[FullYear]:
-        """Its full years, oldest first, with the figures each holds today."""
-        return full_years(self.reports, YearEnds(self.evidence))
+ObserveIssuer = Callable[[Issuer], Iterator[Observation]]
 
 
 class Named(TypedDict):
@@ -38,11 +28,21 @@ def reporting(basis: Basis) -> Iterator[Entity]:
     return (entity for entity in basis.entities if not subjects.isdisjoint(entity.subjects))
 
 
-def reported(basis: Basis) -> Iterator[Reported]:
-    """Every issuer with what it published."""
-    for entity in reporting(basis):
-        published = Published(basis.ledger, basis.captures, entity.subjects)
-        yield Reported(entity, published.reports(may_be_of_a_full_year), published.evidence())
+def issuer_panel(
+    key: str, *, access: Access, row: type[PanelRow]
+) -> Callable[[ObserveIssuer], ObserveIssuer]:
+    """Declare the function below as the panel of this key: of each issuer by itself, one after another."""
+
+    def declare(observe: ObserveIssuer) -> ObserveIssuer:
+        @wraps(observe)
+        def observe_all(basis: Basis) -> Iterator[Observation]:
+            for entity in reporting(basis):
+                yield from observe(Issuer(entity, basis.ledger, basis.captures))
+
+        panel(key, access=access, sku="AF-FUND", row=row, of_issuer=observe)(observe_all)
+        return observe
+
+    return declare
 
 
 def named(entity: Entity) -> Named:

@@ -7,9 +7,10 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
+from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import current_values
-from sankofa.derive.signals.contract import Basis, Observation, PanelRow, panel
-from sankofa.derive.signals.issuers import filed, named, reported
+from sankofa.derive.signals.contract import Observation, PanelRow
+from sankofa.derive.signals.issuers import filed, issuer_panel, named
 
 FACTORS: Final = (
     "asset_turnover",
@@ -44,8 +45,8 @@ class FundamentalsFactorsRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/fundamentals-factors"
 
 
-@panel("fundamentals-factors", access="licensed", sku="AF-FUND", row=FundamentalsFactorsRow)
-def fundamentals_factors(basis: Basis) -> Iterator[Observation]:
+@issuer_panel("fundamentals-factors", access="licensed", row=FundamentalsFactorsRow)
+def fundamentals_factors(issuer: Issuer) -> Iterator[Observation]:
     """Profitability, growth, efficiency and leverage of every issuer in every full year.
 
     The values of asset_turnover, debt_to_equity, free_cash_flow_margin, liabilities_to_assets, net_margin,
@@ -57,18 +58,17 @@ def fundamentals_factors(basis: Basis) -> Iterator[Observation]:
 
     A year and factor without a value has no row. Ordered by service_id, period_end descending and metric.
     """
-    for issuer in reported(basis):
-        rows = []
-        for year, metric, value, inputs in current_values(issuer.years(), FACTORS):
-            reports = [figure.report for _, figure in inputs]
-            row = FundamentalsFactorsRow(
-                **named(issuer.entity),
-                period_end=date.fromordinal(year.end),
-                metric=metric.slug,
-                value=value,
-                available_at=date.fromordinal(max(report.available for report in reports)),
-                **filed(issuer.entity, year.end, reports),
-            )
-            stands_from = max(figure.stands_from for _, figure in inputs)
-            rows.append(Observation(row, year.end, stands_from))
-        yield from sorted(rows, key=lambda o: -o.day)  # within a year they come by metric
+    rows = []
+    for year, metric, value, inputs in current_values(issuer.years, FACTORS):
+        reports = [figure.report for _, figure in inputs]
+        row = FundamentalsFactorsRow(
+            **named(issuer.entity),
+            period_end=date.fromordinal(year.end),
+            metric=metric.slug,
+            value=value,
+            available_at=date.fromordinal(max(report.available for report in reports)),
+            **filed(issuer.entity, year.end, reports),
+        )
+        stands_from = max(figure.stands_from for _, figure in inputs)
+        rows.append(Observation(row, year.end, stands_from))
+    yield from sorted(rows, key=lambda o: -o.day)  # within a year they come by metric

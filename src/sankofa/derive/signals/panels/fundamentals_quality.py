@@ -8,11 +8,12 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta
 
+from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import Inputs, current_values
 from sankofa.derive.metrics.full_years import Figure, FullYear
 from sankofa.derive.rounding import rounded_root
-from sankofa.derive.signals.contract import Basis, Observation, PanelRow, panel
-from sankofa.derive.signals.issuers import Reported, filed, named, reported, years_back
+from sankofa.derive.signals.contract import Observation, PanelRow
+from sankofa.derive.signals.issuers import filed, issuer_panel, named, years_back
 
 _MARGIN: Final = "net_margin"
 _METRICS: Final = ("accruals_ratio", "cash_conversion", _MARGIN)
@@ -47,8 +48,8 @@ class _Value(NamedTuple):
     inputs: Inputs
 
 
-@panel("fundamentals-quality", access="licensed", sku="AF-FUND", row=FundamentalsQualityRow)
-def fundamentals_quality(basis: Basis) -> Iterator[Observation]:
+@issuer_panel("fundamentals-quality", access="licensed", row=FundamentalsQualityRow)
+def fundamentals_quality(issuer: Issuer) -> Iterator[Observation]:
     """How much of an issuer's profit is cash, and how steady its margin is, in every full year.
 
     - accruals_ratio and cash_conversion: by their formulas at `/methodology/metrics-v1/` and the slug
@@ -60,17 +61,16 @@ def fundamentals_quality(basis: Basis) -> Iterator[Observation]:
     Computed from the figures as they stand today; `available_at` says when the last of them became public. A
     year without any of the three has no row. Ordered by service_id, then period_end descending.
     """
-    for issuer in reported(basis):
-        years = issuer.years()
-        values: dict[int, dict[str, _Value]] = {}
-        for year, metric, value, inputs in current_values(years, _METRICS):
-            values.setdefault(year.end, {})[metric.slug] = _Value(value, inputs)
-        for year in reversed(years):
-            yield from _observed(issuer, years, year, values)
+    years = issuer.years
+    values: dict[int, dict[str, _Value]] = {}
+    for year, metric, value, inputs in current_values(years, _METRICS):
+        values.setdefault(year.end, {})[metric.slug] = _Value(value, inputs)
+    for year in reversed(years):
+        yield from _observed(issuer, years, year, values)
 
 
 def _observed(
-    issuer: Reported, years: list[FullYear], year: FullYear, values: dict[int, dict[str, _Value]]
+    issuer: Issuer, years: list[FullYear], year: FullYear, values: dict[int, dict[str, _Value]]
 ) -> Iterator[Observation]:
     own = values.get(year.end, {})
     margins = []

@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from sankofa.derive.issuers import Issuer
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.contract import Basis, Observation, PanelRow, panel
-from sankofa.derive.signals.issuers import Reported, filed, named, reported
+from sankofa.derive.signals.contract import Observation, PanelRow
+from sankofa.derive.signals.issuers import filed, issuer_panel, named
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import ordinal
 from sankofa.model.knowable import vintages
 from sankofa.model.line_items import LINE_ITEMS, line_item
-from sankofa.model.periods import IssuerYears
 
 
 class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
@@ -53,8 +53,8 @@ class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/fundamentals-revisions"
 
 
-@panel("fundamentals-revisions", access="licensed", sku="AF-FUND", row=FundamentalsRevisionsRow)
-def fundamentals_revisions(basis: Basis) -> Iterator[Observation]:
+@issuer_panel("fundamentals-revisions", access="licensed", row=FundamentalsRevisionsRow)
+def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
     """How full-year figures were revised after they were first reported: how often, how far, and which way.
 
     One row for each fact (issuer, concept, unit and period) that has more than one vintage, whose line item
@@ -67,21 +67,17 @@ def fundamentals_revisions(basis: Basis) -> Iterator[Observation]:
 
     Ordered by service_id, period_end descending, line_item, concept, unit and period_start.
     """
-    for issuer in reported(basis):
-        names = IssuerYears(issuer.evidence)
-        placed = []
-        for identity, told in issuer.reports.items():
-            for observation in _observed(issuer, names, identity, told):
-                concept, unit, _, period_start = identity
-                place = (-observation.day, line_item(concept), concept, unit, period_start)
-                placed.append((place, observation))
-        placed.sort(key=lambda pair: pair[0])
-        yield from (observation for _, observation in placed)
+    placed = []
+    for identity, told in issuer.reports.items():
+        for observation in _observed(issuer, identity, told):
+            concept, unit, _, period_start = identity
+            place = (-observation.day, line_item(concept), concept, unit, period_start)
+            placed.append((place, observation))
+    placed.sort(key=lambda pair: pair[0])
+    yield from (observation for _, observation in placed)
 
 
-def _observed(
-    issuer: Reported, names: IssuerYears, identity: Identity, told: list[Report]
-) -> Iterator[Observation]:
+def _observed(issuer: Issuer, identity: Identity, told: list[Report]) -> Iterator[Observation]:
     concept, unit, period_end, period_start = identity
     item, end = line_item(concept), ordinal(period_end)
     if len(told) == 1 or item not in LINE_ITEMS:
@@ -91,7 +87,7 @@ def _observed(
     if len(story) == 1 or not story:
         return
     first, latest = story[0].report, story[-1].report
-    if names.name(start, end, latest.available).period_type != "FY":
+    if issuer.names.name(start, end, latest.available).period_type != "FY":
         return
     before = Decimal(first.value or 0)
     now = None if latest.value is None else Decimal(latest.value)

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
-from sankofa.derive.signals.contract import Basis, Observation, PanelRow, panel
-from sankofa.derive.signals.issuers import Reported, filed, named, reported, years_back
+from sankofa.derive.signals.contract import Observation, PanelRow
+from sankofa.derive.signals.issuers import filed, issuer_panel, named, years_back
 
 
 class IssuerPersistenceRow(PanelRow, frozen=True, kw_only=True):
@@ -38,8 +39,8 @@ Told = tuple[bool, list[Figure]]
 """Whether a year was a good one, and the figures that say so."""
 
 
-@panel("issuer-persistence", access="licensed", sku="AF-FUND", row=IssuerPersistenceRow)
-def issuer_persistence(basis: Basis) -> Iterator[Observation]:
+@issuer_panel("issuer-persistence", access="licensed", row=IssuerPersistenceRow)
+def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
     """For how many full years in a row an issuer made a profit, and for how many its revenue grew.
 
     - profit_years = full years in a row, back from this one, with a profit above zero. 0 where this year has
@@ -53,13 +54,12 @@ def issuer_persistence(basis: Basis) -> Iterator[Observation]:
     when the last that is used became public. A year of which neither is told has no row. Ordered by
     service_id, then period_end descending.
     """
-    for issuer in reported(basis):
-        years = issuer.years()
-        for year in reversed(years):
-            yield from _observed(issuer, years, year)
+    years = issuer.years
+    for year in reversed(years):
+        yield from _observed(issuer, years, year)
 
 
-def _observed(issuer: Reported, years: list[FullYear], year: FullYear) -> Iterator[Observation]:
+def _observed(issuer: Issuer, years: list[FullYear], year: FullYear) -> Iterator[Observation]:
     held = list(years_back(years, year))
     profit, profit_figures = _in_a_row([_profit(back) for back in held])
     growth, growth_figures = _in_a_row([_growth(back, year_before(years, back)) for back in held])

@@ -1,0 +1,46 @@
+"""Issuers: organisations with reported figures, and what each published.
+
+Whatever is derived of an issuer by itself hangs on this alone, and each part of it is worked out once.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from sankofa.derive.metrics.full_years import FullYear, full_years
+from sankofa.derive.metrics.year_ends import YearEnds
+from sankofa.ledger.book import CaptureInfo, Ledger
+from sankofa.ledger.entities import Entity
+from sankofa.ledger.reports import Published, Reports
+from sankofa.model.periods import IssuerYears
+
+
+class Issuer:
+    """One issuer; its figures are read from the ledger when they are first asked for."""
+
+    def __init__(self, entity: Entity, ledger: Ledger, captures: Mapping[int, CaptureInfo]) -> None:
+        self.entity = entity
+        self._ledger = ledger
+        self._captures = captures
+
+    @cached_property
+    def reports(self) -> Reports:
+        """What is published of each fact."""
+        return self._published.reports()
+
+    @property
+    def names(self) -> IssuerYears:
+        """What its periods are called."""
+        return self._ends.names
+
+    @cached_property
+    def years(self) -> list[FullYear]:
+        """Its full years, oldest first, with the figures each holds today."""
+        return full_years(self._published.reports(self._ends.full), self._ends)
+
+    @cached_property
+    def _published(self) -> Published:
+        return Published(self._ledger, self._captures, self.entity.subjects)
+
+    @cached_property
+    def _ends(self) -> YearEnds:
+        return YearEnds(self._published.evidence())
