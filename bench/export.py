@@ -1,10 +1,11 @@
-"""Parquet: reported facts from rows in memory to files on disk, on as many processes as there are cores.
+"""Parquet: reported facts to files on disk, on as many processes as there are cores.
 
-    python -m bench.export [--rows 30000000] [--processes 2]
+    python -m bench.export [--rows 3000000] [--processes 2]
 
-The rows are those a build has at hand (each was read back from the bytes it serves), so this is what it
-adds to a build to publish them; it goes through the product's own writer, one part of the table per process.
-Beside it, how fast the same columns are written where nothing has to be turned into columns.
+Exported is what a build has of its issuers, made before or kept from the edition before: their columns, 500
+rows each here, through the product's own writer, one part of the table per process. Beside it, what it takes
+to make these columns of rows first, as a build does for the issuers that changed; and to write columns
+that are there already, in large pieces, with nothing of ours around it.
 """
 
 import argparse
@@ -14,25 +15,31 @@ import random
 import resource
 import tempfile
 import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
+from itertools import chain, count, islice
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.world import reported
 from sankofa.edition.arrow import Columns
+from sankofa.edition.blocks import Entry
+from sankofa.edition.flat import in_force, keep
+from sankofa.edition.kept import Kept
 from sankofa.edition.parquet import TableWriter
 from sankofa.edition.tables import tables
 from sankofa.model.line_items import line_item
 from sankofa.model.rows import FundamentalsRow
 
 _TARGET = 1_000_000
-_POOL = 131_072
+_AN_ISSUER = 500
+_ISSUERS = 272
+_TOGETHER = 66
 
 
 Spent = tuple[float, int, int]
@@ -46,7 +53,11 @@ def main() -> None:
     options = parser.parse_args()
     share = options.rows // options.processes
     with tempfile.TemporaryDirectory() as folder:
-        for name, work in (("rows to Parquet", _from_rows), ("columns to Parquet", _from_columns)):
+        for name, work in (
+            ("columns of issuers to Parquet", _from_issuers),
+            ("rows to columns to Parquet", _from_rows),
+            ("Arrow alone", _from_columns),
+        ):
             begin = multiprocessing.Barrier(options.processes + 1)
             done = multiprocessing.Queue()
             workers = [
@@ -72,34 +83,55 @@ def main() -> None:
             )
 
 
+def _from_issuers(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
+    kept = Kept(None)
+    for issuer in (issuers := _issuers(number)):
+        kept.put(issuer[0].service_id, b"", {"columns": _columns(issuer)})
+    kept.finish()
+    names = [issuer[0].service_id for issuer in issuers]
+    _written(
+        folder / f"issuers-{number}",
+        rows,
+        lambda: (kept.read(name, "columns") for name in names),
+        begin,
+        done,
+    )
+
+
 def _from_rows(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
+    issuers = _issuers(number)
+    _written(folder / f"rows-{number}", rows, lambda: map(_columns, issuers), begin, done)
+
+
+def _written(
+    place: Path, rows: int, kept: Callable[[], Iterable[bytes]], begin: Barrier, done: "Queue[Spent]"
+) -> None:
+    """Write the columns of issuers over and over, as `edition.parquet` does: some thousand rows together."""
     table = next(one for one in tables() if one.name == "af-fund-fundamentals")
-    pool = _facts(number)
     gc.disable()  # as a build does
-    place = folder / f"rows-{number}"
     place.mkdir()
     begin.wait()
     began = time.process_time()
     with ThreadPoolExecutor(1) as encoder:
         writer = TableWriter(place, table, encoder, rows_in_a_file=10_000_000)
-        for at in range(0, rows, _POOL):
-            for row in pool[: rows - at]:
-                writer.add(row)
+        source = chain.from_iterable(kept() for _ in count())
+        for _ in range(0, rows, _TOGETHER * _AN_ISSUER):
+            writer.add_columns(in_force(islice(source, _TOGETHER)))
         writer.flush()
         files = writer.finish("bench", "nobody")
     spent = time.process_time() - began
-    assert sum(file["row_count"] for file in files) == rows
+    assert sum(file["row_count"] for file in files) >= rows
     done.put((spent, sum(file["size_bytes"] for file in files), _peak()))
 
 
 def _from_columns(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
     columns = Columns(FundamentalsRow)
-    group = pa.Table.from_batches([columns.batch(_facts(number))])
+    group = columns.table([row for issuer in _issuers(number) for row in issuer])
     path = folder / f"columns-{number}.parquet"
     begin.wait()
     began = time.process_time()
     with pq.ParquetWriter(path, columns.schema, compression="zstd", write_page_index=True) as writer:
-        for at in range(0, rows, _POOL):
+        for at in range(0, rows, group.num_rows):
             writer.write_table(group.slice(0, rows - at))
     done.put((time.process_time() - began, path.stat().st_size, _peak()))
 
@@ -108,27 +140,36 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def _facts(seed: int) -> list[FundamentalsRow]:
+def _columns(rows: list[FundamentalsRow]) -> bytes:
+    (columns,) = keep(FundamentalsRow, rows, [Entry(b"")] * len(rows), {})
+    return columns
+
+
+def _issuers(seed: int) -> list[list[FundamentalsRow]]:
     """Rows as varied as those of the SEC: 500 to an issuer, 300 concepts, a document for every twenty."""
     chance = random.Random(seed)
     concepts = [f"us-gaap:Concept{n}" for n in range(300)]
-    rows = []
-    for number in range(_POOL):
-        year = 2010 + number % 14
-        concept = chance.choice(concepts)
-        rows.append(
-            reported(
-                year,
-                service_id=f"DC{seed:04X}{number // 500:020X}",
-                record_ref=f"{chance.getrandbits(96):024x}",
-                line_item=line_item(concept),
-                concept=concept,
-                value_reported=Decimal(chance.randrange(10**10)),
-                available_at=date(year + 1, 3, 1 + number % 28),
-                source_ref=f"{number // 20:010d}-{year % 100}-000001#{concept} USD {year}",
-            )
-        )
-    return rows
+    return [
+        [
+            _fact(chance, f"DC{seed:04X}{issuer:020X}", number, chance.choice(concepts))
+            for number in range(_AN_ISSUER)
+        ]
+        for issuer in range(_ISSUERS)
+    ]
+
+
+def _fact(chance: random.Random, service_id: str, number: int, concept: str) -> FundamentalsRow:
+    year = 2010 + number % 14
+    return reported(
+        year,
+        service_id=service_id,
+        record_ref=f"{chance.getrandbits(96):024x}",
+        line_item=line_item(concept),
+        concept=concept,
+        value_reported=Decimal(chance.randrange(10**10)),
+        available_at=date(year + 1, 3, 1 + number % 28),
+        source_ref=f"{number // 20:010d}-{year % 100}-000001#{concept} USD {year}",
+    )
 
 
 if __name__ == "__main__":

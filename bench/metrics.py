@@ -27,10 +27,12 @@ from bench.fundamentals import issue_key
 from bench.load import SERVER_CORES, Contender, Question, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
+from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import PRIOR, metrics
+from sankofa.derive.metrics.derive import derive
 from sankofa.edition.build import without_cycle_collection
-from sankofa.edition.derivation import derived_issuers, derived_of
-from sankofa.edition.kept import Kept
+from sankofa.edition.datasets.metrics import METRICS
+from sankofa.edition.issuers import Issuers
 from sankofa.edition.world import World
 from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.book import SCHEMA, Ledger
@@ -66,7 +68,10 @@ def _derive(issuers: int, *, fresh: bool) -> None:
     with without_cycle_collection():
         began, spent = time.perf_counter(), time.process_time()
         world = _world(home)
-        values = sum(len(derived_of(world, entity).values) for entity in world.entities)
+        values = sum(
+            len(derive(Issuer(entity, world.ledger, world.captures).years).values)
+            for entity in world.entities
+        )
         clock, cpu = time.perf_counter() - began, time.process_time() - spent
     print(f"{values:,} values: {clock:.1f} s by the clock, {cpu:.1f} s of processor,")
     print(f"{cpu / facts * 1e6:.1f} us a fact; {_peak():,.0f} MB at most")
@@ -82,7 +87,7 @@ def _derive(issuers: int, *, fresh: bool) -> None:
 
 def _derive_again(home: Path, fresh: float) -> None:
     """As a build does: rows on the wire, kept for the next time; then again after one issuer restated."""
-    path = home / "derived" / "metrics"
+    path = home / "derived" / "bench-metrics"
     path.unlink(missing_ok=True)
     _build(home, path)
     histories.fill(home, range(1), changed=int(time.time()))
@@ -94,12 +99,11 @@ def _derive_again(home: Path, fresh: float) -> None:
 def _build(home: Path, path: Path) -> float:
     with without_cycle_collection():
         spent = time.process_time()
-        kept = Kept(path)
-        size = sum(len(rows.rows) for _, rows in derived_issuers(_world(home), kept))
+        world = _world(home)
+        issuers = Issuers(world.ledger, world.captures, world.entities, path, parts=[METRICS])
+        size = sum(len(issuers.part(METRICS, entity.service_id)) for entity in world.entities)
         cpu = time.process_time() - spent
-    print(
-        f"with rows, {kept.taken:,} issuers as before: {cpu:.1f} s of processor, {size / 1e6:,.0f} MB of rows"
-    )
+    print(f"with rows, {issuers.carried:,} issuers as before: {cpu:.1f} s of processor, {size / 1e6:,.0f} MB")
     return cpu
 
 

@@ -236,7 +236,7 @@ def _code_digest() -> str:
 
 def reported(year: int, **own: Any) -> FundamentalsRow:
     """The figure of a full year as first reported, in dollars; `own` is what tells it from others."""
-    alike = {
+    alike: dict[str, Any] = {
         "currency_reported": "USD",
         "unit": "USD",
         "period_start": date(year, 1, 1),

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 import pyarrow as pa
 from msgspec import inspect
+from pyarrow import compute
 
 from sankofa.model.rows import Row
 
@@ -64,21 +65,34 @@ class Columns:
         self.descriptions = {column.arrow.name: column.description for column in self._columns}
 
     @property
+    def figures(self) -> set[str]:
+        """The columns of figures: the digits, and the doubles beside them."""
+        doubles = {column for column in self._columns if column.make is None}
+        return {column.arrow.name for column in doubles} | {column.field for column in doubles}
+
+    @property
     def names(self) -> list[str]:
         return list(self.schema.names)
 
-    def batch(self, rows: Sequence[object]) -> pa.RecordBatch:
-        """Some rows as a batch; all of one type, which may have more fields, in any order."""
+    def table(self, rows: Sequence[object]) -> pa.Table:
+        """Some rows as columns; all of one type, which may have more fields, in any order."""
         structs = cast("Sequence[msgspec.Struct]", rows)
         fields = type(structs[0]).__struct_fields__
         told = map(msgspec.structs.astuple, structs)
         values = dict(zip(fields, zip(*told, strict=True), strict=True))
-        arrays: list[pa.Array] = []
+        return self._table(lambda column, make: make(values[column.field]))
+
+    def of_flat(self, flat: pa.Table) -> pa.Table:
+        """Flat columns (`edition.flat`), none of them nested, as these columns."""
+        return self._table(lambda column, make: _of_flat(flat.column(column.field), column.arrow.type, make))
+
+    def _table(self, make: Callable[[Column, Make], pa.Array | pa.ChunkedArray]) -> pa.Table:
+        arrays: list[pa.Array | pa.ChunkedArray] = []
         for column in self._columns:
             # The double beside a figure is read off its digits.
-            made = column.make(values[column.field]) if column.make else arrays[-1].cast(pa.float64())
+            made = make(column, column.make) if column.make else arrays[-1].cast(pa.float64())
             arrays.append(made)
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return pa.Table.from_arrays(arrays, schema=self.schema)
 
 
 def _columns(field: inspect.Field) -> list[Column]:
@@ -170,6 +184,15 @@ def _exact(values: Sequence[Decimal | msgspec.Raw | None]) -> pa.Array:
 def _digits(value: Decimal) -> str:
     text = str(value)
     return format(value, "f") if "E" in text else text
+
+
+def _of_flat(told: pa.ChunkedArray, arrow: pa.DataType, make: Make) -> pa.Array | pa.ChunkedArray:
+    if make is _exact and compute.any(compute.match_substring(told, "E")).as_py():
+        return _exact([None if text is None else Decimal(text) for text in told.to_pylist()])
+    try:
+        return told.cast(arrow)
+    except pa.ArrowInvalid:  # instants finer than a microsecond
+        return make(told.to_pylist())
 
 
 def _nearest(values: Sequence[Decimal | msgspec.Raw | None]) -> pa.Array:

@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from sankofa.edition.blocks import Entry
-from sankofa.edition.flat import KEPT_FROM, columns_kind, keep
+from sankofa.edition.checks import RowCheck, check_days
+from sankofa.edition.flat import columns_kind
+from sankofa.edition.ready import Ready
 from sankofa.edition.tables import tables
 from sankofa.edition.world import Dataset, Places, World, datasets
 from sankofa.engines.datastore import Datastore, EditionWriter
 from sankofa.ledger.book import Ledger
 from sankofa.model.errors import CheckFailed
-from sankofa.model.provenance import LICENSE_CLASSES
 from sankofa.sources.registry import Source
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def publish(
 ) -> dict[str, Any]:
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest.
 
-    `kept` is a folder for what is derived, to be taken again next time where nothing it hangs on changed.
+    `kept` is a folder for what is made of issuers, to be taken again where nothing it hangs on changed.
     """
     with ledger.snapshot(), without_cycle_collection():
         world = World(ledger, sources, despite_floors=despite_floors, kept=kept)
@@ -124,32 +123,54 @@ class _Shelving:
         self._digest = digest
         self._files = files
         self._next = 1
+        self._places: list[tuple[str, str, int, int]] = []
         self._blocks: list[tuple[int, bytes, bytes]] = []
 
     def shelve(self, dataset: Dataset, world: World) -> int:
+        """The rows of a dataset; how many they are."""
         check = _Check(dataset, self._files)
-        places: list[tuple[str, str, int, int]] = []
-        rows = world.places.setdefault(dataset.kind, Places()) if dataset.placed else None
-        for key, built, aliases in dataset.build(world):
-            entries = list(built) if dataset.placed or dataset.columns else built
-            unplaced = iter(entries)
-            packed = dataset.pack(check.passed(entries, key))
-            shelves = [(dataset.kind, packed)]
-            if dataset.columns and dataset.row and isinstance(entries, list) and len(entries) >= KEPT_FROM:
-                kept = keep(dataset.row, entries)
-                shelves.append((columns_kind(dataset.kind), ((b"", columns) for columns in kept)))
-            for kind, shelved in shelves:
-                first = self._next
-                for block in shelved:
-                    if rows is not None and kind == dataset.kind:
-                        _place(rows, self._next, block[1], unplaced)
-                    self._write(block)
-                for name in (key, *aliases):
-                    self._digest(f"{kind}\x1f{name}\x1f{first}\x1f{self._next - first}\n".encode())
-                    places.append((kind, name, first, self._next - first))
+        self._places = []
+        placed = world.places.setdefault(dataset.kind, Places()) if dataset.placed else None
+        for key, told, aliases in dataset.build(world):
+            keys = (key, *aliases)
+            if isinstance(told, Ready):
+                check.rows += told.count
+                self._shelve_ready(dataset.kind, keys, told)
+            elif placed is None:
+                self._shelve(dataset.kind, keys, dataset.pack(check.passed(told, key)))
+            else:
+                entries = list(told)
+                blocks = dataset.pack(check.passed(entries, key))
+                self._shelve(dataset.kind, keys, self._noted(blocks, placed, iter(entries)))
         self._flush()
-        self._writer.register(places)
+        self._writer.register(self._places)
         return check.rows
+
+    def _shelve_ready(self, kind: str, keys: tuple[str, ...], rows: Ready) -> None:
+        self._files.offer_columns(kind, rows.columns, rows.count)
+        self._shelve(kind, keys, rows.blocks)
+        if rows.kept_columns:
+            self._shelve(columns_kind(kind), keys, ((b"", part) for part in rows.kept_columns))
+
+    def _shelve(self, kind: str, keys: tuple[str, ...], blocks: Iterable[tuple[bytes, bytes]]) -> None:
+        first = self._next
+        for block in blocks:
+            self._write(block)
+        for key in keys:
+            self._digest(f"{kind}\x1f{key}\x1f{first}\x1f{self._next - first}\n".encode())
+            self._places.append((kind, key, first, self._next - first))
+
+    def _noted(
+        self, blocks: Iterable[tuple[bytes, bytes]], places: Places, entries: Iterator[Entry]
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Blocks on their way, noting where each entry stands: one after another, with a comma between."""
+        for block in blocks:
+            start = 0
+            while start < len(block[1]):
+                end = start + len(next(entries).row)
+                places.append(self._next, start, end)
+                start = end + 1
+            yield block
 
     def _write(self, block: tuple[bytes, bytes]) -> None:
         self._digest(block[0])
@@ -164,43 +185,22 @@ class _Shelving:
         self._blocks = []
 
 
-def _place(places: Places, block: int, rows: bytes, entries: Iterator[Entry]) -> None:
-    """Note where each entry of a block stands: one after another, with a comma between."""
-    start = 0
-    while start < len(rows):
-        end = start + len(next(entries).row)
-        places.append(block, start, end)
-        start = end + 1
-
-
 class _Check:
-    """Every row is read back as what it claims to be before it may be written; and counted.
-
-    The row that was read back is the one that the Parquet files get.
-    """
+    """Rows on their way: each read back, counted, and given to the Parquet files."""
 
     def __init__(self, dataset: Dataset, files: "ParquetFiles") -> None:
         self.rows = 0
         self._kind = dataset.kind
         self._offer = files.offer if files.takes(dataset.kind) else None
-        self._decode = None if dataset.row is None else msgspec.json.Decoder(dataset.row).decode
+        self._row = None if dataset.row is None else RowCheck(dataset.kind, dataset.row)
 
     def passed(self, entries: Iterable[Entry], key: str) -> Iterator[Entry]:
-        decode = self._decode
         for entry in entries:
             self.rows += 1
-            if decode is not None:
-                try:
-                    row = decode(entry.row)
-                except msgspec.ValidationError as failure:
-                    raise self._failed(key, f"a row is not of its shape: {failure}") from failure
-                if row.license_class not in LICENSE_CLASSES:
-                    raise self._failed(key, f"unknown licence class {row.license_class!r}")
+            if self._row is None:
+                check_days(self._kind, key, entry)
+            else:
+                row = self._row(key, entry)
                 if self._offer is not None:
                     self._offer(self._kind, key, entry, row)
-            if not entry.first < entry.until:
-                raise self._failed(key, "a row that is never seen")
             yield entry
-
-    def _failed(self, key: str, reason: str) -> CheckFailed:
-        return CheckFailed(f"{self._kind} {key}: {reason}")

@@ -58,7 +58,6 @@ class _Ended(msgspec.Struct):
 
 
 _figures = msgspec.json.Decoder(list[_Figure]).decode
-_figure = msgspec.json.Decoder(_Figure).decode
 _entity = msgspec.json.Decoder(_Entity).decode
 _raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _ended = msgspec.json.Decoder(_Ended).decode
@@ -79,11 +78,6 @@ async def reported_facts(
     entity_of = Who(service_id, named.legal_name, iso3)
     facts = [_reported(row, entity_of) for row in _figures(b"[%b]" % found.rows)]
     return Selection((wire.encode(facts)[1:-1],), found.count, found.truncated)
-
-
-def reported_fact(row: bytes, entity: Who) -> SharedFact:
-    """One row of fundamentals as a fact."""
-    return _reported(_figure(row), entity)
 
 
 def _reported(row: _Figure, entity: Who) -> SharedFact:

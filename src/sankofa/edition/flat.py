@@ -7,17 +7,17 @@ which each is seen; an answer in Arrow then takes from them the rows it has (`se
 """
 
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cache
-from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
 from sankofa.edition.blocks import ANY_TAG, Entry
+from sankofa.model.days import FOREVER
 from sankofa.model.rows import Row, decoder_of
 
 if TYPE_CHECKING:
@@ -98,21 +98,58 @@ def table_of(columns: tuple[Column, ...], rows: bytes) -> "pyarrow.Table":
     return pyarrow.Table.from_arrays(arrays, schema=schema)
 
 
-def keep(shape: type[Row], entries: Iterable[Entry]) -> Iterator[bytes]:
-    """The columns of a key's rows, and when each is seen, some at a time, to be kept in an edition."""
+def keep(
+    shape: type[Row],
+    rows: Sequence[Any],
+    entries: Sequence[Entry],
+    also: Mapping[str, Callable[[Any], str]],
+) -> Iterator[bytes]:
+    """The columns of a key's rows, and when each is seen, some at a time, to be kept in an edition.
+
+    What is said of a row besides (`also`) is in further columns.
+    """
     import pyarrow
 
     columns = columns_of(shape)
-    source = iter(entries)
-    while batch := list(islice(source, _ROWS_IN_A_BATCH)):
-        table = table_of(columns, b"[%b]" % b",".join([entry.row for entry in batch]))
-        for name, number in zip(_WHEN, zip(*(entry[1:] for entry in batch), strict=True), strict=True):
-            table = table.append_column(f" {name}", pyarrow.array(number, pyarrow.int32()))
+    schema = _kept_schema(columns, tuple(also))
+    # lz4 is unpacked three times as fast as zstd; what is too little for an edition is packed elsewhere.
+    packing = pyarrow.ipc.IpcWriteOptions(
+        compression="lz4" if len(rows) >= KEPT_FROM else None, use_threads=False
+    )
+    for at in range(0, len(rows), _ROWS_IN_A_BATCH):
+        batch = rows[at : at + _ROWS_IN_A_BATCH]
+        values = zip(*map(msgspec.structs.astuple, batch), strict=True)
+        told = [_digits(v) if c.type is Decimal else v for c, v in zip(columns, values, strict=True)]
+        told += zip(*(entry[1:] for entry in entries[at : at + _ROWS_IN_A_BATCH]), strict=True)
+        told += [list(map(say, batch)) for say in also.values()]
+        arrays = [pyarrow.array(v, field.type) for v, field in zip(told, schema, strict=True)]
         sink = pyarrow.BufferOutputStream()
-        packed = pyarrow.ipc.IpcWriteOptions(compression="lz4")  # unpacked three times as fast as zstd
-        with pyarrow.ipc.new_stream(sink, table.schema, options=packed) as stream:
-            stream.write_table(table)
+        with pyarrow.ipc.new_stream(sink, schema, options=packing) as stream:
+            stream.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
         yield sink.getvalue().to_pybytes()
+
+
+def aside(name: str) -> str:
+    """What a column is called that is kept beside those of the row."""
+    return f" {name}"
+
+
+def unpacked(columns: bytes | memoryview) -> "pyarrow.Table":
+    """Columns that were kept."""
+    import pyarrow
+
+    alone = pyarrow.ipc.IpcReadOptions(use_threads=False)
+    return pyarrow.ipc.open_stream(columns, options=alone).read_all()
+
+
+def in_force(kept: Iterable[bytes]) -> "pyarrow.Table":
+    """Of columns that were kept, the rows seen from some day on for ever."""
+    import pyarrow
+    from pyarrow import compute
+
+    table = pyarrow.concat_tables(map(unpacked, kept)).combine_chunks()
+    now = compute.equal(table.column(aside("until")), FOREVER)
+    return table if compute.all(now).as_py() else table.filter(now)
 
 
 def seen(
@@ -125,10 +162,10 @@ def seen(
     schema = schema_of(columns)
     found, room = [], count
     for part in kept:
-        table = pyarrow.ipc.open_stream(part).read_all()
-        if table.schema.names != [*schema.names, *(f" {name}" for name in _WHEN)]:
+        table = unpacked(part)
+        if not {*schema.names, *map(aside, _WHEN)} <= set(table.schema.names):
             return None  # of an edition that other code has built
-        first, until, modes, tag = (table.column(f" {name}") for name in _WHEN)
+        first, until, modes, tag = (table.column(aside(name)) for name in _WHEN)
         admitted = compute.and_(compute.less_equal(first, sight.day), compute.greater(until, sight.day))
         by_mode = compute.bit_wise_and(modes, pyarrow.scalar(sight.modes, pyarrow.int32()))
         admitted = compute.and_(admitted, compute.greater(by_mode, 0))
@@ -143,6 +180,20 @@ def seen(
         return None
     whole: pyarrow.Table = pyarrow.concat_tables(found)
     return whole if whole.schema.equals(schema) else None
+
+
+def _digits(values: Sequence[Decimal | None]) -> list[str | None]:
+    return [None if value is None else str(value) for value in values]
+
+
+@cache
+def _kept_schema(columns: tuple[Column, ...], also: tuple[str, ...]) -> "pyarrow.Schema":
+    """Of the columns that are kept: those of the rows, when each is seen, and what is said besides."""
+    import pyarrow
+
+    when = [pyarrow.field(aside(name), pyarrow.int32()) for name in _WHEN]
+    said = [pyarrow.field(aside(name), pyarrow.utf8()) for name in also]
+    return pyarrow.schema([*schema_of(columns), *when, *said])
 
 
 @cache

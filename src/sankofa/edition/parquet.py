@@ -18,16 +18,19 @@ import pyarrow.parquet as pq
 
 from sankofa.edition.arrow import Columns
 from sankofa.edition.blocks import Entry
+from sankofa.edition.flat import in_force
 from sankofa.edition.tables import MIN_TIER, Table, tables
 from sankofa.edition.world import World
 from sankofa.model.provenance import LICENSE_CLASSES, LICENSE_NOTICE
 
 _ROWS_IN_A_BATCH: Final = 8_192
+_ROWS_OF_COLUMNS: Final = 4 * _ROWS_IN_A_BATCH
 _ROWS_IN_A_GROUP: Final = 16 * _ROWS_IN_A_BATCH
 _BYTES_IN_A_GROUP: Final = 64 * 1024 * 1024
 ROWS_IN_A_FILE: Final = 10_000_000
 _NO_DICTIONARY: Final = ("record_ref", "superseding_record_ref", "fact_id", "provenance_id", "release")
-"""Columns whose values hardly ever come twice."""
+"""Columns whose values hardly ever come twice. Figures do now and then, yet a dictionary of them is soon full
+and takes twice as long."""
 _LONG_TEXT: Final = ("release",)
 """What more effort makes smaller by a twentieth; other columns get no smaller, and take a third longer."""
 _NO_STATISTICS: Final = ("release",)
@@ -43,6 +46,7 @@ class ParquetFiles:
         self._open = {
             table.name: TableWriter(folder, table, self._encoder, rows_in_a_file) for table in tables()
         }
+        self._columns: defaultdict[str, _Waiting] = defaultdict(_Waiting)
         self._taking: defaultdict[str, list[TableWriter]] = defaultdict(list)
         for writer in self._open.values():
             if writer.table.takes_from:
@@ -55,6 +59,25 @@ class ParquetFiles:
         """A row of a dataset or of a table, to every table that takes from it."""
         for writer in self._taking[kind]:
             self._add(writer, key, writer.table.take(self._world, key, entry, row))
+
+    def offer_columns(self, kind: str, columns: Iterable[bytes], rows: int) -> None:
+        """The columns of a key's rows (`edition.flat`), to every table that takes from them."""
+        waiting = self._columns[kind]
+        waiting.columns += columns
+        waiting.rows += rows
+        if waiting.rows >= _ROWS_OF_COLUMNS:
+            self._offer_waiting(kind)
+
+    def _offer_waiting(self, kind: str) -> None:
+        waiting = self._columns.pop(kind)
+        if waiting.columns:
+            self._offer_table(kind, in_force(waiting.columns))
+
+    def _offer_table(self, name: str, told: pa.Table) -> None:
+        for writer in self._taking.get(name, ()):
+            taken = writer.table.take_columns(self._world, told)
+            writer.add_columns(taken)
+            self._offer_table(writer.table.name, taken)
 
     def make(self, name: str) -> None:
         """The rows that a table makes itself."""
@@ -72,6 +95,8 @@ class ParquetFiles:
     def flush(self) -> bytes:
         """Write what waits; a digest of everything that the files hold but their footers."""
         digest = hashlib.sha256()
+        for kind in list(self._columns):
+            self._offer_waiting(kind)
         for writer in self._open.values():
             writer.flush()
         self._encoder.shutdown()
@@ -95,6 +120,14 @@ class ParquetFiles:
             writer.abandon()
 
 
+class _Waiting:
+    """Columns of a few rows each: handled together, they cost a tenth."""
+
+    def __init__(self) -> None:
+        self.columns: list[bytes] = []
+        self.rows = 0
+
+
 class TableWriter:
     """One table on its way to one file, or to several where it is large."""
 
@@ -105,7 +138,7 @@ class TableWriter:
         self._rows_in_a_file = rows_in_a_file
         self._columns = Columns(table.row)
         self._pending: list[object] = []
-        self._batches: list[pa.RecordBatch] = []
+        self._batches: list[pa.Table] = []
         self._waiting = self._waiting_bytes = 0
         self._encoding: Future[None] | None = None
         self._classes: set[str] = set()
@@ -115,6 +148,11 @@ class TableWriter:
         self._pending.append(row)
         if len(self._pending) == _ROWS_IN_A_BATCH:
             self._settle()
+
+    def add_columns(self, flat: pa.Table) -> None:
+        """Some rows as flat columns, in the place of rows."""
+        if flat.num_rows:
+            self._wait(self._columns.of_flat(flat))
 
     def flush(self) -> None:
         self._settle()
@@ -154,10 +192,12 @@ class TableWriter:
 
     def _settle(self) -> None:
         """Turn the rows that wait into columns, which take a tenth of the memory."""
-        if not self._pending:
-            return
-        batch = self._columns.batch(self._pending)
-        self._pending = []
+        if self._pending:
+            self._wait(self._columns.table(self._pending))
+            self._pending = []
+
+    def _wait(self, batch: pa.Table) -> None:
+        """Let some columns wait until a row group is full."""
         self._classes.update(batch.column("license_class").unique().to_pylist())
         self._batches.append(batch)
         self._waiting += batch.num_rows
@@ -172,7 +212,7 @@ class TableWriter:
         self._done()
         if self._parts[-1].rows >= self._rows_in_a_file:
             self._parts.append(self._part(len(self._parts) + 1))
-        part, group = self._parts[-1], pa.Table.from_batches(self._batches)
+        part, group = self._parts[-1], pa.concat_tables(self._batches)
         part.rows += group.num_rows
         self._batches, self._waiting, self._waiting_bytes = [], 0, 0
         self._encoding = self._encoder.submit(part.write, group)
@@ -184,7 +224,7 @@ class TableWriter:
 
     def _part(self, number: int) -> "_Part":
         path = self._folder / f"{self.table.name}.{number}"
-        return _Part(path, self._columns.schema, self.table.sorted_by)
+        return _Part(path, self._columns, self.table.sorted_by)
 
     def _metadata(self, attribution: str) -> dict[str, str]:
         table = self.table
@@ -203,18 +243,19 @@ class TableWriter:
 class _Part:
     """One file, under a name for the time being."""
 
-    def __init__(self, path: Path, schema: pa.Schema, sorted_by: tuple[str, ...]) -> None:
+    def __init__(self, path: Path, columns: Columns, sorted_by: tuple[str, ...]) -> None:
         self.rows = 0
         self._path = path
         self._file = _Summed(path)
-        leaves = [leaf for field in schema for leaf in _leaves(field)]
+        leaves = [leaf for field in columns.schema for leaf in _leaves(field)]
+        distinct = columns.figures.union(_NO_DICTIONARY)
         self._parquet = pq.ParquetWriter(
             pa.PythonFile(self._file, mode="w"),
-            schema,
+            columns.schema,
             version="2.6",
             compression="zstd",
             compression_level={leaf: 3 if leaf in _LONG_TEXT else 1 for leaf in leaves},
-            use_dictionary=[leaf for leaf in leaves if leaf not in _NO_DICTIONARY],
+            use_dictionary=[leaf for leaf in leaves if leaf not in distinct],
             write_statistics=[leaf for leaf in leaves if leaf not in _NO_STATISTICS],
             write_page_index=True,
             sorting_columns=[

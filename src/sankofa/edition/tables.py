@@ -9,13 +9,15 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sankofa.edition.bulk
 from sankofa.edition.blocks import Entry
 from sankofa.edition.world import World
-from sankofa.model.days import FOREVER
 from sankofa.model.rows import Row
+
+if TYPE_CHECKING:
+    import pyarrow
 
 OPEN_LICENSE: Final = "CC-BY-4.0"
 PAID_LICENSE: Final = "LicenseRef-Sankofa-Bulk"
@@ -23,6 +25,8 @@ MIN_TIER: Final = "starter"
 
 Take = Callable[[World, str, Entry, Any], Iterable[object]]
 """What a table has of one row of a dataset: given its key, entry and the row; or of another table's row."""
+TakeColumns = Callable[[World, "pyarrow.Table"], "pyarrow.Table"]
+"""The same of the columns of many rows, where a dataset has them ready: without a row being made."""
 Make = Callable[[World], Iterator[object]]
 
 
@@ -37,6 +41,7 @@ class Table:
     takes_from: str = ""
     """A kind of dataset, or the name of a table."""
     take: Take = lambda world, key, entry, row: (row,)
+    take_columns: TakeColumns = lambda world, told: told
     make: Make = lambda world: iter(())
     """Rows made after every dataset is built."""
     sorted_by: tuple[str, ...] = ()
@@ -65,8 +70,3 @@ def tables() -> tuple[Table, ...]:
     for module in pkgutil.iter_modules(sankofa.edition.bulk.__path__):
         importlib.import_module(f"sankofa.edition.bulk.{module.name}")
     return tuple(_TABLES[name] for name in sorted(_TABLES))
-
-
-def in_force_for_ever(world: World, key: str, entry: Entry, row: Any) -> Iterable[object]:
-    """Of a vintage that is told twice, without its successor and with it, what is told today."""
-    return (row,) if entry.until == FOREVER else ()

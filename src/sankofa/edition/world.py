@@ -7,12 +7,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import sankofa.edition.datasets
 from sankofa.derive.quality import Quality, measure
 from sankofa.derive.tenders import Tenders
 from sankofa.edition.blocks import Entry, pack
+from sankofa.edition.issuers import Issuers
+from sankofa.edition.ready import Ready
 from sankofa.edition.sheets import Screening
 from sankofa.engines.datastore import Place
 from sankofa.ledger.book import CaptureInfo, Ledger
@@ -23,7 +25,10 @@ from sankofa.sources.registry import Source
 
 
 class World:
-    """Everything known at build time, read once."""
+    """Everything known at build time, read once.
+
+    `kept` is the folder of what was made before (`edition.kept`); None where nothing is to be kept.
+    """
 
     def __init__(
         self,
@@ -36,8 +41,7 @@ class World:
         self.ledger = ledger
         self._sources = sources or {}
         self._despite_floors = despite_floors
-        self.kept = kept
-        """The folder of what was derived before (`edition.kept`); None where nothing is to be kept."""
+        self._kept = kept
         self.remarks: dict[str, object] = {}
         """What a dataset has to tell its readers; kept in the edition's manifest."""
         self.places: dict[str, Places] = {}
@@ -80,6 +84,12 @@ class World:
         return "; ".join(dict.fromkeys(owed))
 
     @cached_property
+    def issuers(self) -> Issuers:
+        """What is made of each issuer by itself."""
+        path = self._kept and self._kept / "issuers"
+        return Issuers(self.ledger, self.captures, self.entities, path)
+
+    @cached_property
     def screening(self) -> Screening:
         """Filled as the metrics are built, for the sheets built after them."""
         return Screening()
@@ -117,7 +127,16 @@ class Shelved(NamedTuple):
     aliases: tuple[str, ...] = ()
 
 
-Build = Callable[[World], Iterator[Shelved]]
+class ReadyShelved(NamedTuple):
+    """The same, where the rows were made ready before."""
+
+    key: str
+    rows: Ready
+    aliases: tuple[str, ...] = ()
+
+
+Build = Callable[[World], Iterator[Shelved] | Iterator[ReadyShelved]]
+B = TypeVar("B", bound=Build)
 Pack = Callable[[Iterable[Entry]], Iterator[tuple[bytes, bytes]]]
 
 
@@ -132,20 +151,16 @@ class Dataset(NamedTuple):
     """How the rows of a key are cut into blocks, which whoever reads them must know."""
     placed: bool
     """Whether a dataset built later leads to its rows."""
-    columns: bool
-    """Whether the columns of keys with many rows are kept too (`edition.flat`)."""
 
 
 _DATASETS: dict[str, Dataset] = {}
 
 
-def dataset(
-    kind: str, row: type[Row] | None, pack: Pack = pack, *, placed: bool = False, columns: bool = False
-) -> Callable[[Build], Build]:
+def dataset(kind: str, row: type[Row] | None, pack: Pack = pack, *, placed: bool = False) -> Callable[[B], B]:
     """Declare the function below as the builder of this kind of rows."""
 
-    def declare(build: Build) -> Build:
-        _DATASETS[kind] = Dataset(kind, row, build, pack, placed, columns)
+    def declare(build: B) -> B:
+        _DATASETS[kind] = Dataset(kind, row, build, pack, placed)
         return build
 
     return declare

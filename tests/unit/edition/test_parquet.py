@@ -14,8 +14,11 @@ import pytest
 
 from sankofa.edition import parquet
 from sankofa.edition.arrow import Columns
+from sankofa.edition.blocks import Entry
+from sankofa.edition.flat import aside, in_force, keep
 from sankofa.edition.tables import Table, tables
-from sankofa.model.rows import FundamentalsRow, MacroSeriesRow, TenderPartyRow, TenderRow
+from sankofa.model.days import FOREVER
+from sankofa.model.rows import FundamentalsRow, MacroSeriesRow, TenderPartyRow, TenderRow, wire
 
 
 def row(number: int, value: Any = None) -> MacroSeriesRow:
@@ -41,13 +44,13 @@ def row(number: int, value: Any = None) -> MacroSeriesRow:
 )
 def test_every_digit_of_a_figure_is_kept(figure: str) -> None:
     for value in (Decimal(figure), msgspec.Raw(figure.encode())):
-        batch = Columns(MacroSeriesRow).batch([row(1, value)])
+        batch = Columns(MacroSeriesRow).table([row(1, value)])
         assert batch.column("value").to_pylist() == [figure]
         assert batch.column("value_float").to_pylist() == [float(figure)]
 
 
 def test_unknown_is_null_and_instants_are_in_utc() -> None:
-    batch = Columns(MacroSeriesRow).batch([row(1, msgspec.Raw(b"null"))])
+    batch = Columns(MacroSeriesRow).table([row(1, msgspec.Raw(b"null"))])
     found = batch.to_pylist()[0]
     assert found["value"] is found["value_float"] is found["country"] is None
     assert found["observed_at"] == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -65,8 +68,46 @@ def test_types_follow_the_fields() -> None:
 
 def test_an_instant_finer_than_a_microsecond_is_cut() -> None:
     fine = msgspec.structs.replace(row(1), observed_at="2024-01-02T03:04:05.123456789Z")
-    found = Columns(MacroSeriesRow).batch([fine]).column("observed_at").to_pylist()
+    found = Columns(MacroSeriesRow).table([fine]).column("observed_at").to_pylist()
     assert found == [datetime(2024, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)]
+
+
+def test_kept_columns_become_the_columns_that_rows_become() -> None:
+    def figure(number: int, value: Decimal | None) -> FundamentalsRow:
+        return FundamentalsRow(
+            service_id="DC1",
+            record_ref=f"ref-{number}",
+            line_item="revenue",
+            concept=None,
+            value_reported=value,
+            currency_reported="USD",
+            unit="USD",
+            period_start=None,
+            period_end=date(2020 + number, 12, 31),
+            period_type="FY",
+            fiscal_year=2020 + number,
+            available_at=date(2021 + number, 3, 1),
+            vintage=1,
+            restated=False,
+            superseded_at=None,
+            superseding_record_ref=None,
+            extraction_confidence=0.9 if number else None,
+            method="structured",
+            source_ref=f"document#{number}",
+            license_class="public-domain",
+            observed_at="2026-01-02T03:04:05Z",
+        )
+
+    fine = {"observed_at": "2024-01-02T03:04:05.123456789Z"}
+    figures = [Decimal("1E+30"), Decimal("-0.10"), None, Decimal("9007199254740993")]
+    rows = [figure(number, value) for number, value in enumerate(figures)]
+    for told in (rows, [msgspec.structs.replace(one, **fine) for one in rows]):
+        entries = [Entry(wire.encode(one), 1 + n, (FOREVER, 9)[n % 2]) for n, one in enumerate(told)]
+        kept = keep(FundamentalsRow, told, entries, {"name": lambda row: row.record_ref})
+        flat = in_force(kept)
+        assert flat.column(aside("name")).to_pylist() == [one.record_ref for one in told[::2]]
+        columns = Columns(FundamentalsRow)
+        assert columns.of_flat(flat).combine_chunks().equals(columns.table(told[::2]).combine_chunks())
 
 
 def test_every_table_has_columns_and_says_what_it_is() -> None:

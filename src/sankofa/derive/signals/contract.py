@@ -51,6 +51,7 @@ class Observation(NamedTuple):
 
 
 Observe = Callable[[Basis], Iterator[Observation]]
+ObserveIssuer = Callable[[Issuer], Iterator[Observation]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Panel:
     """Its rows in served order."""
     summary: str
     explanation: str
-    of_issuer: Callable[[Issuer], Iterator[Observation]] | None = None
+    of_issuer: ObserveIssuer | None = None
     """The rows of one issuer, where each issuer has its own: a build then makes them with its other rows."""
 
     @property
@@ -116,7 +117,7 @@ def panel(
     sku: str,
     row: type[PanelRow],
     filters: tuple[str, ...] = (),
-    of_issuer: Callable[[Issuer], Iterator[Observation]] | None = None,
+    of_issuer: ObserveIssuer | None = None,
 ) -> Callable[[Observe], Observe]:
     """Declare the function below as the panel of this key."""
 

@@ -7,11 +7,18 @@ from typing import TypedDict
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.full_years import FullYear, year_before
-from sankofa.derive.signals.contract import Access, Basis, Observation, Origin, PanelRow, origin, panel
+from sankofa.derive.signals.contract import (
+    Access,
+    Basis,
+    Observation,
+    ObserveIssuer,
+    Origin,
+    PanelRow,
+    origin,
+    panel,
+)
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
-
-ObserveIssuer = Callable[[Issuer], Iterator[Observation]]
 
 
 class Named(TypedDict):

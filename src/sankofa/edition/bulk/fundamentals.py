@@ -1,6 +1,6 @@
 """AF-FUND: every vintage of every reported fact, and the organisations."""
 
-from sankofa.edition.tables import Table, in_force_for_ever, table
+from sankofa.edition.tables import Table, table
 from sankofa.model.facts import FUND
 from sankofa.model.rows import EntityRow, FundamentalsRow
 
@@ -11,7 +11,6 @@ table(
         FUND,
         "Reported facts of every issuer, every vintage, as `vintages=all` serves them today.",
         takes_from="fundamentals",
-        take=in_force_for_ever,
         sorted_by=("service_id", "-period_end"),
     )
 )

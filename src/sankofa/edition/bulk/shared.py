@@ -4,7 +4,7 @@ A fact has the same `fact_id` and `provenance_id` here as on `/v1/shared/facts`.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from weakref import WeakKeyDictionary
 
 from msgspec import Meta
@@ -14,13 +14,15 @@ from sankofa.edition.bulk import macro
 from sankofa.edition.bulk.macro import AnnualVintage, SeriesVintage
 from sankofa.edition.datasets.facts import FACTS, country_of_facts, who
 from sankofa.edition.datasets.macro_facts import annual_fact, series_fact
-from sankofa.edition.facts import reported_fact
+from sankofa.edition.flat import aside
 from sankofa.edition.tables import Table, table
 from sankofa.edition.world import World
-from sankofa.model.days import FOREVER
 from sankofa.model.facts import FUND, MACRO, TENDER, SharedFact, Who
 from sankofa.model.places import alpha3_of, country_name
 from sankofa.model.rows import FactRow, Row, wire
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 class SharedEntity(Row, frozen=True, kw_only=True):
@@ -65,8 +67,29 @@ def _countries(world: World) -> Iterator[SharedEntity]:
         )
 
 
-def _reported(world: World, key: str, entry: Entry, row: Any) -> Iterable[object]:
-    return (reported_fact(entry.row, _issuer(world, key)),) if entry.until == FOREVER else ()
+def _reported(world: World, told: "pyarrow.Table") -> "pyarrow.Table":
+    """Reported figures, by column, as `model.facts.fact` tells them one by one."""
+    import pyarrow
+    from pyarrow import compute
+
+    of, text = told.column, pyarrow.utf8()
+    entity_id = of("service_id")
+    ids = entity_id.unique()
+    number = compute.index_in(entity_id, ids)
+    issuers = [_issuer(world, service_id) for service_id in ids.to_pylist()]
+    columns = {
+        "fact_id": compute.binary_join_element_wise(FUND, of("record_ref"), of("line_item"), ":"),
+        "entity_id": entity_id,
+        "entity_name": pyarrow.array([issuer.entity_name for issuer in issuers], text).take(number),
+        "country_iso3": pyarrow.array([issuer.country_iso3 for issuer in issuers], text).take(number),
+        "dataset": pyarrow.repeat(FUND, told.num_rows),
+        "measure": of("line_item"),
+        "value": of("value_reported"),
+        "vintage": of("vintage").cast(text),
+        "provenance_id": of(aside("provenance_id")),
+    }
+    same = (name for name in FactRow.__struct_fields__ if name not in columns)
+    return pyarrow.table(columns | {name: of(name) for name in same})
 
 
 _issuers: WeakKeyDictionary[World, dict[str, Who]] = WeakKeyDictionary()
@@ -92,13 +115,21 @@ class _Once:
     def __init__(self) -> None:
         self._seen: WeakKeyDictionary[World, set[int]] = WeakKeyDictionary()
 
-    def __call__(self, world: World, key: str, entry: Entry, row: SharedFact) -> Iterable[object]:
+    def row(self, world: World, key: str, entry: Entry, row: SharedFact) -> Iterable[object]:
+        return (row,) if any(self._new(world, [row.provenance_id])) else ()
+
+    def columns(self, world: World, facts: "pyarrow.Table") -> "pyarrow.Table":
+        import pyarrow
+
+        new = list(self._new(world, facts.column("provenance_id").to_pylist()))
+        return facts.select(list(SharedProvenance.__struct_fields__)).filter(pyarrow.array(new))
+
+    def _new(self, world: World, ids: list[str]) -> Iterator[bool]:
         seen = self._seen.setdefault(world, set())
-        short = int(row.provenance_id[:16], 16)
-        if short in seen:
-            return ()
-        seen.add(short)
-        return (row,)
+        for one in ids:
+            known = len(seen)
+            seen.add(int(one[:16], 16))
+            yield len(seen) > known
 
 
 table(
@@ -119,7 +150,7 @@ table(
         FUND,
         "Reported figures as facts, every vintage.",
         takes_from="fundamentals",
-        take=_reported,
+        take_columns=_reported,
         sorted_by=("entity_id",),
     )
 )
@@ -159,6 +190,7 @@ for _facts, _sku in (
     ("af-macro-annual-fact", MACRO),
     ("af-macro-series-fact", MACRO),
 ):
+    _once = _Once()
     table(
         Table(
             _facts.removesuffix("fact") + "provenance",
@@ -166,6 +198,7 @@ for _facts, _sku in (
             _sku,
             f"Where the facts of {_facts} are from, each place once.",
             takes_from=_facts,
-            take=_Once(),
+            take=_once.row,
+            take_columns=_once.columns,
         )
     )

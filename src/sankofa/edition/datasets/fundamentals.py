@@ -7,44 +7,54 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
+from typing import Final
 
 import msgspec
 
+from sankofa.derive.issuers import Issuer
 from sankofa.edition.blocks import Entry
-from sankofa.edition.world import Shelved, World, dataset
-from sankofa.ledger.entities import Entity
-from sankofa.ledger.reports import Identity, Published, Report
+from sankofa.edition.issuers import issuer_part
+from sankofa.edition.ready import NOTHING, pack_ready, ready, unpack_ready
+from sankofa.edition.world import ReadyShelved, World, dataset
+from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import ordinal
-from sankofa.model.facts import record_ref
+from sankofa.model.facts import Source, provenance_id, record_ref
 from sankofa.model.knowable import Vintage, sights, vintages
 from sankofa.model.line_items import line_item
-from sankofa.model.periods import PERIOD_TYPES, IssuerYears
+from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.places import currency
 from sankofa.model.rows import FundamentalsRow, wire
 
+FUNDAMENTALS: Final = "fundamentals"
 _TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
 
 
-@dataset("fundamentals", FundamentalsRow, columns=True)
-def fundamentals(world: World) -> Iterator[Shelved]:
+@issuer_part(FUNDAMENTALS)
+def _made(issuer: Issuer) -> bytes:
+    entries = _entries(issuer)
+    also = {"provenance_id": _provenance_id}
+    return pack_ready(ready(FUNDAMENTALS, FundamentalsRow, issuer.entity.service_id, entries, also))
+
+
+@dataset(FUNDAMENTALS, FundamentalsRow)
+def fundamentals(world: World) -> Iterator[ReadyShelved]:
     for entity in world.entities:
-        yield Shelved(entity.service_id, _entries(world, entity), entity.aliases)
+        made = world.issuers.part(FUNDAMENTALS, entity.service_id)
+        yield ReadyShelved(entity.service_id, unpack_ready(made) if made else NOTHING, entity.aliases)
 
 
-def _entries(world: World, entity: Entity) -> list[Entry]:
-    published = Published(world.ledger, world.captures, entity.subjects)
-    years = IssuerYears(published.evidence())
+def _entries(issuer: Issuer) -> list[Entry]:
     placed: list[tuple[tuple[object, ...], Entry]] = []
-    for (concept, unit, period_end, period_start), reported in published.reports().items():
+    for (concept, unit, period_end, period_start), reported in issuer.reports.items():
         end = ordinal(period_end)
         start = ordinal(period_start) if period_start else None
         item, own_concept = (line_item(concept), concept) if ":" in concept else (concept, None)
         for vintage in vintages(reported, end):
             report = vintage.report
-            period = years.name(start, end, report.available)
+            period = issuer.names.name(start, end, report.available)
             identity = (concept, unit, period_end, period_start)
             row = FundamentalsRow(
-                service_id=entity.service_id,
+                service_id=issuer.entity.service_id,
                 record_ref=_record_ref(identity, report),
                 line_item=item,
                 concept=own_concept,
@@ -83,6 +93,13 @@ def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, ta
                 superseding_record_ref=_record_ref(identity, vintage.successor),
             )
         yield Entry(wire.encode(shown), sight.first, sight.until, sight.modes, tag)
+
+
+def _provenance_id(row: FundamentalsRow) -> str:
+    """Of a row as its fact has it."""
+    return provenance_id(
+        Source(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, row.method)
+    )
 
 
 def _record_ref(identity: Identity, report: Report) -> str:

@@ -6,20 +6,37 @@
 """
 
 from collections.abc import Iterator
+from typing import Final
 
+import msgspec
+
+from sankofa.derive.issuers import Issuer
+from sankofa.derive.metrics.derive import derive
 from sankofa.derive.metrics.standing import REASONS
 from sankofa.edition.blocks import Entry
-from sankofa.edition.derivation import derived_issuers
-from sankofa.edition.kept import Kept
+from sankofa.edition.issuers import issuer_part
+from sankofa.edition.metric_rows import MetricRows, metric_rows
 from sankofa.edition.world import Shelved, World, dataset
 from sankofa.model.rows import MetricsRow
 
+METRICS: Final = "metrics"
+_read = msgspec.msgpack.Decoder(MetricRows).decode
+_write = msgspec.msgpack.Encoder().encode
 
-@dataset("metrics", MetricsRow, placed=True)
+
+@issuer_part(METRICS)
+def _made(issuer: Issuer) -> bytes:
+    derived = derive(issuer.years)
+    return _write(metric_rows(issuer.entity, derived)) if any(derived.histories) else b""
+
+
+@dataset(METRICS, MetricsRow, placed=True)
 def metrics(world: World) -> Iterator[Shelved]:
-    for entity, own in derived_issuers(world, Kept(world.kept and world.kept / "metrics")):
-        world.screening.add(entity.service_id, entity.aliases, entity.country, own)
-        yield Shelved(entity.service_id, own.entries(), entity.aliases)
+    for entity in world.entities:
+        if made := world.issuers.part(METRICS, entity.service_id):
+            own = _read(made)
+            world.screening.add(entity.service_id, entity.aliases, entity.country, own)
+            yield Shelved(entity.service_id, own.entries(), entity.aliases)
 
 
 @dataset("omitted", None)
@@ -36,5 +53,5 @@ def omitted(world: World) -> Iterator[Shelved]:
 @dataset("screen", None)
 def screen(world: World) -> Iterator[Shelved]:
     world.remarks["screen_years"] = world.screening.years()
-    for key, sheet in world.screening.sheets(world.places["metrics"]):
+    for key, sheet in world.screening.sheets(world.places[METRICS]):
         yield Shelved(key, [Entry(sheet)])

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from sankofa.edition.build import publish
-from sankofa.edition.derivation import derived_issuers
-from sankofa.edition.kept import Kept
-from sankofa.edition.world import World
+from sankofa.edition.issuers import Issuers
+from sankofa.edition.world import World, datasets
 from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.book import SCHEMA, Ledger
 from sankofa.model.records import EntityRecord, Fact, Link, Profile
@@ -58,12 +57,17 @@ class Book:
         with closing(self.open()) as ledger:
             return str(publish(self.engine.store, ledger, keep=2, kept=kept)["content_sha256"])
 
-    def derived(self) -> tuple[int, int]:
-        """How many issuers there are, and how many of them were taken as they were derived before."""
+    def made(self, path: Path | None = None) -> tuple[int, int]:
+        """How many issuers there are, and how many of them were taken as they were made before."""
         with closing(self.open()) as ledger:
-            kept = Kept(self.folder / "metrics")
-            issuers = len(list(derived_issuers(World(ledger), kept)))
-        return issuers, kept.taken
+            issuers = issuers_of(ledger, path or self.folder / "issuers")
+        return issuers.count, issuers.carried
+
+
+def issuers_of(ledger: Ledger, path: Path | None) -> Issuers:
+    datasets()  # each declares the part it has in an issuer
+    world = World(ledger)
+    return Issuers(ledger, world.captures, world.entities, path)
 
 
 @pytest.fixture
@@ -88,22 +92,22 @@ def test_every_edition_is_the_one_that_deriving_afresh_gives(book: Book) -> None
             records += [Link(isin, subject, "row") for subject in (one, other)]
         book.take(*records)
         assert book.published(book.folder) == book.published(None)
-    assert book.derived()[1] > 0
+    assert book.made()[1] > 0
 
 
 def test_only_whoever_changed_is_derived_again(book: Book) -> None:
     facts = [FIRST._replace(subject=subject) for subject in SUBJECTS]
     book.take(*facts)
-    assert book.derived() == (8, 0)
-    assert book.derived() == (8, 8)
+    assert book.made() == (8, 0)
+    assert book.made() == (8, 8)
     book.take(*facts, FIRST._replace(document="e", value="9"))  # one is told something new
-    assert book.derived() == (8, 7)
+    assert book.made() == (8, 7)
     book.take(EntityRecord(SUBJECTS[3], "", Profile("Another name")))
-    assert book.derived() == (8, 7)
+    assert book.made() == (8, 7)
     book.take(Link("isin:ZAE000015228", SUBJECTS[1], "row"), Link("isin:ZAE000015228", SUBJECTS[2], "row"))
-    assert book.derived() == (7, 6)
+    assert book.made() == (7, 6)
     book.take(*facts)  # nothing new at all
-    assert book.derived() == (7, 7)
+    assert book.made() == (7, 7)
 
 
 def cut(content: bytearray) -> None:
@@ -115,7 +119,7 @@ def test_a_file_that_is_not_whole_is_not_believed(tmp_path: Path) -> None:
     chance = random.Random(3)
     book.take(*[a_fact(chance, subject) for subject in SUBJECTS for _ in range(12)])
     fresh = rows(book, None)
-    path = book.folder / "metrics"
+    path = book.folder / "issuers"
     assert rows(book, path) == fresh
     whole = path.read_bytes()
     for place in range(0, len(whole), 53):
@@ -131,20 +135,25 @@ def test_a_file_that_is_not_whole_is_not_believed(tmp_path: Path) -> None:
         assert rows(book, path) == fresh
     path.unlink()
     assert rows(book, path) == fresh
-    assert [left.name for left in book.folder.iterdir()] == ["metrics"]
+    assert [left.name for left in book.folder.iterdir()] == ["issuers"]
 
 
-def rows(book: Book, path: Path | None) -> list[tuple[str, object]]:
+def rows(book: Book, path: Path | None) -> list[tuple[str, str, bytes]]:
     with closing(book.open()) as ledger:
-        return [(entity.service_id, own) for entity, own in derived_issuers(World(ledger), Kept(path))]
+        issuers = issuers_of(ledger, path)
+        return [
+            (entity.service_id, kind, issuers.part(kind, entity.service_id))
+            for entity in World(ledger).entities
+            for kind in ("fundamentals", "metrics", "signal-fundamentals-revisions")
+        ]
 
 
 def test_where_nothing_can_be_kept_everything_is_derived(tmp_path: Path) -> None:
     book = Book(Engine("sqlite", "sqlite:", tmp_path))
     book.take(FIRST)
     book.folder.write_text("in the way")
-    assert book.derived() == (1, 0)
-    assert book.derived() == (1, 0)
+    assert book.made() == (1, 0)
+    assert book.made() == (1, 0)
 
 
 def test_a_ledger_from_before_is_looked_through_once(engine: Engine) -> None:

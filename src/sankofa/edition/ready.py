@@ -1,0 +1,39 @@
+"""Rows made ready to be shelved: read back, cut into blocks, and as columns."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from sankofa.edition.blocks import Entry, pack
+from sankofa.edition.checks import R, RowCheck
+from sankofa.edition.flat import KEPT_FROM, keep
+
+
+class Ready(msgspec.Struct, frozen=True, array_like=True):
+    """The rows of one key."""
+
+    count: int
+    blocks: list[tuple[bytes, bytes]]
+    columns: list[bytes]
+    """Of all rows, some at a time, with the days on which each is seen; see `edition.flat`."""
+
+    @property
+    def kept_columns(self) -> list[bytes]:
+        """The columns that an edition keeps beside the rows."""
+        return self.columns if self.count >= KEPT_FROM else []
+
+
+NOTHING = Ready(0, [], [])
+
+
+def ready(
+    kind: str, shape: type[R], key: str, entries: Sequence[Entry], also: Mapping[str, Callable[[R], str]]
+) -> Ready:
+    """Rows in served order, made ready; `also` are further columns, for files in bulk."""
+    check = RowCheck(kind, shape)
+    rows = [check(key, entry) for entry in entries]
+    return Ready(len(entries), list(pack(entries)), list(keep(shape, rows, entries, also)))
+
+
+pack_ready = msgspec.msgpack.Encoder().encode
+unpack_ready = msgspec.msgpack.Decoder(Ready).decode
