@@ -61,6 +61,17 @@ def test_panels_and_tenders_are_checked_by_the_days_they_have(client: Client) ->
         look_ahead_check(client.search_tenders(), DAY)
 
 
+def test_every_open_panel_says_since_when_it_is_known(client: Client) -> None:
+    for row in client.get_export():
+        if row["access"] == "open":
+            panel = client.scan_panel(row["name"]).collect()
+            look_ahead_check(panel, "2026-12-31")
+            with pytest.raises(LookAhead) as raised:
+                look_ahead_check(panel, DAY)
+            assert 0 < raised.value.late.height < panel.height
+            assert raised.value.unknown.height == 0
+
+
 def test_a_frame_that_does_not_say_is_refused(client: Client) -> None:
     with pytest.raises(LookAhead, match="no column says"):
         look_ahead_check(client.get_entity(RIFTLINE).to_pandas(), DAY)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from sankofa.client.answers import Answer
 from sankofa.client.errors import LookAhead
 
-KNOWN_SINCE: Final = ("available_at", "closed_at", "release_date")
+KNOWN_SINCE: Final = ("available_at", "closed_at", "known_at", "release_date")
 """The column that says since when a row is known: the first of these that a frame has."""
 _ALSO_TELLS: Final = ("superseded_at",)
 """A day that, where there is one, was known only from then on."""
