@@ -185,7 +185,7 @@ class RestApp:
         grant = await self._counted(head, usage)
         today = service.today()
         asked = read_query(query)
-        named = asked_edition(asked, head, today) if head.edition or "edition" in asked else None
+        named = asked_edition(asked, head, today) if head.edition is not None or "edition" in asked else None
         arguments = operation.read(asked, today, route.path)
         edition = service.edition.get() if named is None else await service.edition.kept(named)
         form = chosen_form(head.accept) if head.accept and head.accept != b"*/*" else None
