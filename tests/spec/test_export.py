@@ -332,6 +332,7 @@ def test_a_licensed_file_needs_a_key_of_its_tier(
     served = fetch(server, row, paid_key)
     assert served.status_code == 200
     assert served.headers["cache-control"] == "private, no-cache"
+    assert served.headers["vary"] == "X-API-Key, Accept, Accept-Encoding"
     assert "ratelimit" in served.headers
     assert server.http.get(row["url"].replace("/v1/export/files/", "/open/")).status_code == 404
 

@@ -14,7 +14,7 @@ from sankofa.operations.answers import Headers
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.service import Service
 from sankofa.rest.ranges import Range, asked_ranges
-from sankofa.rest.response import Response, Streamed
+from sankofa.rest.response import VARY, Response, Streamed
 
 _TYPE: Final = (b"content-type", MEDIA_TYPE.encode())
 _CONDITIONS: Final = (b"range", b"if-range", b"if-match", b"if-none-match")
@@ -140,5 +140,5 @@ def _caching(grant: Grant | None, *, by_url: bool) -> Headers:
         exposed = b"accept-ranges, content-length, content-range, etag"
         headers += [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", exposed)]
     else:
-        headers.append((b"vary", b"X-API-Key"))
+        headers.append(VARY)
     return headers
