@@ -1,6 +1,6 @@
 """A frame that tells what was not known on the day is refused."""
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pandas
@@ -30,6 +30,22 @@ def test_what_was_known_passes_and_what_was_not_does_not(client: Client, kind: s
     for row in rows:
         told = [str(row[name])[:10] for name in ("available_at", "superseded_at")]
         assert any(day > "2023-12-31" for day in told if day[:1].isdigit())
+
+
+@pytest.mark.parametrize(
+    "day",
+    [
+        pandas.Timestamp("2023-12-31"),
+        datetime(2023, 12, 31, 12, tzinfo=UTC),
+        datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=2))),
+    ],
+)
+def test_an_instant_stands_for_its_day(client: Client, day: datetime) -> None:
+    answer = client.get_fundamentals(RIFTLINE, as_of=day)
+    assert answer.as_of == DAY
+    look_ahead_check(answer.to_pandas(), day)
+    with pytest.raises(LookAhead, match="as of 2023-12-31"):
+        look_ahead_check(client.get_fundamentals(RIFTLINE).to_pandas(), day)
 
 
 def test_a_row_that_tells_of_a_later_revision_is_late(client: Client) -> None:
