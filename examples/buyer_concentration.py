@@ -16,11 +16,12 @@ COUNTRY = "ZA"
 
 
 def quarters(client: Client) -> pl.DataFrame:
-    """Concentration of buyers by closed quarter, oldest first."""
+    """Concentration of buyers by closed quarter, oldest first; of quarters that name any."""
     panel: pl.LazyFrame = client.scan_panel("public-buyer-concentration", engine="polars")
     return (
         panel.filter(pl.col("country") == COUNTRY)
         .select("quarter", "tender_count", "buyer_count", "buyer_hhi", "top_buyer_share")
+        .drop_nulls("buyer_hhi")
         .sort("quarter")
         .collect()
     )

@@ -13,6 +13,7 @@ import polars as pl
 
 from sankofa.client import Client, LookAhead, look_ahead_check
 
+FIGURES = ["revenue", "profit"]
 REBALANCED = [date(year, 6, 30) for year in (2022, 2023, 2024, 2025)]
 
 
@@ -20,15 +21,16 @@ def reported(client: Client) -> pl.DataFrame:
     """Revenue and profit of full years as first filed, each with its provenance."""
     frames = []
     for issuer in client.get_screen("net_margin"):
+        name = issuer["legal_name"] or issuer["service_id"]
         answer = client.columns.get_fundamentals(
             issuer["service_id"], period_type="FY", vintages="as_reported"
         )
-        frame = answer.to_polars(figures="float").filter(pl.col("line_item").is_in(["revenue", "profit"]))
+        frame = answer.to_polars(figures="float").filter(pl.col("line_item").is_in(FIGURES))
         if answer.truncated:
-            print(f"{issuer['legal_name']}: the first {answer.count} rows only, on the sample tier")
+            print(f"{name}: the first {answer.count} rows only, on the sample tier")
         # asked today, a row also tells when it was superseded, which nobody knew on the days of the panel
         frame = frame.drop("superseded_at", "superseding_record_ref")
-        frames.append(frame.with_columns(issuer=pl.lit(issuer["legal_name"])))
+        frames.append(frame.with_columns(issuer=pl.lit(name)))
     return pl.concat(frames)
 
 
@@ -39,7 +41,7 @@ def panel_on(facts: pl.DataFrame, day: date) -> pl.DataFrame:
     years = (
         # several concepts of a source may stand for one line item: the first one served counts
         known.unique(["issuer", "period_end", "line_item"], keep="first", maintain_order=True)
-        .pivot(on="line_item", index=["issuer", "period_end"], values="value_reported")
+        .pivot(on="line_item", on_columns=FIGURES, index=["issuer", "period_end"], values="value_reported")
         .drop_nulls()
         .sort("issuer", "period_end")
         .with_columns(
@@ -69,8 +71,8 @@ def main(key: str, url: str) -> None:
             look_ahead_check(facts, REBALANCED[0])
         except LookAhead as caught:
             print(f"\nWithout the filter: {caught}")
-        example = facts.filter(pl.col("issuer").str.starts_with("Riftline")).row(0, named=True)
-        print(f"Every row says where it is from: {example['source_ref']} ({example['license_class']})")
+        for row in facts.head(1).iter_rows(named=True):
+            print(f"Every row says where it is from: {row['source_ref']} ({row['license_class']})")
 
 
 if __name__ == "__main__":

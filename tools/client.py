@@ -131,14 +131,17 @@ def _endpoints(asked: dict[str, list[dict[str, Any]]]) -> str:
         f'"""What the client knows of an endpoint: where it is, and what its columns are.\n\n{_NOTICE}\n"""',
         "from typing import Final, NamedTuple",
         "class Endpoint(NamedTuple):\n"
-        '    """Where an endpoint is, what its path asks for, and which shapes its rows may have."""\n\n'
-        "    path: str\n    in_path: tuple[str, ...]\n    rows_under: str\n    shapes: tuple[str, ...]",
+        '    """Where an endpoint is, what its path asks for, which shapes its rows may have, and what its\n'
+        '    envelope has besides the common members."""\n\n'
+        "    path: str\n    in_path: tuple[str, ...]\n    rows_under: str\n    shapes: tuple[str, ...]\n"
+        "    members: tuple[str, ...]",
     ]
     entries = []
     for o in endpoints():
         in_path = tuple(p["name"] for p in asked[o.name] if p["in"] == "path")
         shapes = tuple(shape.__name__ for shape in o.shapes)
-        entries.append(f"{o.name!r}: Endpoint({o.path!r}, {in_path!r}, {o.rows_under!r}, {shapes!r}),")
+        told = (o.path, in_path, o.rows_under, shapes, tuple(o.members))
+        entries.append(f"{o.name!r}: Endpoint({', '.join(map(repr, told))}),")
     parts.append("ENDPOINTS: Final = {\n" + indent("\n".join(entries), "    ") + "\n}")
     columns = []
     for name, shape in {shape.__name__: shape for o in endpoints() for shape in o.shapes}.items():

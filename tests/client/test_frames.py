@@ -86,6 +86,17 @@ def test_figures_keep_every_digit(client: Client) -> None:
     assert answer.to_polars(figures="decimal").filter(polars.col("year") == 2023)["value"][0] == exact[2023]
 
 
+@pytest.mark.parametrize("figures", [("1" * 39,), ("1" * 30, "0.123456789"), ("0." + "1" * 39,)])
+def test_a_figure_that_a_decimal_of_polars_cannot_hold_is_never_null(figures: tuple[str, ...]) -> None:
+    rows = [{"value": Decimal(figure)} for figure in figures]
+    with pytest.raises(ValueError, match="value: 38 digits"):
+        frames_module.to_polars(rows, {"value": "figure"}, {}, "decimal")
+    held = frames_module.to_polars(
+        [{"value": Decimal("1" * 38)}, {"value": None}], {"value": "figure"}, {}, "decimal"
+    )
+    assert held["value"].to_list() == [Decimal("1" * 38), None]
+
+
 def test_an_answer_without_rows_is_a_frame_with_columns(client: Client) -> None:
     for answer in both(client, "get_fundamentals", {"service_id": RIFTLINE, "as_of": "1990-01-01"}):
         assert answer.to_pandas().shape == (0, 21)

@@ -1,6 +1,6 @@
 """A frame that tells what was not known on the day is refused."""
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pandas
@@ -32,6 +32,22 @@ def test_what_was_known_passes_and_what_was_not_does_not(client: Client, kind: s
         assert any(day > "2023-12-31" for day in told if day[:1].isdigit())
 
 
+@pytest.mark.parametrize(
+    "day",
+    [
+        pandas.Timestamp("2023-12-31"),
+        datetime(2023, 12, 31, 12, tzinfo=UTC),
+        datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=2))),
+    ],
+)
+def test_an_instant_stands_for_its_day(client: Client, day: datetime) -> None:
+    answer = client.get_fundamentals(RIFTLINE, as_of=day)
+    assert answer.as_of == DAY
+    look_ahead_check(answer.to_pandas(), day)
+    with pytest.raises(LookAhead, match="as of 2023-12-31"):
+        look_ahead_check(client.get_fundamentals(RIFTLINE).to_pandas(), day)
+
+
 def test_a_row_that_tells_of_a_later_revision_is_late(client: Client) -> None:
     """The figure was known then; that it would be superseded was not."""
     answer = client.get_fundamentals(RIFTLINE, vintages="all", period_type="FY")
@@ -59,6 +75,17 @@ def test_panels_and_tenders_are_checked_by_the_days_they_have(client: Client) ->
         look_ahead_check(client.get_procurement_demand(), DAY)
     with pytest.raises(LookAhead):
         look_ahead_check(client.search_tenders(), DAY)
+
+
+def test_every_open_panel_says_since_when_it_is_known(client: Client) -> None:
+    for row in client.get_export():
+        if row["access"] == "open":
+            panel = client.scan_panel(row["name"]).collect()
+            look_ahead_check(panel, "2026-12-31")
+            with pytest.raises(LookAhead) as raised:
+                look_ahead_check(panel, DAY)
+            assert 0 < raised.value.late.height < panel.height
+            assert raised.value.unknown.height == 0
 
 
 def test_a_frame_that_does_not_say_is_refused(client: Client) -> None:

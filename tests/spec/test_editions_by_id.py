@@ -104,7 +104,9 @@ def test_a_malformed_id_is_a_400(kept: Kept, text: str) -> None:
 
 
 def test_a_malformed_header_field_is_a_400(kept: Kept) -> None:
-    assert kept.get("/v1/tenders", x_edition="a/b").json()["parameter"] == "X-Edition"
+    for text in ("a/b", ""):
+        answer = kept.get("/v1/tenders", x_edition=text)
+        assert (answer.status_code, answer.json()["parameter"]) == (400, "X-Edition")
     fields = [("X-API-Key", kept.key), ("X-Edition", kept.first), ("X-Edition", kept.second)]
     assert kept.server.http.get("/v1/tenders", headers=fields).status_code == 400
 

@@ -320,6 +320,20 @@ def test_an_open_file_needs_no_key_and_may_be_read_by_any_page(
         assert server.http.post(row["url"]).status_code == 405
 
 
+def test_a_browser_may_ask_for_parts_of_an_open_file(
+    server: LiveServer, manifest: list[dict[str, Any]]
+) -> None:
+    """Some ranges (`bytes=-8`, where a reader of Parquet begins) are preflighted."""
+    fields = {"Origin": "https://page.example", "Access-Control-Request-Method": "GET"}
+    asked = fields | {"Access-Control-Request-Headers": "range"}
+    answer = server.http.options(one(manifest, "procurement-demand")["url"], headers=asked)
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (204, "*")
+    assert "GET" in answer.headers["access-control-allow-methods"]
+    assert "range" in answer.headers["access-control-allow-headers"].split(", ")
+    licensed = server.http.options(one(manifest, "af-fund-fundamentals")["url"], headers=asked)
+    assert "access-control-allow-origin" not in licensed.headers
+
+
 def test_a_licensed_file_needs_a_key_of_its_tier(
     server: LiveServer, manifest: list[dict[str, Any]], sample_key: str, paid_key: str
 ) -> None:
@@ -332,6 +346,7 @@ def test_a_licensed_file_needs_a_key_of_its_tier(
     served = fetch(server, row, paid_key)
     assert served.status_code == 200
     assert served.headers["cache-control"] == "private, no-cache"
+    assert served.headers["vary"] == "X-API-Key, Accept, Accept-Encoding"
     assert "ratelimit" in served.headers
     assert server.http.get(row["url"].replace("/v1/export/files/", "/open/")).status_code == 404
 

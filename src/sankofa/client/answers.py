@@ -34,7 +34,7 @@ class Answer(Generic[Row_co]):
         self._columns: bytes | None = None
         if reply.headers.get("content-type", "").startswith(ARROW):
             self._columns = reply.body
-            told: Mapping[str, Any] = _from_headers(reply.headers)
+            told: Mapping[str, Any] = {**dict.fromkeys(endpoint.members), **_from_headers(reply.headers)}
             self._told_rows: list[Any] | None = None
         else:
             body = read_json(reply)
@@ -128,7 +128,7 @@ class Answer(Generic[Row_co]):
 
 
 def _from_headers(headers: Mapping[str, str]) -> dict[str, Any]:
-    """The envelope of an answer in columns, which is in its header fields."""
+    """The envelope of an answer in columns: what is not null is in its header fields."""
     told: dict[str, Any] = {}
     for name, text in headers.items():
         if not name.startswith("x-") or name in ("x-request-id", "x-service-api-version"):

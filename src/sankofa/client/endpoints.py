@@ -7,30 +7,42 @@ from typing import Final, NamedTuple
 
 
 class Endpoint(NamedTuple):
-    """Where an endpoint is, what its path asks for, and which shapes its rows may have."""
+    """Where an endpoint is, what its path asks for, which shapes its rows may have, and what its
+    envelope has besides the common members."""
 
     path: str
     in_path: tuple[str, ...]
     rows_under: str
     shapes: tuple[str, ...]
+    members: tuple[str, ...]
 
 
 ENDPOINTS: Final = {
-    "get_changes": Endpoint("/v1/changes", (), "data", ("ChangeRow",)),
-    "find_by_identifier": Endpoint("/v1/crosswalk", (), "data", ("CrosswalkMatchRow",)),
-    "get_crosswalk": Endpoint("/v1/crosswalk/{service_id}", ("service_id",), "data", ("CrosswalkRow",)),
-    "get_entity": Endpoint("/v1/entities/{service_id}", ("service_id",), "data", ("EntityRow",)),
-    "get_export": Endpoint("/v1/export", (), "data", ("ExportRow",)),
-    "get_fundamentals": Endpoint(
-        "/v1/fundamentals/{service_id}", ("service_id",), "data", ("FundamentalsRow",)
+    "get_changes": Endpoint("/v1/changes", (), "data", ("ChangeRow",), ("since",)),
+    "find_by_identifier": Endpoint("/v1/crosswalk", (), "data", ("CrosswalkMatchRow",), ("ambiguous",)),
+    "get_crosswalk": Endpoint(
+        "/v1/crosswalk/{service_id}",
+        ("service_id",),
+        "data",
+        ("CrosswalkRow",),
+        ("withheld_id_types", "crosswalk_loaded"),
     ),
-    "get_macro": Endpoint("/v1/macro", (), "data", ("MacroAnnualRow", "MacroSeriesRow")),
-    "get_metrics": Endpoint("/v1/metrics/{service_id}", ("service_id",), "data", ("MetricsRow",)),
-    "get_quality_metrics": Endpoint("/v1/quality-metrics/{sku}", ("sku",), "data", ("QualityRow",)),
-    "get_screen": Endpoint("/v1/screen", (), "data", ("ScreenRow",)),
-    "get_shared_facts": Endpoint("/v1/shared/facts", (), "data", ("FactRow",)),
+    "get_entity": Endpoint(
+        "/v1/entities/{service_id}", ("service_id",), "data", ("EntityRow",), ("successor",)
+    ),
+    "get_export": Endpoint("/v1/export", (), "data", ("ExportRow",), ()),
+    "get_fundamentals": Endpoint(
+        "/v1/fundamentals/{service_id}", ("service_id",), "data", ("FundamentalsRow",), ()
+    ),
+    "get_macro": Endpoint("/v1/macro", (), "data", ("MacroAnnualRow", "MacroSeriesRow"), ()),
+    "get_metrics": Endpoint(
+        "/v1/metrics/{service_id}", ("service_id",), "data", ("MetricsRow",), ("omitted",)
+    ),
+    "get_quality_metrics": Endpoint("/v1/quality-metrics/{sku}", ("sku",), "data", ("QualityRow",), ()),
+    "get_screen": Endpoint("/v1/screen", (), "data", ("ScreenRow",), ("omitted",)),
+    "get_shared_facts": Endpoint("/v1/shared/facts", (), "data", ("FactRow",), ()),
     "get_procurement_demand": Endpoint(
-        "/v1/signals/procurement-demand", (), "observations", ("ProcurementDemandRow",)
+        "/v1/signals/procurement-demand", (), "observations", ("ProcurementDemandRow",), ()
     ),
     "get_signal": Endpoint(
         "/v1/signals/{signal_key}",
@@ -47,9 +59,10 @@ ENDPOINTS: Final = {
             "SupplierIssuerDemandRow",
             "TenderAwardConcentrationRow",
         ),
+        (),
     ),
-    "get_resolved_parties": Endpoint("/v1/tender-parties", (), "data", ("TenderPartyRow",)),
-    "search_tenders": Endpoint("/v1/tenders", (), "data", ("TenderRow",)),
+    "get_resolved_parties": Endpoint("/v1/tender-parties", (), "data", ("TenderPartyRow",), ()),
+    "search_tenders": Endpoint("/v1/tenders", (), "data", ("TenderRow",), ()),
 }
 
 COLUMNS: Final = {

@@ -127,8 +127,15 @@ def read_json(reply: Reply) -> Any:
         raise InvalidAnswer(f"not JSON: {failure}") from None
 
 
+def day_of(value: date) -> date:
+    """The day that is meant: of an instant, as which pandas has days too, the one it is in UTC."""
+    if not isinstance(value, datetime):
+        return value
+    return (value.astimezone(UTC) if value.tzinfo else value).date()
+
+
 def _text(value: object) -> str:
-    return value.isoformat() if isinstance(value, date) else str(value)
+    return day_of(value).isoformat() if isinstance(value, date) else str(value)
 
 
 def _problem(reply: Reply) -> dict[str, Any]:

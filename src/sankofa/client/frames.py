@@ -126,7 +126,7 @@ def to_polars(source: Source, shape: Shape, attrs: dict[str, str | None], figure
         elif kind == "figure" and figures == "float":
             column = column.cast(pl.Float64)
         elif kind == "figure" and figures == "decimal":
-            column = column.str.to_decimal(scale=_scale(frame[name]))
+            column = _polars_decimals(pl, frame[name])
         made.append(column)
     frame = frame.select(made)
     frame.attrs = dict(attrs)
@@ -191,6 +191,17 @@ def _pandas_figures(column: Any, figures: Figures) -> Any:
         values = [None if value is None or value != value else Decimal(value) for value in column.tolist()]
         return library("pandas").Series(values, dtype="object", index=column.index)
     return column.astype("str")
+
+
+def _polars_decimals(pl: Any, column: Any) -> Any:
+    """Raises ValueError where a figure does not fit: a null would say that it is not known."""
+    try:
+        return column.cast(pl.Decimal(38, _scale(column)))
+    except pl.exceptions.InvalidOperationError:
+        raise ValueError(
+            f"{column.name}: 38 digits, all that a decimal column of Polars has, do not hold every figure; "
+            'figures="text" does'
+        ) from None
 
 
 def _scale(column: Any) -> int:

@@ -1,13 +1,14 @@
 """Whether a frame tells anything that was not known on a day."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Any, Final
 
 from sankofa.client.answers import Answer
 from sankofa.client.errors import LookAhead
+from sankofa.client.exchange import day_of
 
-KNOWN_SINCE: Final = ("available_at", "closed_at", "release_date")
+KNOWN_SINCE: Final = ("available_at", "closed_at", "known_at", "release_date")
 """The column that says since when a row is known: the first of these that a frame has."""
 _ALSO_TELLS: Final = ("superseded_at",)
 """A day that, where there is one, was known only from then on."""
@@ -20,7 +21,7 @@ def look_ahead_check(frame: Any, as_of: date | str, *, allow_unknown: bool = Fal
     known is no pass: it is in `unknown`, and refused unless `allow_unknown`. When a row was captured
     (`observed_at`) says nothing of when it was public, and is not looked at.
     """
-    day = as_of if isinstance(as_of, date) else date.fromisoformat(as_of)
+    day = day_of(as_of) if isinstance(as_of, date) else date.fromisoformat(as_of)
     rows = frame.rows if isinstance(frame, Answer) else frame
     columns = _names(rows)
     known = next((name for name in KNOWN_SINCE if name in columns), None)
@@ -73,4 +74,4 @@ def _day(value: Any) -> date | None:
         return None
     if isinstance(value, str):
         return date.fromisoformat(value[:10])
-    return value.date() if isinstance(value, datetime) else value
+    return day_of(value)

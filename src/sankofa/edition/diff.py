@@ -5,7 +5,9 @@ from typing import Any, Final
 
 import msgspec
 
+from sankofa.derive.signals.contract import panels, shelf, widest
 from sankofa.edition.changes import ADDED, CHANGED, FEEDS, Change, Feed, Load, Place, stored, walk, whole
+from sankofa.edition.datasets.signals import kind_of
 from sankofa.edition.datasets.tenders import party_key
 from sankofa.edition.reading import Edition
 from sankofa.edition.world import datasets
@@ -14,8 +16,12 @@ RESTATED: Final = "restated"
 COUNTED: Final = (ADDED, CHANGED, "removed", RESTATED)
 _INDEXES: Final = ("identifier",)
 """Kinds that hold the rows of another once more, by another key."""
-_ONE_KEY: Final = {"tender_party": party_key()}
-"""Kinds that hold their rows under several keys, and the key that has all of them."""
+_ONE_KEY: Final = {"tender_party": party_key()} | {
+    kind_of(panel.key): shelf() for panel in panels().values() if not panel.filters
+}
+"""Kinds of which one key has all rows: the only one, or others hold some of them once more."""
+_FILTERED: Final = frozenset(kind_of(panel.key) for panel in panels().values() if panel.filters)
+"""Kinds that hold each row under its widest shelf, and again under narrower ones."""
 
 
 class _Vintage(msgspec.Struct):
@@ -49,6 +55,8 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
         async for place, changes, _ in walk(feed, before, after, start, paid=True):
             if only is not None and place.key != only:
                 break
+            if feed.kind in _FILTERED and not widest(place.key):
+                continue
             for change in changes:
                 counts[change.change] += 1
                 restated = _restated(change)

@@ -30,7 +30,7 @@ from sankofa.operations.answers import (
 from sankofa.operations.contract import Answer, Call, Operation, endpoints
 from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
-from sankofa.rest.files import FileRoute, answer_file, file_route
+from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
 from sankofa.rest.forms import Form, Kept, chosen_form
 from sankofa.rest.request import Head, asked_edition, check_target, read_head, read_query, the_key
 from sankofa.rest.response import (
@@ -129,7 +129,8 @@ class RestApp:
             )
             if scope["method"] not in _READ_METHODS:
                 if scope["method"] == "OPTIONS":
-                    return Response(204, [(b"allow", _ALLOW.encode())], b"")
+                    told = preflight(route) if isinstance(route, FileRoute) else []
+                    return Response(204, [(b"allow", _ALLOW.encode()), *told], b"")
                 raise MethodNotAllowed(_ALLOW)
             if isinstance(route, OpenPage):
                 return await route.answer(head)
@@ -185,7 +186,7 @@ class RestApp:
         grant = await self._counted(head, usage)
         today = service.today()
         asked = read_query(query)
-        named = asked_edition(asked, head, today) if head.edition or "edition" in asked else None
+        named = asked_edition(asked, head, today) if head.edition is not None or "edition" in asked else None
         arguments = operation.read(asked, today, route.path)
         edition = service.edition.get() if named is None else await service.edition.kept(named)
         form = chosen_form(head.accept) if head.accept and head.accept != b"*/*" else None

@@ -14,10 +14,11 @@ from sankofa.operations.answers import Headers
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.service import Service
 from sankofa.rest.ranges import Range, asked_ranges
-from sankofa.rest.response import Response, Streamed
+from sankofa.rest.response import VARY, Response, Streamed
 
 _TYPE: Final = (b"content-type", MEDIA_TYPE.encode())
 _CONDITIONS: Final = (b"range", b"if-range", b"if-match", b"if-none-match")
+_ANY_PAGE: Final = (b"access-control-allow-origin", b"*")  # DuckDB in a browser included
 
 
 class FileRoute(NamedTuple):
@@ -32,6 +33,18 @@ def file_route(path: str) -> FileRoute | None:
         if path.startswith(folder):
             return FileRoute(path.removeprefix(folder), needs_key)
     return None
+
+
+def preflight(route: FileRoute) -> Headers:
+    """What a browser asks for before a page of another site reads parts of an open file."""
+    if route.needs_key:
+        return []
+    return [
+        _ANY_PAGE,
+        (b"access-control-allow-methods", b"GET, HEAD"),
+        (b"access-control-allow-headers", b", ".join((*_CONDITIONS, b"x-edition"))),
+        (b"access-control-max-age", b"86400"),
+    ]
 
 
 async def answer_file(
@@ -136,9 +149,9 @@ def _caching(grant: Grant | None, *, by_url: bool) -> Headers:
     scope = "public" if grant is None else "private"
     kept = "max-age=31536000, immutable" if by_url else "no-cache"
     headers = [(b"cache-control", f"{scope}, {kept}".encode())]
-    if grant is None:  # so that a page anywhere may read it, DuckDB in a browser included
+    if grant is None:
         exposed = b"accept-ranges, content-length, content-range, etag"
-        headers += [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", exposed)]
+        headers += [_ANY_PAGE, (b"access-control-expose-headers", exposed)]
     else:
-        headers.append((b"vary", b"X-API-Key"))
+        headers.append(VARY)
     return headers

@@ -89,6 +89,11 @@ def shelf(*values: str) -> str:
     return "|".join(values)
 
 
+def widest(name: str) -> bool:
+    """Whether a shelf is named by one filter alone: each row is on one such, and again on narrower ones."""
+    return "|" not in name
+
+
 class Origin(TypedDict):
     """The provenance of a row that is derived from many."""
 
