@@ -484,7 +484,7 @@ def test_a_party_whose_lei_turns_out_to_be_a_persons_vanishes_at_the_next_publis
         "a.json",
         package(supplied("a", who, tender={"title": f"Works by {name}", "category": name})),
     )
-    desk.publish()
+    before = desk.publish()
     with desk.serve() as asked:
         assert name in {p["name"] for p in asked.parties()}
         assert asked.tender("a")["withheld_parties"] == 0
@@ -499,3 +499,13 @@ def test_a_party_whose_lei_turns_out_to_be_a_persons_vanishes_at_the_next_publis
         bodies.append(json.dumps(asked.tool("search_tenders", query="works")[1]))
         assert not [body for body in bodies if "Zqlater" in body or number in body]
         assert FIRM in {p["name"] for p in asked.parties()}
+        for path in ("/v1/tenders", "/v1/export", "/open/procurement-demand.parquet"):
+            refused = asked.server.get(f"{path}?edition={before}", asked.key)
+            assert (refused.status_code, refused.json()["detail"]) == (
+                410,
+                f"edition: {before} is withdrawn.",
+            )
+        gone = asked.get("/v1/changes", since=before, dataset="entities")["data"]
+        assert [(row["change"], row["row"]) for row in gone] == [("removed", None)]
+    rolled = desk.command("editions", "rollback", before)
+    assert (rolled.returncode, "withdrawn" in rolled.stderr) == (1, True)

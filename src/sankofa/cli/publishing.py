@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from rich.progress import Progress
 
 from sankofa.edition.build import publish, switch, without_cycle_collection
 from sankofa.edition.diff import Difference, diff
+from sankofa.edition.naming import may_name_a_person
 from sankofa.edition.reading import open_edition
-from sankofa.engines.datastore import Shelf
+from sankofa.engines.datastore import Datastore, Shelf
 from sankofa.ledger.book import Ledger
 from sankofa.ledger.ingest import Summary, files_under, ingest
 from sankofa.model.errors import EditionError
@@ -67,8 +68,17 @@ def roll_back(settings: Settings, edition: str) -> None:
     store = open_store(settings)
     if edition not in store.shelf().editions:
         raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
+    if any(may_name_a_person(edition, proven) for proven in _proven(store)):
+        raise EditionError(f"{edition} is withdrawn: somebody it may name was proven a natural person since")
     open_edition(store, edition).close()
     switch(store, edition, keep=sys.maxsize)
+
+
+def _proven(store: Datastore) -> Iterator[int]:
+    """What each kept edition that can be read knows of persons proven."""
+    for name in store.shelf().editions:
+        with suppress(EditionError), closing(open_edition(store, name, verified=True)) as found:
+            yield found.manifest.get("proven", 0)
 
 
 def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sankofa.edition.blocks import Entry
 from sankofa.edition.checks import RowCheck, check_days
 from sankofa.edition.flat import columns_kind
+from sankofa.edition.naming import edition_name
 from sankofa.edition.ready import Ready
 from sankofa.edition.tables import tables
 from sankofa.edition.world import Dataset, Places, World, datasets
@@ -82,9 +83,7 @@ def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> d
             progress(table.name)
             files.make(table.name)
         digest.update(files.flush())
-        stamp = world.clock.translate({ord(c): None for c in "-:"})
-        # The last capture orders the editions of one second; the digest tells their contents apart.
-        edition = f"{stamp}-{max(world.captures):05d}-{digest.hexdigest()[:10]}"
+        edition = edition_name(world.clock, max(world.captures), digest.hexdigest())
         manifest = {
             "format": FORMAT,
             "edition": edition,
@@ -96,6 +95,7 @@ def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> d
                 f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in world.resolution.conflicts
             ],
             "crosswalk_loaded": world.resolution.crosswalk_loaded,
+            "proven": world.resolution.proven,
             "files": files.finish(edition),
             **world.remarks,
         }

@@ -5,6 +5,7 @@ import logging
 import time
 from collections import OrderedDict
 
+from sankofa.edition.naming import may_name_a_person
 from sankofa.edition.reading import Edition, open_edition, open_newest_usable
 from sankofa.engines.datastore import Datastore, Shelf
 from sankofa.model.errors import EditionError, Gone, InvalidParameter, StoreUnavailable
@@ -45,7 +46,20 @@ class CurrentEdition:
             raise InvalidParameter("cursor", "its edition is no longer kept; start again") from None
 
     async def kept(self, edition_id: str) -> Edition:
-        """Any kept edition by its id. Raises Gone; StoreUnavailable while it takes long to open."""
+        """Any kept edition by its id, to be answered from.
+
+        Raises Gone, also where it may name somebody who was proven a natural person since; StoreUnavailable
+        while it takes long to open.
+        """
+        found = await self.compared(edition_id)
+        if self._edition is not None and may_name_a_person(
+            edition_id, self._edition.manifest.get("proven", 0)
+        ):
+            raise Gone(f"edition: {edition_id} is withdrawn.")
+        return found
+
+    async def compared(self, edition_id: str) -> Edition:
+        """Any kept edition by its id, to be compared with and not to be answered from."""
         if self._edition is not None and self._edition.id == edition_id:
             return self._edition
         return await self._older.get(edition_id)

@@ -101,9 +101,9 @@ class Ledger:
 
     def persons(self) -> Persons:
         """Whoever was ever proven to be a natural person. Raises SettingsError with another gate secret."""
-        rows = list(self._session.query("SELECT subject_hmac, source_id FROM withheld"))
-        persons = Persons(self._gate_key, (hashed for hashed, _ in rows))
-        if not persons.keyed_alike(hashed for hashed, source_id in rows if source_id == _GATE_MARK):
+        rows = list(self._session.query("SELECT subject_hmac, source_id, capture_id FROM withheld"))
+        persons = Persons(self._gate_key, ((hashed, capture_id) for hashed, _, capture_id in rows))
+        if not persons.keyed_alike(hashed for hashed, source_id, _ in rows if source_id == _GATE_MARK):
             raise SettingsError(
                 "SANKOFA_GATE_SECRET (or gate-secret in HOME): not the one this ledger was begun with; "
                 "persons it withholds could not be recognised"

@@ -138,7 +138,7 @@ class Capture:
         self.counts.read += 1
         self.counts.withheld += 1
         if subject:
-            self._withheld.append((self.persons.add(subject), self.source_id, self.id))
+            self._withheld.append((self.persons.add(subject, self.id), self.source_id, self.id))
 
     def flush(self) -> None:
         self.fact_subjects.update(row[0] for row in self._facts)

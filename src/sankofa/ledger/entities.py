@@ -70,20 +70,29 @@ class Resolution:
     entities: list[Entity]
     conflicts: list[Conflict]
     crosswalk_loaded: bool
+    proven: int
+    """The newest capture that proved somebody a natural person of whom the ledger holds rows from before: an
+    edition made earlier may name them. 0 where there is none."""
 
 
 def resolve(ledger: Ledger, captures: dict[int, CaptureInfo]) -> Resolution:
     """Put together who is who from everything in the ledger, the same whatever order it came in."""
     persons = ledger.persons()
-    first_seen = {subject: first for subject, first in ledger.fact_subjects() if subject not in persons}
+    held = dict(ledger.fact_subjects())
+    proven = persons.proven_by(held)
+    first_seen = {subject: first for subject, first in held.items() if subject not in persons}
     named = defaultdict[str, list[Statement]](list)
     for statement in _in_force(ledger):
-        if statement.subject not in persons:
+        if statement.subject in persons:
+            proven = max(proven, persons.proven_by([statement.subject]))
+        else:
             _see(first_seen, statement.subject, statement.capture_id)
             named[statement.subject].append(statement)
     claims = defaultdict[str, list[Claim]](list)
     for identifier, _, subject, location, capture_id in ledger.links():
-        if subject not in persons and identifier not in persons:
+        if subject in persons or identifier in persons:
+            proven = max(proven, persons.proven_by([subject, identifier]))
+        else:
             _see(first_seen, subject, capture_id)
             source_ref = f"{captures[capture_id].file_name}#{location}"
             claims[subject].append(Claim(identifier, source_ref, capture_id))
@@ -98,7 +107,7 @@ def resolve(ledger: Ledger, captures: dict[int, CaptureInfo]) -> Resolution:
     groups, conflicts = _merge(first_seen, claims)
     unresolved = {c.identifier for c in conflicts if not c.identifier.startswith("registry:")}
     entities = [_entity(group, first_seen, named, claims, unresolved, captures) for group in groups]
-    return Resolution(sorted(entities, key=lambda e: e.service_id), conflicts, loaded)
+    return Resolution(sorted(entities, key=lambda e: e.service_id), conflicts, loaded, proven)
 
 
 def _in_force(ledger: Ledger) -> Iterator[Statement]:

@@ -5,11 +5,13 @@ from collections.abc import Iterable
 
 
 class Persons:
-    """Identifiers proven to be natural persons', known only by keyed hash."""
+    """Identifiers proven to be natural persons', known only by keyed hash and the capture that proved it."""
 
-    def __init__(self, key: bytes, hashes: Iterable[str]) -> None:
+    def __init__(self, key: bytes, proven: Iterable[tuple[str, int]]) -> None:
         self._key = key
-        self._hashes = set(hashes)
+        self._proven: dict[str, int] = {}
+        for hashed, capture_id in proven:
+            self._proven[hashed] = min(capture_id, self._proven.get(hashed, capture_id))
         self._asked: dict[str, bool] = {}
 
     @property
@@ -23,12 +25,16 @@ class Persons:
     def __contains__(self, subject: str) -> bool:
         known = self._asked.get(subject)
         if known is None:
-            known = self._asked[subject] = bool(self._hashes) and self.hashed(subject) in self._hashes
+            known = self._asked[subject] = bool(self._proven) and self.hashed(subject) in self._proven
         return known
 
-    def add(self, subject: str) -> str:
+    def proven_by(self, subjects: Iterable[str]) -> int:
+        """The newest capture that proved any of these a person, of each the first that did; 0 for none."""
+        return max((self._proven[self.hashed(subject)] for subject in subjects if subject in self), default=0)
+
+    def add(self, subject: str, capture_id: int) -> str:
         hashed = self.hashed(subject)
-        self._hashes.add(hashed)
+        self._proven.setdefault(hashed, capture_id)
         self._asked.clear()
         return hashed
 

@@ -1,0 +1,12 @@
+"""What an edition is called: by the instant of its ledger, its last capture, and what is in it."""
+
+
+def edition_name(clock: str, last_capture: int, digest: str) -> str:
+    """The last capture orders the editions of one second; the digest tells their contents apart."""
+    stamp = clock.translate({ord(c): None for c in "-:"})
+    return f"{stamp}-{last_capture:05d}-{digest[:10]}"
+
+
+def may_name_a_person(edition: str, proven: int) -> bool:
+    """Whether an edition was made before a capture that proved somebody in the ledger a natural person."""
+    return int(edition.split("-")[1]) < proven
