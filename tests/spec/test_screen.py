@@ -9,6 +9,11 @@ import pytest
 from sankofa.derive.metrics.contract import slugs
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer
+from tests.spec import market
+from tests.spec.market import Desk
+from tests.spec.test_changes import figure, filings
+
+plain_desk = market.plain_desk
 
 FIELDS = set(
     "rank service_id legal_name country metric value unit period_end as_of available_at methodology_ref "
@@ -191,3 +196,19 @@ def test_the_description_lists_the_slugs(server: LiveServer) -> None:
         (parameter,) = [p for p in described["paths"][path]["get"]["parameters"] if p["name"] == "metric"]
         assert parameter["schema"]["enum"] == list(slugs())
         assert parameter["required"] == (path == "/v1/screen")
+
+
+def test_a_year_that_follows_another_takes_its_place_on_the_day_it_is_published(plain_desk: Desk) -> None:
+    """Nothing else happens in those years: the issuer has a value before and after."""
+    reported = [
+        figure("ticker:JSE:TST", year, year, f"{year + 1}-03-01", f"afs{year}") for year in range(2017, 2025)
+    ]
+    plain_desk.ingest("filings", "filings.csv", filings(*reported))
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        for year in range(2018, 2025):
+            for day in (f"{year + 1}-03-01", f"{year + 2}-02-28"):
+                query = {"metric": "revenue_growth", "as_of": day}
+                (ranked,) = asked.get("/v1/screen", **query)["data"]
+                assert (ranked.pop("rank"), ranked["period_end"]) == (1, f"{year}-12-31")
+                assert asked.get(f"/v1/metrics/{service_id('ticker:JSE:TST')}", **query)["data"] == [ranked]

@@ -114,8 +114,13 @@ class Screening:
             yield Omitted(service_id, aliases, stretches)
 
     def years(self) -> tuple[int, int] | None:
-        """The first and the last calendar year in which anything changes."""
+        """The first and the last calendar year in which anything changes.
+
+        Where a value follows another the same day no state does, only which value stands.
+        """
         days = [day for by in self._changes for own in by.values() for day, _ in own if 0 < day < FOREVER]
+        for column in self._columns:
+            days.extend(column.firsts)
         return (_year(min(days)), _year(max(days))) if days else None
 
     def sheets(self, places: Placed) -> Iterator[tuple[str, bytes]]:
