@@ -5,11 +5,13 @@ Specification, sections 2 and 4; decisions.md, section 3.
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from tests.live import LiveServer, run
+from tests.spec.market import Desk
 
 SOURCE = """
 [sources.{name}]
@@ -82,6 +84,28 @@ def test_the_sku_is_taken_in_any_case(live: LiveServer, sku: str) -> None:
 def test_an_unknown_dataset_is_a_404(live: LiveServer, sku: str) -> None:
     path = f"/v1/quality-metrics/{sku.replace(' ', '%20')}"
     assert live.get(path, live.key("sample")).status_code == 404
+
+
+@pytest.mark.parametrize("files", [1, 2])
+def test_a_revision_counts_in_whichever_file_it_comes(tmp_path: Path, files: int) -> None:
+    """Of three monthly values one was revised, of two annual ones one."""
+    desk = Desk(tmp_path)
+    header = "series,series_type,frequency,country,date,value,unit,release_date\n"
+    first = "".join(f"CPI.ZA,cpi,monthly,ZA,2024-0{n}-28,100,index,2024-0{n + 1}-20\n" for n in (1, 2, 3))
+    later = "CPI.ZA,cpi,monthly,ZA,2024-01-28,101,index,2024-06-20\n"
+    for number, rows in enumerate([first + later] if files == 1 else [first, later]):
+        desk.ingest("series", f"{number}.csv", header + rows)
+    for population in (60, 61):
+        rows = f"South Africa,ZAF,2019,59\nSouth Africa,ZAF,2020,{population}\n"
+        desk.ingest("worldbank", "sp.pop.totl.csv", "Country Name,Country Code,Year,Value\n" + rows)
+    desk.publish()
+    with desk.serve() as asked:
+        (rate,) = [
+            row["value"]
+            for row in asked.get("/v1/quality-metrics/af-macro")["data"]
+            if row["measure"] == "restatement_rate"
+        ]
+    assert rate == Decimal("0.4")
 
 
 def test_publish_prints_the_table(tmp_path: Path) -> None:
