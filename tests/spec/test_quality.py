@@ -135,3 +135,13 @@ def test_a_source_short_of_a_hard_floor_is_not_published(tmp_path: Path, floor: 
     current = next(line.split()[0] for line in listed if line.endswith("current"))
     manifest = json.loads((home / "editions" / current / "manifest.json").read_text())
     assert manifest["despite_floors"][0].startswith("source portal:")
+
+
+@pytest.mark.parametrize(("floor", "published"), [(0.5, True), (0.6, False)])
+def test_a_hard_floor_holds_what_is_measured_of_the_dataset_alone(
+    tmp_path: Path, floor: float, published: bool
+) -> None:
+    home = world(tmp_path / "home", f"hard_floors = {{ share_with_value = {floor} }}")
+    done = run(home, "publish")
+    assert (done.returncode == 0) is published
+    assert published or "source portal: share_with_value is 0.5000, floor 0.6" in done.stderr
