@@ -145,3 +145,13 @@ def test_a_hard_floor_holds_what_is_measured_of_the_dataset_alone(
     done = run(home, "publish")
     assert (done.returncode == 0) is published
     assert published or "source portal: share_with_value is 0.5000, floor 0.6" in done.stderr
+
+
+@pytest.mark.parametrize("floor", ["nan", "inf", '"3"'])
+def test_a_floor_that_is_no_number_is_refused_before_anything_is_read(tmp_path: Path, floor: str) -> None:
+    (tmp_path / "sources.toml").write_text(
+        SOURCE.format(name="portal", floors=f"floors = {{ releases = {floor} }}")
+    )
+    done = run(tmp_path, "publish")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: sources.toml: source portal: ")
