@@ -212,3 +212,23 @@ def test_a_year_that_follows_another_takes_its_place_on_the_day_it_is_published(
                 (ranked,) = asked.get("/v1/screen", **query)["data"]
                 assert (ranked.pop("rank"), ranked["period_end"]) == (1, f"{year}-12-31")
                 assert asked.get(f"/v1/metrics/{service_id('ticker:JSE:TST')}", **query)["data"] == [ranked]
+
+
+def test_a_mistyped_year_far_off_makes_no_larger_edition(plain_desk: Desk) -> None:
+    """There is something to read in the years that anything happens in, and the others are read off those."""
+    issuer = "ticker:JSE:TST"
+    reported = [
+        figure(issuer, year, year, "2020-03-01", "afs") for year in (1202, 1203, 2018, 2019, 9202, 9203)
+    ]
+    plain_desk.ingest("filings", "filings.csv", filings(*reported))
+    plain_desk.publish()
+    written = (path for path in (plain_desk.home / "editions").rglob("*") if path.is_file())
+    assert sum(path.stat().st_size for path in written) < 1_000_000
+    with plain_desk.serve() as asked:
+        for day in ("2020-03-01", "2020-12-31", "2021-01-01", "2023-06-30", f"{datetime.now(UTC):%Y-%m-%d}"):
+            body = asked.get("/v1/screen", metric="revenue_growth", as_of=day)
+            assert [row["period_end"] for row in body["data"]] == ["2019-12-31"]
+            assert not any(body["omitted"].values())
+        for day in ("1000-01-01", "1500-06-30", "2020-02-29"):
+            body = asked.get("/v1/screen", metric="revenue_growth", as_of=day)
+            assert (body["count"], body["omitted"]["not_published"]) == (0, 1)
