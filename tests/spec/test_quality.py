@@ -155,3 +155,13 @@ def test_a_floor_that_is_no_number_is_refused_before_anything_is_read(tmp_path: 
     done = run(tmp_path, "publish")
     assert done.returncode == 1
     assert done.stderr.startswith("Error: sources.toml: source portal: ")
+
+
+def test_an_edition_in_spite_of_a_floor_is_told_from_the_same_rows_without_one(tmp_path: Path) -> None:
+    home = world(tmp_path / "home", "floors = { releases = 5 }")
+    assert run(home, "publish").returncode == 0
+    (home / "sources.toml").write_text(SOURCE.format(name="portal", floors="hard_floors = { releases = 5 }"))
+    assert run(home, "publish").returncode == 1
+    assert run(home, "publish", "--despite-floors").returncode == 0
+    kept = [json.loads(path.read_text()) for path in (home / "editions").glob("*/manifest.json")]
+    assert sorted(len(manifest.get("despite_floors", ())) for manifest in kept) == [0, 1]

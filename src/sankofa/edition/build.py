@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,6 +84,8 @@ def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> d
             progress(table.name)
             files.make(table.name)
         digest.update(files.flush())
+        # The same rows in another layout, or in spite of a floor, are another edition.
+        digest.update(json.dumps([FORMAT, world.remarks], sort_keys=True).encode())
         stamp = world.clock.translate({ord(c): None for c in "-:"})
         # The last capture orders the editions of one second; the digest tells their contents apart.
         edition = f"{stamp}-{max(world.captures):05d}-{digest.hexdigest()[:10]}"
