@@ -9,6 +9,11 @@ import pytest
 from sankofa.derive.metrics.contract import slugs
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer
+from tests.spec import market
+from tests.spec.market import Desk
+from tests.spec.test_changes import FILINGS
+
+plain_desk = market.plain_desk
 
 KGALAGADI = service_id("lei:999900SAMPLEZA000189")
 FUND = service_id("lei:999900SAMPLEZA000286")
@@ -129,3 +134,28 @@ def test_methodology_ref_leads_to_a_page_without_a_key(server: LiveServer, slug:
 
 def test_an_unknown_methodology_is_not_found(server: LiveServer) -> None:
     assert server.get("/methodology/metrics-v1/ev_to_ebitda").status_code == 404
+
+
+def test_a_year_told_again_in_another_currency_keeps_its_values(plain_desk: Desk) -> None:
+    """AED comes before ZAR, and is as well covered: the currency reported first is the one that counts."""
+    reported = [
+        f"ticker:JSE:TST,{item},{value},{currency},{year}-01-01,{year}-12-31,{filed},{document},p1,"
+        for year, currency, filed, document, revenue, profit in (
+            (2022, "ZAR", "2023-03-01", "afs2022", 100, 10),
+            (2022, "AED", "2024-03-01", "afs2023", 20, 3),
+            (2023, "AED", "2024-03-01", "afs2023", 25, 5),
+        )
+        for item, value in (("revenue", revenue), ("profit", profit))
+    ]
+    plain_desk.ingest("filings", "filings.csv", "\n".join([FILINGS, *reported]) + "\n")
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        path = f"/v1/metrics/{service_id('ticker:JSE:TST')}"
+        before = {row["metric"]: row["value"] for row in asked.get(path, as_of="2023-12-31")["data"]}
+        assert before == {"net_margin": Decimal("0.1")}
+        after = {row["metric"]: row["value"] for row in asked.get(path, as_of="2024-03-01")["data"]}
+        assert after == {
+            "net_margin": Decimal("0.2"),
+            "revenue_growth": Decimal("0.25"),
+            "profit_growth": Decimal("0.6666666667"),
+        }

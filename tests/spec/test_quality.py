@@ -5,11 +5,13 @@ Specification, sections 2 and 4; decisions.md, section 3.
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from tests.live import LiveServer, run
+from tests.spec.market import Desk
 
 SOURCE = """
 [sources.{name}]
@@ -84,6 +86,28 @@ def test_an_unknown_dataset_is_a_404(live: LiveServer, sku: str) -> None:
     assert live.get(path, live.key("sample")).status_code == 404
 
 
+@pytest.mark.parametrize("files", [1, 2])
+def test_a_revision_counts_in_whichever_file_it_comes(tmp_path: Path, files: int) -> None:
+    """Of three monthly values one was revised, of two annual ones one."""
+    desk = Desk(tmp_path)
+    header = "series,series_type,frequency,country,date,value,unit,release_date\n"
+    first = "".join(f"CPI.ZA,cpi,monthly,ZA,2024-0{n}-28,100,index,2024-0{n + 1}-20\n" for n in (1, 2, 3))
+    later = "CPI.ZA,cpi,monthly,ZA,2024-01-28,101,index,2024-06-20\n"
+    for number, rows in enumerate([first + later] if files == 1 else [first, later]):
+        desk.ingest("series", f"{number}.csv", header + rows)
+    for population in (60, 61):
+        rows = f"South Africa,ZAF,2019,59\nSouth Africa,ZAF,2020,{population}\n"
+        desk.ingest("worldbank", "sp.pop.totl.csv", "Country Name,Country Code,Year,Value\n" + rows)
+    desk.publish()
+    with desk.serve() as asked:
+        (rate,) = [
+            row["value"]
+            for row in asked.get("/v1/quality-metrics/af-macro")["data"]
+            if row["measure"] == "restatement_rate"
+        ]
+    assert rate == Decimal("0.4")
+
+
 def test_publish_prints_the_table(tmp_path: Path) -> None:
     done = run(world(tmp_path / "home", FLOORS), "publish")
     lines = [line.split() for line in done.stdout.splitlines()]
@@ -111,3 +135,33 @@ def test_a_source_short_of_a_hard_floor_is_not_published(tmp_path: Path, floor: 
     current = next(line.split()[0] for line in listed if line.endswith("current"))
     manifest = json.loads((home / "editions" / current / "manifest.json").read_text())
     assert manifest["despite_floors"][0].startswith("source portal:")
+
+
+@pytest.mark.parametrize(("floor", "published"), [(0.5, True), (0.6, False)])
+def test_a_hard_floor_holds_what_is_measured_of_the_dataset_alone(
+    tmp_path: Path, floor: float, published: bool
+) -> None:
+    home = world(tmp_path / "home", f"hard_floors = {{ share_with_value = {floor} }}")
+    done = run(home, "publish")
+    assert (done.returncode == 0) is published
+    assert published or "source portal: share_with_value is 0.5000, floor 0.6" in done.stderr
+
+
+@pytest.mark.parametrize("floor", ["nan", "inf", '"3"'])
+def test_a_floor_that_is_no_number_is_refused_before_anything_is_read(tmp_path: Path, floor: str) -> None:
+    (tmp_path / "sources.toml").write_text(
+        SOURCE.format(name="portal", floors=f"floors = {{ releases = {floor} }}")
+    )
+    done = run(tmp_path, "publish")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: sources.toml: source portal: ")
+
+
+def test_an_edition_in_spite_of_a_floor_is_told_from_the_same_rows_without_one(tmp_path: Path) -> None:
+    home = world(tmp_path / "home", "floors = { releases = 5 }")
+    assert run(home, "publish").returncode == 0
+    (home / "sources.toml").write_text(SOURCE.format(name="portal", floors="hard_floors = { releases = 5 }"))
+    assert run(home, "publish").returncode == 1
+    assert run(home, "publish", "--despite-floors").returncode == 0
+    kept = [json.loads(path.read_text()) for path in (home / "editions").glob("*/manifest.json")]
+    assert sorted(len(manifest.get("despite_floors", ())) for manifest in kept) == [0, 1]

@@ -9,6 +9,11 @@ import pytest
 from sankofa.derive.metrics.contract import slugs
 from sankofa.model.identifiers import service_id
 from tests.live import LiveServer
+from tests.spec import market
+from tests.spec.market import Desk
+from tests.spec.test_changes import figure, filings
+
+plain_desk = market.plain_desk
 
 FIELDS = set(
     "rank service_id legal_name country metric value unit period_end as_of available_at methodology_ref "
@@ -191,3 +196,39 @@ def test_the_description_lists_the_slugs(server: LiveServer) -> None:
         (parameter,) = [p for p in described["paths"][path]["get"]["parameters"] if p["name"] == "metric"]
         assert parameter["schema"]["enum"] == list(slugs())
         assert parameter["required"] == (path == "/v1/screen")
+
+
+def test_a_year_that_follows_another_takes_its_place_on_the_day_it_is_published(plain_desk: Desk) -> None:
+    """Nothing else happens in those years: the issuer has a value before and after."""
+    reported = [
+        figure("ticker:JSE:TST", year, year, f"{year + 1}-03-01", f"afs{year}") for year in range(2017, 2025)
+    ]
+    plain_desk.ingest("filings", "filings.csv", filings(*reported))
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        for year in range(2018, 2025):
+            for day in (f"{year + 1}-03-01", f"{year + 2}-02-28"):
+                query = {"metric": "revenue_growth", "as_of": day}
+                (ranked,) = asked.get("/v1/screen", **query)["data"]
+                assert (ranked.pop("rank"), ranked["period_end"]) == (1, f"{year}-12-31")
+                assert asked.get(f"/v1/metrics/{service_id('ticker:JSE:TST')}", **query)["data"] == [ranked]
+
+
+def test_a_mistyped_year_far_off_makes_no_larger_edition(plain_desk: Desk) -> None:
+    """There is something to read in the years that anything happens in, and the others are read off those."""
+    issuer = "ticker:JSE:TST"
+    reported = [
+        figure(issuer, year, year, "2020-03-01", "afs") for year in (1202, 1203, 2018, 2019, 9202, 9203)
+    ]
+    plain_desk.ingest("filings", "filings.csv", filings(*reported))
+    plain_desk.publish()
+    written = (path for path in (plain_desk.home / "editions").rglob("*") if path.is_file())
+    assert sum(path.stat().st_size for path in written) < 1_000_000
+    with plain_desk.serve() as asked:
+        for day in ("2020-03-01", "2020-12-31", "2021-01-01", "2023-06-30", f"{datetime.now(UTC):%Y-%m-%d}"):
+            body = asked.get("/v1/screen", metric="revenue_growth", as_of=day)
+            assert [row["period_end"] for row in body["data"]] == ["2019-12-31"]
+            assert not any(body["omitted"].values())
+        for day in ("1000-01-01", "1500-06-30", "2020-02-29"):
+            body = asked.get("/v1/screen", metric="revenue_growth", as_of=day)
+            assert (body["count"], body["omitted"]["not_published"]) == (0, 1)

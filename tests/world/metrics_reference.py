@@ -85,6 +85,7 @@ class Issuer:
     def __init__(self, told: Sequence[Told], today: date) -> None:
         self.told = told
         self.today = knowable(told, today, "latest")
+        self._ever = knowable(told, today, "all")
         self._year_ends = {(t.end, t.available) for t in told if t.start and _twelve_months(t.start, t.end)}
         self._named: dict[tuple[date | None, date, date], bool] = {}
         self._today: dict[tuple[str, date], Worked] = {}
@@ -119,7 +120,9 @@ class Issuer:
         full = [row for row in rows if self._full_year(row) and row.value is not None]
         units = {row.unit for row in full if row.end == end and row.unit and row.concept in ITEMS}
         tables = {unit: _table(full, unit, end, before) for unit in units}
-        best = sorted(units, key=lambda u: (-sum(not n.startswith("-") for n in tables[u]), u))
+        best = sorted(
+            units, key=lambda u: (-sum(not n.startswith("-") for n in tables[u]), self._first(u, end), u)
+        )
         everything: set[str] = set().union(*tables.values())
         if before is not None:
             for unit in {row.unit for row in full}:
@@ -144,6 +147,11 @@ class Issuer:
                     return Worked(_ten_digits(above / below), inputs, available, "", tuple(rather))
         mixed = any(needs <= everything for needs, _ in forms)
         return Worked(None, (), None, "currency_mixed" if mixed else "input_absent")
+
+    def _first(self, unit: str | None, end: date) -> date:
+        """When the year was first told of in a currency."""
+        own = (row for row in self._ever if (row.unit, row.end) == (unit, end) and row.concept in ITEMS)
+        return min(max(row.available, end) for row in own)
 
     def _full_year(self, row: Seen) -> bool:
         named = (row.start, row.end, row.available)

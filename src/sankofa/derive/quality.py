@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from sankofa.derive.tenders import Tenders
@@ -26,6 +28,8 @@ LESS_IS_BETTER: Final = frozenset({"freshness_days", "rejected", "restatement_ra
 _PLACES: Final = Decimal("0.0001")
 
 Figures = dict[str, Decimal]
+_Told = defaultdict[str, set[str | None]]
+"""By year or day of a value, every figure it was told with."""
 
 
 class Quality(NamedTuple):
@@ -79,7 +83,8 @@ def measure(
         for source in sources.values()
         if source.id in held
         for name, floor in _decimals(source.hard_floors).items()
-        if _status(name, value := own[source.id].get(name), floor) != PASS
+        # What is measured of the dataset alone is held against it there.
+        if _status(name, value := (whole.get(source.sku or "", {}) | own[source.id]).get(name), floor) != PASS
     ]
     return Measurement(rows, shortfalls)
 
@@ -164,30 +169,42 @@ def _macro(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, F
     observations: Counter[str] = Counter()
     countries: set[str] = set()
     indicators: set[str] = set()
-    annual = dated = revised = 0
-    for country, indicator, capture_id, _, values in ledger.annual():
-        observations[captures[capture_id].source_id] += len(values)
-        annual += len(values)
+    annual = dated = values = restated = series = 0
+    for (country, indicator), columns in groupby(ledger.annual(), key=itemgetter(0, 1)):
         countries.add(country)
         indicators.add(indicator)
-    days: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for *identity, capture_id, _document, told in ledger.series():
-        observations[captures[capture_id].source_id] += len(told)
-        key = tuple(identity)
-        revised += sum(one.date in days[key] for one in told)
-        days[key].update(one.date for one in told)
-        dated += len(told)
-        countries.update(filter(None, key[3:]))
+        told: _Told = defaultdict(set)
+        for *_, capture_id, _document, years in columns:
+            observations[captures[capture_id].source_id] += len(years)
+            annual += len(years)
+            for year, figure in years.items():
+                told[year].add(figure)
+        values, restated = values + len(told), restated + _restated(told)
+    for identity, releases in groupby(ledger.series(), key=itemgetter(0, 1, 2, 3)):
+        series += 1
+        countries.update(filter(None, identity[3:]))
+        told = defaultdict(set)
+        for *_, capture_id, _document, released in releases:
+            observations[captures[capture_id].source_id] += len(released)
+            dated += len(released)
+            for one in released:
+                told[one.date].add(one.value)
+        values, restated = values + len(told), restated + _restated(told)
     for source_id, count in observations.items():
         own[source_id]["observations"] = Decimal(count)
     return {
         "observations": Decimal(annual + dated),
-        "series": Decimal(len(days)),
+        "series": Decimal(series),
         "indicators": Decimal(len(indicators)),
         "countries": Decimal(len(countries)),
         **_share("share_with_evidenced_available_at", dated, annual + dated),
-        **_share("restatement_rate", revised, dated),
+        **_share("restatement_rate", restated, values),
     }
+
+
+def _restated(told: _Told) -> int:
+    """How many values were told with more than one figure; a withdrawal is none."""
+    return sum(len(figures - {"", None}) > 1 for figures in told.values())
 
 
 def _door(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, Figures]) -> dict[str, str]:

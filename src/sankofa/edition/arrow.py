@@ -15,6 +15,7 @@
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -93,6 +94,12 @@ class Columns:
             made = make(column, column.make) if column.make else arrays[-1].cast(pa.float64())
             arrays.append(made)
         return pa.Table.from_arrays(arrays, schema=self.schema)
+
+
+@cache
+def columns_of(row: type[Row]) -> Columns:
+    """The columns of a type of rows, worked out once."""
+    return Columns(row)
 
 
 def _columns(field: inspect.Field) -> list[Column]:

@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ from sankofa.sources.registry import Source
 if TYPE_CHECKING:
     from sankofa.edition.parquet import ParquetFiles
 
-FORMAT = 4
+FORMAT = 5
 """The layout of an edition; a reader refuses another."""
 
 _BATCH = 256
@@ -83,6 +84,8 @@ def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> d
             progress(table.name)
             files.make(table.name)
         digest.update(files.flush())
+        # The same rows in another layout, or in spite of a floor, are another edition.
+        digest.update(json.dumps([FORMAT, world.remarks], sort_keys=True).encode())
         edition = edition_name(world.clock, max(world.captures), digest.hexdigest())
         manifest = {
             "format": FORMAT,

@@ -30,12 +30,12 @@ async def screen(
     edition: Edition, metric: str, country: str | None, day: date, *, smallest_first: bool, most: int
 ) -> Screen:
     """The first so many by size on a day, of a country or of all."""
-    span = edition.manifest.get("screen_years")
+    years = edition.manifest.get("screen_years")
     sheet: bytes | memoryview | None = None
     month = MONTHS
-    if span is not None:
-        year = min(max(day.year, span[0]), span[1])
-        # What stands after the last year stands in its last month; before the first nothing does.
+    if years:
+        year = years[max(bisect_right(years, day.year) - 1, 0)]
+        # What stands after a year stands in its last month, until the next; before the first nothing does.
         month = day.month if day.year == year else MONTHS
         sheet = await edition.raw("screen", f"{metric}|{country or EVERYWHERE}|{year}")
     if sheet is None:

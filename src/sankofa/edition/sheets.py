@@ -1,8 +1,9 @@
 """The sheets that screens are read from: the values of a metric in order of size, by country and year.
 
-A screen is asked for by metric, country (or none) and day. For each metric, country and calendar year there
-is one sheet that lists the values standing on any day of that year, largest first, ties by service_id, each
-with the days [first, until) on which it stands and the place of its row, which is that of `/v1/metrics`.
+A screen is asked for by metric, country (or none) and day. For each metric, country and calendar year in
+which anything changes there is one sheet that lists the values standing on any day of that year, largest
+first, ties by service_id, each with the days [first, until) on which it stands and the place of its row,
+which is that of `/v1/metrics`. In a year without a sheet all stands as at the end of the last one before it.
 Beside it are their order from the smallest, for each month which of them stand on any of its days, and how
 many issuers show what (a value, or which reason for none) from each day on. The top of a screen is the first
 so many that stand on the day: nothing is sorted, grouped or counted, and few are looked at in vain.
@@ -113,37 +114,38 @@ class Screening:
             ]
             yield Omitted(service_id, aliases, stretches)
 
-    def years(self) -> tuple[int, int] | None:
-        """The first and the last calendar year in which anything changes."""
-        days = [day for by in self._changes for own in by.values() for day, _ in own if 0 < day < FOREVER]
-        return (_year(min(days)), _year(max(days))) if days else None
+    def years(self) -> list[int]:
+        """The calendar years in which anything changes, oldest first: few, however far off a mistyped one is.
+
+        Where a value follows another the same day no state changes, only which value stands.
+        """
+        days = {day for by in self._changes for own in by.values() for day, _ in own if 0 < day < FOREVER}
+        return sorted({date.fromordinal(day).year for day in days.union(*(c.firsts for c in self._columns))})
 
     def sheets(self, places: Placed) -> Iterator[tuple[str, bytes]]:
         """Every sheet by its key, given the places of the rows."""
-        span = self.years()
-        if span is None:
-            return
-        starts = [date(year, 1, 1).toordinal() for year in range(span[0], span[1] + 2)]
+        years = self.years()
+        starts = [date(year, 1, 1).toordinal() for year in years]
         names = list(self._countries)
         for slug, column, changes in zip(slugs(), self._columns, self._changes, strict=True):
-            by_country = {EVERYWHERE: _Yearly(len(starts) - 1)} | {
-                name: _Yearly(len(starts) - 1) for name in names if name != _NOWHERE
+            by_country = {EVERYWHERE: _Yearly(len(years))} | {
+                name: _Yearly(len(years)) for name in names if name != _NOWHERE
             }
             for at in sorted(range(len(column.sizes)), key=lambda n: -column.sizes[n]):
                 first, until = column.firsts[at], column.untils[at]
                 named = by_country.get(names[column.countries[at]])
-                for year in range(bisect_right(starts, first) - 1, len(starts) - 1):
-                    if starts[year] >= until:
+                for place in range(bisect_right(starts, first) - 1, len(starts)):
+                    if starts[place] >= until:
                         break
-                    by_country[EVERYWHERE].values[year].append(at)
+                    by_country[EVERYWHERE].values[place].append(at)
                     if named is not None:
-                        named.values[year].append(at)
+                        named.values[place].append(at)
             everywhere: Counter[tuple[int, int]] = Counter()
             for own in changes.values():
                 everywhere.update(own)
             for name, yearly in by_country.items():
                 tallies = _tallies(everywhere if name == EVERYWHERE else changes[name], starts)
-                for year, (values, tally) in enumerate(zip(yearly.values, tallies, strict=True), span[0]):
+                for year, values, tally in zip(years, yearly.values, tallies, strict=True):
                     yield f"{slug}|{name}|{year}", tally + _listed(column, values, places, year)
 
 
@@ -182,8 +184,8 @@ def _tallies(changes: "Counter[tuple[int, int]]", starts: Sequence[int]) -> list
         if step:
             by_day[day].append((state, step))
     running = [0] * STATES
-    years: list[tuple[array[int], array[int]]] = [(array("i"), array("I")) for _ in starts[1:]]
-    for year, start in enumerate(starts[:-1]):
+    years: list[tuple[array[int], array[int]]] = [(array("i"), array("I")) for _ in starts]
+    for year, start in enumerate(starts):
         by_day.setdefault(0 if year == 0 else start, [])
     for day in sorted(by_day):
         for state, step in by_day[day]:
@@ -192,7 +194,3 @@ def _tallies(changes: "Counter[tuple[int, int]]", starts: Sequence[int]) -> list
         days.append(day)
         counts.extend(running)
     return [struct.pack("<I", len(d)) + d.tobytes() + c.tobytes() for d, c in years]
-
-
-def _year(day: int) -> int:
-    return date.fromordinal(day).year

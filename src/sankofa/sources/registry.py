@@ -3,6 +3,7 @@
 import re
 import tomllib
 from importlib.resources import files
+from math import isfinite
 from pathlib import Path
 from typing import Final
 
@@ -95,6 +96,8 @@ def _source(source_id: str, table: object, where: str) -> Source:
         (f"sku is missing: one of {', '.join(SKUS)}", source.sku or source.adapter in _IDENTIFIERS_ONLY),
         (f"country {source.country!r} is not an ISO 3166-1 code",
          source.country is None or country(source.country) is not None),
+        ("a floor is not a finite number",
+         all(map(isfinite, (*source.floors.values(), *source.hard_floors.values())))),
     ):  # fmt: skip
         if not value:
             raise SourceError(f"{where}: source {source_id}: {problem}")

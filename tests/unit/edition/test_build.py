@@ -53,6 +53,19 @@ def revenue(desk: Desk, edition_id: str) -> int:
         edition.close()
 
 
+def test_publishing_again_after_an_upgrade_writes_the_new_layout(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("sankofa.edition.build.FORMAT", 0)
+        with pytest.raises(EditionError, match="of another layout: publish again"):
+            add_edition(desk, 1)
+    desk.publish().close()
+    current = desk.store.shelf().current
+    assert current is not None
+    assert revenue(desk, current) == 1
+
+
 def test_an_empty_ledger_is_not_published(desk: Desk) -> None:
     with pytest.raises(CheckFailed, match="the ledger is empty"):
         desk.publish()

@@ -39,7 +39,7 @@ class Figure(msgspec.Struct, frozen=True, gc=False):
 
 
 class FullYear(NamedTuple):
-    """A full year: when it was published, and its figures by currency, the best covered first."""
+    """A full year: when it was published, and its figures by currency, best covered and earliest first."""
 
     end: int
     published: int
@@ -109,8 +109,12 @@ def _year(end: int, published: int, held: _Held, has_durations: bool) -> FullYea
     for money, by_start in held.items():
         facts = by_start.get("", {}) | by_start.get(chosen, {})
         tables[money], withdrawn[money] = _line_items(facts, end)
-    ordered = sorted(tables, key=lambda money: (-len(tables[money]), money))
+    ordered = sorted(tables, key=lambda money: (-len(tables[money]), _first_known(tables[money]), money))
     return FullYear(end, published, {money: tables[money] for money in ordered}, withdrawn, has_durations)
+
+
+def _first_known(figures: dict[str, Figure]) -> int:
+    return min([figure.first_known for figure in figures.values()], default=FOREVER)
 
 
 def _line_items(facts: dict[str, _Fact], end: int) -> tuple[dict[str, Figure], dict[str, int]]:

@@ -8,7 +8,7 @@ from sankofa.model.line_items import candidates
 _NO_VALUE = """\
 - An input is absent. Absent is never zero.
 - The inputs are not all in one currency. Where they are there in several, the currency in which more of the
-  year's line items are reported is taken.
+  year's line items are reported is taken; of equally many, the one in which they were reported first.
 - The denominator is zero or negative.
 """
 _PRIOR = f"""\
