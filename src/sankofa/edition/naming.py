@@ -9,4 +9,4 @@ def edition_name(clock: str, last_capture: int, digest: str) -> str:
 
 def may_name_a_person(edition: str, proven: int) -> bool:
     """Whether an edition was made before a capture that proved somebody in the ledger a natural person."""
-    return int(edition.split("-")[1]) < proven
+    return proven > 0 and int(edition.split("-")[1]) < proven

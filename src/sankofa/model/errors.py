@@ -143,7 +143,7 @@ class RangeNotSatisfiable(Problem):
 
 
 class Gone(Problem):
-    """410: the edition asked for is not kept, or is withdrawn; leave `edition` out to be answered by today's."""
+    """410: the edition asked for is not kept, or withdrawn; leave `edition` out to be answered by today's."""
 
     status, slug, title = 410, "gone", "Gone"
 
