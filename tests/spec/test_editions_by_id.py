@@ -1,5 +1,6 @@
 """`?edition=ID` and `X-Edition`: any kept edition answers, with the same bytes each time."""
 
+import hashlib
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -120,6 +121,20 @@ def test_an_invalid_parameter_is_told_before_a_missing_edition(kept: Kept) -> No
     assert kept.get(f"/v1/tenders?limit=x&edition={UNKNOWN}").status_code == 400
     assert kept.server.get(f"/v1/tenders?edition={UNKNOWN}").status_code == 401
     assert "edition" in kept.get("/v1/tenders?editoin=x").json()["detail"]
+
+
+def test_the_manifest_of_a_named_edition_leads_to_its_files(kept: Kept) -> None:
+    for edition in (kept.first, kept.second):
+        for manifest in (
+            kept.get(f"/v1/export?edition={edition}"),
+            kept.get("/v1/export", x_edition=edition),
+        ):
+            for row in manifest.json()["data"]:
+                url = httpx.URL(row["url"])
+                assert url.params["edition"] == edition
+                content = kept.get(url.raw_path.decode()).content
+                assert hashlib.sha256(content).hexdigest() == row["sha256"], row["name"]
+    assert not any("?" in row["url"] for row in kept.get("/v1/export").json()["data"])
 
 
 def test_a_walk_goes_on_over_its_edition(kept: Kept) -> None:

@@ -127,8 +127,9 @@ class AsyncMethods(AsyncSession):
 
         Open panels are licensed CC-BY-4.0 and are read by their URL with no key. The files of the datasets
         and of the licensed panels need a key of `min_tier`. A URL stays the same from edition to edition;
-        with `edition` and an id in its query it names one that is kept. Range, `If-Range` and HEAD are
-        answered, so that a reader of Parquet fetches no more than it needs.
+        with `edition` and an id in its query it names one that is kept, and so does every URL where the
+        question does. Range, `If-Range` and HEAD are answered, so that a reader of Parquet fetches no more
+        than it needs.
         """
         return await self._ask("get_export", edition=edition)
 

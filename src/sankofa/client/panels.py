@@ -23,7 +23,7 @@ def scan(manifest: Answer[Any], name: str, engine: Engine) -> Any:
         raise NotOpen(
             f"{name} is licensed: get_licensed_file fetches {files[0]['name']} with a key of its tier"
         )
-    urls = [f"{row['url']}?edition={manifest.edition}" for row in files]
+    urls = [f"{row['url'].partition('?')[0]}?edition={manifest.edition}" for row in files]
     if engine == "polars":
         return library("polars").scan_parquet(urls, glob=False)
     if engine == "duckdb":

@@ -41,6 +41,8 @@ class Call(msgspec.Struct, frozen=True):
     base_url: str = ""
     named: Callable[[str], Awaitable[Edition]] = _none_kept
     """Any kept edition by its id, for a question about two of them. Raises Gone."""
+    pinned: bool = False
+    """Whether the question names its edition: then whatever its answer leads to is of that edition too."""
 
 
 class Answer(msgspec.Struct, frozen=True):

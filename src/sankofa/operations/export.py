@@ -17,10 +17,11 @@ async def get_export(call: Call) -> Answer:
 
     Open panels are licensed CC-BY-4.0 and are read by their URL with no key. The files of the datasets and of
     the licensed panels need a key of `min_tier`. A URL stays the same from edition to edition; with `edition`
-    and an id in its query it names one that is kept. Range, `If-Range` and HEAD are answered, so that a
-    reader of Parquet fetches no more than it needs.
+    and an id in its query it names one that is kept, and so does every URL where the question does. Range,
+    `If-Range` and HEAD are answered, so that a reader of Parquet fetches no more than it needs.
     """
     built_from = call.edition.manifest["built_from"]
+    pinned = f"?edition={call.edition.id}" if call.pinned else ""
     rows = []
     for name in sorted(call.edition.files):
         one = call.edition.files[name]
@@ -33,7 +34,7 @@ async def get_export(call: Call) -> Answer:
                     signal_key=one["signal_key"],
                     access=one["access"],
                     license=one["license"],
-                    url=f"{call.base_url}{folder}{name}",
+                    url=f"{call.base_url}{folder}{name}{pinned}",
                     media_type=MEDIA_TYPE,
                     size_bytes=one["size_bytes"],
                     sha256=one["sha256"],

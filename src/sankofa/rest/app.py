@@ -200,7 +200,8 @@ class RestApp:
             return Response(304, [(b"etag", f'"{held}"'.encode()), *headers], b"")
         kept = service.edition.walked if named is None else _only(edition)
         base_url = service.settings.base_url
-        call = Call(edition, grant, today, service.cursors, kept, base_url, service.edition.compared)
+        compared = service.edition.compared
+        call = Call(edition, grant, today, service.cursors, kept, base_url, compared, named is not None)
         answer = await operation.perform(call, **arguments)
         if head.if_none_match.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
