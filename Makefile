@@ -41,7 +41,7 @@ serve: setup ## serve REST, MCP and the web pages; builds the sample edition whe
 	@$(BIN)/sankofa serve --host $(HOST) --port $(PORT) --workers $(WORKERS)
 
 test: $(DEV) ## run the tests; ARGS are passed to pytest
-	$(IN_MEMORY) $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile $(ARGS)
+	$(IN_MEMORY) $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/ruff check

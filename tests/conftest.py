@@ -124,6 +124,24 @@ def shared_data() -> Path:
     return folder
 
 
+LONG = (
+    "test_real_macro.py",
+    "test_real_files.py",
+    "test_point_in_time.py",
+    "test_schemathesis.py",
+    "test_status.py",
+    "test_ocds_validation.py",
+    "test_real_tenders.py",
+    "test_docs.py",
+    "test_metrics_point_in_time.py",
+)
+"""Files of few tests that take long: begun first, so that no worker is left with one at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says in one line per reason what was left untested, which a quiet run would bury among the dots."""
     reasons: dict[str, int] = {}
