@@ -22,7 +22,7 @@ from sankofa.sources.registry import Source
 if TYPE_CHECKING:
     from sankofa.edition.parquet import ParquetFiles
 
-FORMAT = 4
+FORMAT = 5
 """The layout of an edition; a reader refuses another."""
 
 _BATCH = 256

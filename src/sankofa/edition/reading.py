@@ -18,17 +18,19 @@ _CHUNK = 512 * 1024
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Rows as they go on the wire, in runs to be joined by commas; and whether more matched."""
+    """Rows as they go on the wire, in runs to be joined; and whether more matched."""
 
     runs: Sequence[bytes | memoryview]
     count: int
     truncated: bool
     sight: Sight | None = None
     """Which rows of which key they are, where that says it all."""
+    between: bytes = b","
+    """What stands between two runs."""
 
     @property
     def rows(self) -> bytes:
-        return b",".join(self.runs)
+        return self.between.join(self.runs)
 
 
 class Edition:
