@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
+from msgspec.structs import replace
+
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition
@@ -78,7 +80,7 @@ class RestApp:
         self._service = service
         self._pages = pages
         self._mounted = mounted or {}
-        self._exact: dict[str, Operation] = {}
+        self._exact: dict[str, Route] = {}
         self._under: dict[str, tuple[Operation, str]] = {}
         self._deprecated = deprecation_headers(DEPRECATIONS, [o.path for o in endpoints()])
         self._ids = itertools.count(1)
@@ -88,7 +90,7 @@ class RestApp:
             if brace:
                 self._under[prefix] = operation, name.removesuffix("}")
             else:
-                self._exact[prefix] = operation
+                self._exact[prefix] = Route(operation, {}, prefix)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -124,9 +126,8 @@ class RestApp:
             head = read_head(scope["headers"])
             check_target(scope, head)
             path: str = scope["path"]
-            route = (
-                self._pages.get(path) or file_route(path) or self._route(path, scope.get("raw_path") or b"")
-            )
+            route = self._exact.get(path) or self._pages.get(path) or file_route(path)
+            route = route or self._route(path, scope.get("raw_path") or b"")
             if scope["method"] not in _READ_METHODS:
                 if scope["method"] == "OPTIONS":
                     return Response(204, [(b"allow", _ALLOW.encode())], b"")
@@ -143,9 +144,6 @@ class RestApp:
             return self._problem(InternalError(), scope, request_id, usage, route)
 
     def _route(self, path: str, raw: bytes) -> Route:
-        operation = self._exact.get(path)
-        if operation is not None:
-            return Route(operation, {}, path)
         prefix, _, identifier = path.rpartition("/")
         if b"%2" in raw:  # a slash inside the identifier parts nothing
             before, _, last = raw.rpartition(b"/")
@@ -178,7 +176,7 @@ class RestApp:
             self._service, route, named, scope["headers"], grant, by_url=by_url, head_only=only_head
         )
         extra = [*([VARY_BY_EDITION] if head.edition else []), *(rate_headers(usage[0]) if usage else [])]
-        return answer._replace(headers=[*answer.headers, *extra])
+        return replace(answer, headers=[*answer.headers, *extra])
 
     async def _perform(self, route: Route, query: bytes, head: Head, usage: list[Usage]) -> Response:
         operation, service = route.operation, self._service

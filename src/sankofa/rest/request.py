@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote_to_bytes
+
+import msgspec
 
 from sankofa.model.errors import BadRequest, InvalidParameter, Problem, Unauthorized
 from sankofa.operations.contract import EDITION
@@ -24,7 +26,7 @@ class HeadersTooLarge(Problem):
     status, slug, title = 431, "headers-too-large", "Request header fields too large"
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """The header fields we act on."""
 
     key: str | None
@@ -97,21 +99,20 @@ def asked_edition(query: dict[str, str], head: Head, today: date) -> str | None:
 def read_query(query: bytes) -> dict[str, str]:
     """The query parameters. Raises InvalidParameter for one given twice or not in UTF-8."""
     found: dict[str, str] = {}
-    for part in query.split(b"&"):
+    plain = query.isascii() and b"%" not in query and b"+" not in query
+    for part in query.decode("latin-1").split("&"):
         if not part:
             continue
-        name, _, value = part.partition(b"=")
-        label = _decode(name, "(a parameter name)")
+        name, _, value = part.partition("=")
+        label = name if plain else _decode(name, "(a parameter name)")
         if label in found:
             raise InvalidParameter(label[:64], "given more than once")
-        found[label] = _decode(value, label[:64])
+        found[label] = value if plain else _decode(value, label[:64])
     return found
 
 
-def _decode(text: bytes, name: str) -> str:
+def _decode(text: str, name: str) -> str:
     try:
-        if b"%" in text or b"+" in text:
-            return unquote_to_bytes(text.replace(b"+", b" ")).decode()
-        return text.decode()
+        return unquote_to_bytes(text.replace("+", " ").encode("latin-1")).decode()
     except UnicodeDecodeError:
         raise InvalidParameter(name, "not valid UTF-8") from None
