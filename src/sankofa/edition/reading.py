@@ -41,6 +41,7 @@ class Edition:
         self.manifest = reader.manifest
         self._reader = reader
         self._kept: dict[tuple[str, str], memoryview] = {}
+        self._found: dict[tuple[str, str], memoryview] = {}
         self.files: Mapping[str, Mapping[str, Any]] = {
             one["name"]: one for one in self.manifest.get("files", ())
         }
@@ -62,8 +63,15 @@ class Edition:
 
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         """The bytes under a key of an index of ours; None where there is no such key."""
+        if (found := self._found.get((kind, key))) is not None:
+            return found
         blocks = await self._reader.blocks(kind, key, 0, 1)
-        return None if blocks is None else blocks[0][1]
+        if blocks is None:
+            return None
+        rows = blocks[0][1]
+        if isinstance(rows, memoryview):  # of a mapped file: only where they stand is kept
+            self._found[kind, key] = rows
+        return rows
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
         """The keys of a kind that follow a key, in order, each with a digest of its blocks where known."""
@@ -166,6 +174,7 @@ class Edition:
 
     def close(self) -> None:
         self._kept.clear()
+        self._found.clear()
         self._reader.close()
 
 
