@@ -34,7 +34,15 @@ from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.files import FileRoute, answer_file, file_route
 from sankofa.rest.forms import Form, Kept, chosen_form
-from sankofa.rest.request import Head, asked_edition, check_target, read_head, read_query, the_key
+from sankofa.rest.request import (
+    Head,
+    asked_edition,
+    check_target,
+    read_arguments,
+    read_head,
+    read_query,
+    the_key,
+)
 from sankofa.rest.response import (
     VARY,
     VARY_BY_EDITION,
@@ -168,7 +176,7 @@ class RestApp:
         grant = await self._counted(head, usage) if route.needs_key else None
         query = read_query(scope["query_string"])
         by_url = "edition" in query
-        named = asked_edition(query, head, self._service.today())
+        named = asked_edition(query.pop("edition", None), head, self._service.today())
         for name in query:
             raise InvalidParameter(name[:64], "no such parameter; taken are: edition")
         only_head = scope["method"] == "HEAD"
@@ -182,9 +190,11 @@ class RestApp:
         operation, service = route.operation, self._service
         grant = await self._counted(head, usage)
         today = service.today()
-        asked = read_query(query)
-        named = asked_edition(asked, head, today) if head.edition or "edition" in asked else None
-        arguments = operation.read(asked, today, route.path)
+        given = read_arguments(operation, query, today)
+        named = given.pop("edition", None)
+        if named is not None or head.edition is not None:
+            named = asked_edition(named, head, today)
+        arguments = operation.complete(given, today, route.path)
         edition = service.edition.get() if named is None else await service.edition.kept(named)
         form = chosen_form(head.accept) if head.accept and head.accept != b"*/*" else None
         tag = entity_tag(edition.id, route.asked, query, grant, today)
@@ -202,7 +212,7 @@ class RestApp:
         if head.if_none_match.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
         if following := answer.members.get("next_cursor"):
-            pinned = asked if named is None else {**asked, "edition": named}
+            pinned = read_query(query) | ({} if named is None else {"edition": named})
             headers.append(next_link(service.settings.base_url, route.asked, pinned, str(following)))
         if form is None:
             headers.append(JSON)

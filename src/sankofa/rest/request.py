@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import date
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 
 from sankofa.model.errors import BadRequest, InvalidParameter, Problem, Unauthorized
-from sankofa.operations.contract import EDITION
+from sankofa.operations.contract import EDITION, Operation
 
 LONGEST_QUERY = 4096
 LARGEST_HEADERS = 16 * 1024
+_SHORT = 64  # bytes of a parameter that may come again: a cursor is longer, and comes once
 
 
 class UriTooLong(Problem):
@@ -82,9 +84,8 @@ def the_key(head: Head) -> str:
     return head.key
 
 
-def asked_edition(query: dict[str, str], head: Head, today: date) -> str | None:
-    """The edition that a request names, taken out of its query. Raises InvalidParameter."""
-    named = query.pop("edition", None)
+def asked_edition(named: str | None, head: Head, today: date) -> str | None:
+    """The edition that a request names, in its query or in its head. Raises InvalidParameter."""
     for name, text in (("edition", named), ("X-Edition", head.edition)):
         if text is not None:
             try:
@@ -94,6 +95,28 @@ def asked_edition(query: dict[str, str], head: Head, today: date) -> str | None:
     if named is not None and head.edition is not None and named != head.edition:
         raise InvalidParameter("edition", "X-Edition names another")
     return named if named is not None else head.edition
+
+
+def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str, Any]:
+    """The arguments that a query gives an operation, and the edition it names. Raises InvalidParameter."""
+    given: dict[str, Any] = {}
+    for part in query.split(b"&"):
+        if part:
+            read = _remembered if len(part) <= _SHORT else _argument
+            name, value = read(operation, part, today)
+            if name in given:
+                raise InvalidParameter(name.rstrip("_"), "given more than once")
+            given[name] = value
+    return given
+
+
+def _argument(operation: Operation, part: bytes, today: date) -> tuple[str, Any]:
+    ((name, text),) = read_query(part).items()
+    return (name, text) if name == EDITION.name else operation.argument(name, text, today)
+
+
+_remembered = lru_cache(maxsize=8192)(_argument)
+"""Metrics, countries, limits and days are asked for again and again, in whichever company."""
 
 
 def read_query(query: bytes) -> dict[str, str]:
