@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 from sankofa.access.tiers import Grant
 from sankofa.engines.keyvalue import KeyValue, Window
@@ -12,7 +13,7 @@ from sankofa.model.errors import RateLimited
 _MONTH_KEPT = 40 * 86400
 
 
-class Usage(NamedTuple):
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Where a key stands after a request was counted; writes the RateLimit header fields."""
 
     policy: str

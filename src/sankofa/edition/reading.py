@@ -15,20 +15,23 @@ from sankofa.model.knowable import Mode
 _ROWS_IN_A_BLOCK = 64
 _EVERY_BLOCK = 2**31 - 1
 _CHUNK = 512 * 1024
+_FOUND_AT_MOST = 16_384
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Rows as they go on the wire, in runs to be joined by commas; and whether more matched."""
+    """Rows as they go on the wire, in runs to be joined; and whether more matched."""
 
     runs: Sequence[bytes | memoryview]
     count: int
     truncated: bool
     sight: Sight | None = None
     """Which rows of which key they are, where that says it all."""
+    between: bytes = b","
+    """What stands between two runs."""
 
     @property
     def rows(self) -> bytes:
-        return b",".join(self.runs)
+        return self.between.join(self.runs)
 
 
 class Edition:
@@ -39,6 +42,7 @@ class Edition:
         self.manifest = reader.manifest
         self._reader = reader
         self._kept: dict[tuple[str, str], memoryview] = {}
+        self._found: dict[tuple[str, str], memoryview] = {}
         self.files: Mapping[str, Mapping[str, Any]] = {
             one["name"]: one for one in self.manifest.get("files", ())
         }
@@ -60,8 +64,15 @@ class Edition:
 
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         """The bytes under a key of an index of ours; None where there is no such key."""
+        if (found := self._found.get((kind, key))) is not None:
+            return found
         blocks = await self._reader.blocks(kind, key, 0, 1)
-        return None if blocks is None else blocks[0][1]
+        if blocks is None:
+            return None
+        rows = blocks[0][1]
+        if isinstance(rows, memoryview) and len(self._found) < _FOUND_AT_MOST:
+            self._found[kind, key] = rows  # of a mapped file: only where they stand is kept
+        return rows
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
         """The keys of a kind that follow a key, in order, each with a digest of its blocks where known."""
@@ -164,6 +175,7 @@ class Edition:
 
     def close(self) -> None:
         self._kept.clear()
+        self._found.clear()
         self._reader.close()
 
 

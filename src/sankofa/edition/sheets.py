@@ -2,15 +2,18 @@
 
 A screen is asked for by metric, country (or none) and day. For each metric, country and calendar year in
 which anything changes there is one sheet that lists the values standing on any day of that year, largest
-first, ties by service_id, each with the days [first, until) on which it stands and the place of its row,
-which is that of `/v1/metrics`. In a year without a sheet all stands as at the end of the last one before it.
-Beside it are their order from the smallest, for each month which of them stand on any of its days, and how
-many issuers show what (a value, or which reason for none) from each day on. The top of a screen is the first
-so many that stand on the day: nothing is sorted, grouped or counted, and few are looked at in vain.
+first, ties by service_id, each with the place of its row, which is that of `/v1/metrics`. In a year without a
+sheet all stands as at the end of the last one before it. Beside it are their order from the smallest, on
+which days each stands, and how many issuers show what (a value, or which reason for none) from each day on.
+The top of a screen is the first so many that stand on the day: nothing is sorted, grouped or counted.
+
+On which days a value stands is told by a byte for each sixteen days of the year, its mark: there are 136
+stretches of days within sixteen, and none. The marks of all values for the same days follow one another, so
+that those of a day are found by translating a run of bytes, and only the values that stand are unpacked.
 
 Layout of a sheet, in 32-bit words, little-endian: how many days; the days; per day a count for each state;
-how many values; of each value first, until, block, start and end of the row; the order from the smallest;
-then, in bytes, of each month a 1 for every value that stands in it.
+how many values; of each value block, start and end of the row; the order from the smallest; then, in bytes,
+of each sixteen days the mark of every value; padded to whole words.
 """
 
 import struct
@@ -19,6 +22,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import date
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from sankofa.derive.metrics.contract import slugs
@@ -28,10 +32,20 @@ from sankofa.engines.datastore import Place
 from sankofa.model.days import FOREVER
 
 STATES = len(State)
-MONTHS = 12
-VALUE = struct.Struct("<5I")
-"""Of a value in a sheet: first, until, and the block, start and end of its row behind the day."""
+PLACE = struct.Struct("<3I")
+"""Of a value in a sheet: the block, start and end of its row behind the day."""
+MARKED = 16
+"""The days that one mark tells of."""
+LAST_DAY = 365
+"""Days of a year are counted from 0. On this one, there or not, whatever stands on after the year does."""
+_MARKS = [(first, until) for first in range(MARKED) for until in range(first + 1, MARKED + 1)]
+_MARK_OF = {days: mark for mark, days in enumerate(_MARKS, 1)}
+STANDING = [
+    bytes([0, *(first <= day < until for first, until in _MARKS)]).ljust(256, b"\0") for day in range(MARKED)
+]
+"""For each of the marked days, by mark: a 1 where the value stands."""
 EVERYWHERE = ""
+_IN_A_YEAR = LAST_DAY // MARKED + 1
 _NOWHERE = "?"  # an issuer without a country: in no country's sheets
 
 
@@ -57,10 +71,6 @@ class Omitted(NamedTuple):
     service_id: str
     aliases: tuple[str, ...]
     stretches: list[tuple[int, Stretch]]
-
-
-_SPANS = [[bytes(a <= m <= b for m in range(MONTHS)) for b in range(MONTHS)] for a in range(MONTHS)]
-"""A 1 for each month from the one to the other."""
 
 
 class Screening:
@@ -145,8 +155,8 @@ class Screening:
                 everywhere.update(own)
             for name, yearly in by_country.items():
                 tallies = _tallies(everywhere if name == EVERYWHERE else changes[name], starts)
-                for year, values, tally in zip(years, yearly.values, tallies, strict=True):
-                    yield f"{slug}|{name}|{year}", tally + _listed(column, values, places, year)
+                for year, start, values, tally in zip(years, starts, yearly.values, tallies, strict=True):
+                    yield f"{slug}|{name}|{year}", tally + _listed(column, values, places, start)
 
 
 class _Yearly:
@@ -156,25 +166,29 @@ class _Yearly:
         self.values = [array("I") for _ in range(years)]
 
 
-def _listed(column: Column, values: "array[int]", places: Placed, year: int) -> bytes:
+def _listed(column: Column, values: "array[int]", places: Placed, start: int) -> bytes:
+    """The values of the year that begins on a day."""
     records = array("I")
     skipped = len(UNDATED)
     for at in values:
-        block, start, end = places[column.numbers[at]]
-        records.extend((column.firsts[at], column.untils[at], block, start + skipped, end))
+        block, begin, end = places[column.numbers[at]]
+        records.extend((block, begin + skipped, end))
     sizes = [column.sizes[at] for at in values]
     order = array("I", sorted(range(len(sizes)), key=sizes.__getitem__))
-    days = [(column.firsts[at], column.untils[at]) for at in values]
-    return b"".join((struct.pack("<I", len(values)), records.tobytes(), order.tobytes(), _months(days, year)))
-
-
-def _months(days: Sequence[tuple[int, int]], year: int) -> bytes:
-    """Of each month of a year, a 1 for every stretch of days [first, until) that has any of its days."""
-    starts = [date(year, month, 1).toordinal() for month in range(2, MONTHS + 1)]
+    after = LAST_DAY + 1
     by_value = b"".join(
-        [_SPANS[bisect_right(starts, first)][bisect_right(starts, until - 1)] for first, until in days]
+        [_marks(max(column.firsts[at] - start, 0), min(column.untils[at] - start, after)) for at in values]
     )
-    return b"".join(by_value[month::MONTHS] for month in range(MONTHS))
+    marks = [by_value[n::_IN_A_YEAR] for n in range(_IN_A_YEAR)]
+    padding = bytes(-len(by_value) % 4)
+    return b"".join((struct.pack("<I", len(values)), records.tobytes(), order.tobytes(), *marks, padding))
+
+
+@lru_cache(maxsize=1 << 16)
+def _marks(first: int, until: int) -> bytes:
+    """The marks of a value that stands on the days [first, until) of a year."""
+    starts = range(0, LAST_DAY + 1, MARKED)
+    return bytes([_MARK_OF.get((max(first - at, 0), min(until - at, MARKED)), 0) for at in starts])
 
 
 def _tallies(changes: "Counter[tuple[int, int]]", starts: Sequence[int]) -> list[bytes]:

@@ -22,10 +22,12 @@ def envelope(answer: Answer, edition_id: str, rows_under: str) -> bytes:
     """The body of a list response; the rows are already bytes, and copied only here."""
     selection = answer.selection
     parts: list[bytes | memoryview] = [f'{{"{rows_under}":['.encode()]
-    for run in selection.runs:
-        parts += (run, b",")
-    if selection.runs:
-        parts.pop()
+    if selection.between and selection.runs:
+        spaced: list[bytes | memoryview] = [selection.between] * (2 * len(selection.runs) - 1)
+        spaced[::2] = selection.runs
+        parts += spaced
+    else:
+        parts += selection.runs
     as_of = "" if answer.as_of is None else f'"as_of":"{answer.as_of.isoformat()}",'
     truncated = "true" if selection.truncated else "false"
     edition = answer.edition_id or edition_id

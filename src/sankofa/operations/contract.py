@@ -74,7 +74,7 @@ class Parameter:
     tool_only: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Operation:
     """An endpoint, an OpenAPI entry and, where it has a tool, an MCP tool."""
 
@@ -106,7 +106,17 @@ class Operation:
 
         Raises InvalidParameter, or NotFound for an id that cannot exist.
         """
-        arguments = self._given(query, self.query, today)
+        return self.complete(
+            dict(self.argument(name, text, today) for name, text in query.items()), today, path
+        )
+
+    def argument(self, name: str, text: str, today: date) -> tuple[str, Any]:
+        """The argument that a parameter in a query stands for. Raises InvalidParameter."""
+        return self._argument(name, text, self.query, today)
+
+    def complete(self, given: Mapping[str, Any], today: date, path: Mapping[str, str] = {}) -> dict[str, Any]:
+        """The arguments of the function, with those that a query gave. Raises InvalidParameter, NotFound."""
+        arguments = {**self.defaults, **given}
         for name, text in path.items():
             parameter = self.parameters[name]
             try:
@@ -115,28 +125,26 @@ class Operation:
                 if 400 not in self.errors:
                     raise NotFound("No record with that identifier.") from None
                 raise InvalidParameter(name, str(failure)) from None
-        return self._complete(arguments)
+        return self._whole(arguments)
 
     def read_tool(self, given: Mapping[str, Any], today: date) -> dict[str, Any]:
         """The arguments of the function, from a tool call that names every parameter alike."""
-        return self._complete(self._given(given, self.parameters, today))
+        read = dict(self._argument(name, text, self.parameters, today) for name, text in given.items())
+        return self._whole({**self.defaults, **read})
 
-    def _given(self, given: Mapping[str, Any], known: Mapping[str, Parameter], today: date) -> dict[str, Any]:
-        arguments = dict(self.defaults)
-        for name, text in given.items():
-            parameter = known.get(name)
-            if parameter is None:
-                takes = ", ".join((*known, EDITION.name) if known is self.query else known) or "none"
-                raise InvalidParameter(_shown(name), f"no such parameter; taken are: {takes}")
-            try:
-                arguments[parameter.argument] = parameter.kind.read(text, today)
-            except ValueError as failure:
-                if parameter.in_path and 400 not in self.errors:
-                    raise NotFound("No record with that identifier.") from None
-                raise InvalidParameter(name, str(failure)) from None
-        return arguments
+    def _argument(self, name: str, text: Any, known: Mapping[str, Parameter], today: date) -> tuple[str, Any]:
+        parameter = known.get(name)
+        if parameter is None:
+            takes = ", ".join((*known, EDITION.name) if known is self.query else known) or "none"
+            raise InvalidParameter(_shown(name), f"no such parameter; taken are: {takes}")
+        try:
+            return parameter.argument, parameter.kind.read(text, today)
+        except ValueError as failure:
+            if parameter.in_path and 400 not in self.errors:
+                raise NotFound("No record with that identifier.") from None
+            raise InvalidParameter(name, str(failure)) from None
 
-    def _complete(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _whole(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if len(arguments) < len(self.parameters):
             missing = next(p.name for p in self.parameters.values() if p.argument not in arguments)
             raise InvalidParameter(missing, "required")

@@ -16,6 +16,9 @@ from sankofa.model.places import country
 
 JsonSchema = dict[str, Any]
 
+_WHOLE = re.compile(r"[1-9][0-9]{0,99}\Z")
+_ALPHA_2 = re.compile(r"[A-Za-z]{2}\Z")
+
 
 @cache
 def _anchored(pattern: str) -> re.Pattern[str]:
@@ -97,7 +100,7 @@ class Whole:
     example: int = 25
 
     def read(self, text: str, today: date) -> int:
-        if not re.match(r"[1-9][0-9]{0,99}\Z", text):
+        if not _WHOLE.match(text):
             raise ValueError("expected a whole number of at least 1")
         return int(text)
 
@@ -110,7 +113,7 @@ class Country:
     """A country by its alpha-2 code; one that is not covered simply has no rows."""
 
     def read(self, text: str, today: date) -> str:
-        if not re.match(r"[A-Za-z]{2}\Z", text):
+        if not _ALPHA_2.match(text):
             raise ValueError("expected an ISO 3166-1 alpha-2 code")
         return text.upper()
 

@@ -1,5 +1,7 @@
 """GET /v1/screen and GET /v1/metrics/{service_id}."""
 
+from msgspec.structs import replace
+
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.standing import REASONS, State
 from sankofa.edition.blocks import ANY_TAG
@@ -64,7 +66,7 @@ async def get_screen(
     found = await screen(call.edition, metric, country, day, smallest_first=order == "asc", most=most)
     selection = found.selection
     if cut:
-        selection = Selection(selection.runs, selection.count, truncated=True)
+        selection = replace(selection, truncated=True)
     return Answer(selection, as_of=day, members={"omitted": found.omitted})
 
 

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
+from msgspec.structs import replace
+
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition
@@ -32,7 +34,15 @@ from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
 from sankofa.rest.forms import Form, Kept, chosen_form
-from sankofa.rest.request import Head, asked_edition, check_target, read_head, read_query, the_key
+from sankofa.rest.request import (
+    Head,
+    asked_edition,
+    check_target,
+    read_arguments,
+    read_head,
+    read_query,
+    the_key,
+)
 from sankofa.rest.response import (
     VARY,
     VARY_BY_EDITION,
@@ -78,7 +88,7 @@ class RestApp:
         self._service = service
         self._pages = pages
         self._mounted = mounted or {}
-        self._exact: dict[str, Operation] = {}
+        self._exact: dict[str, Route] = {}
         self._under: dict[str, tuple[Operation, str]] = {}
         self._deprecated = deprecation_headers(DEPRECATIONS, [o.path for o in endpoints()])
         self._ids = itertools.count(1)
@@ -88,7 +98,7 @@ class RestApp:
             if brace:
                 self._under[prefix] = operation, name.removesuffix("}")
             else:
-                self._exact[prefix] = operation
+                self._exact[prefix] = Route(operation, {}, prefix)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -124,9 +134,8 @@ class RestApp:
             head = read_head(scope["headers"])
             check_target(scope, head)
             path: str = scope["path"]
-            route = (
-                self._pages.get(path) or file_route(path) or self._route(path, scope.get("raw_path") or b"")
-            )
+            route = self._exact.get(path) or self._pages.get(path) or file_route(path)
+            route = route or self._route(path, scope.get("raw_path") or b"")
             if scope["method"] not in _READ_METHODS:
                 if scope["method"] == "OPTIONS":
                     told = preflight(route) if isinstance(route, FileRoute) else []
@@ -144,9 +153,6 @@ class RestApp:
             return self._problem(InternalError(), scope, request_id, usage, route)
 
     def _route(self, path: str, raw: bytes) -> Route:
-        operation = self._exact.get(path)
-        if operation is not None:
-            return Route(operation, {}, path)
         prefix, _, identifier = path.rpartition("/")
         if b"%2" in raw:  # a slash inside the identifier parts nothing
             before, _, last = raw.rpartition(b"/")
@@ -171,7 +177,7 @@ class RestApp:
         grant = await self._counted(head, usage) if route.needs_key else None
         query = read_query(scope["query_string"])
         by_url = "edition" in query
-        named = asked_edition(query, head, self._service.today())
+        named = asked_edition(query.pop("edition", None), head, self._service.today())
         for name in query:
             raise InvalidParameter(name[:64], "no such parameter; taken are: edition")
         only_head = scope["method"] == "HEAD"
@@ -179,15 +185,17 @@ class RestApp:
             self._service, route, named, scope["headers"], grant, by_url=by_url, head_only=only_head
         )
         extra = [*([VARY_BY_EDITION] if head.edition else []), *(rate_headers(usage[0]) if usage else [])]
-        return answer._replace(headers=[*answer.headers, *extra])
+        return replace(answer, headers=[*answer.headers, *extra])
 
     async def _perform(self, route: Route, query: bytes, head: Head, usage: list[Usage]) -> Response:
         operation, service = route.operation, self._service
         grant = await self._counted(head, usage)
         today = service.today()
-        asked = read_query(query)
-        named = asked_edition(asked, head, today) if head.edition is not None or "edition" in asked else None
-        arguments = operation.read(asked, today, route.path)
+        given = read_arguments(operation, query, today)
+        named = given.pop("edition", None)
+        if named is not None or head.edition is not None:
+            named = asked_edition(named, head, today)
+        arguments = operation.complete(given, today, route.path)
         edition = service.edition.get() if named is None else await service.edition.kept(named)
         form = chosen_form(head.accept) if head.accept and head.accept != b"*/*" else None
         tag = entity_tag(edition.id, route.asked, query, grant, today)
@@ -206,7 +214,7 @@ class RestApp:
         if head.if_none_match.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
         if following := answer.members.get("next_cursor"):
-            pinned = asked if named is None else {**asked, "edition": named}
+            pinned = read_query(query) | ({} if named is None else {"edition": named})
             headers.append(next_link(service.settings.base_url, route.asked, pinned, str(following)))
         if form is None:
             headers.append(JSON)

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
+import msgspec
+
 from sankofa.model.errors import BadRequest, InvalidParameter, Problem, Unauthorized
-from sankofa.operations.contract import EDITION
+from sankofa.operations.contract import EDITION, Operation
 
 LONGEST_QUERY = 4096
 LARGEST_HEADERS = 16 * 1024
+_SHORT = 64  # bytes of a parameter that may come again: a cursor is longer, and comes once
 
 
 class UriTooLong(Problem):
@@ -24,7 +28,7 @@ class HeadersTooLarge(Problem):
     status, slug, title = 431, "headers-too-large", "Request header fields too large"
 
 
-class Head(NamedTuple):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """The header fields we act on."""
 
     key: str | None
@@ -80,9 +84,8 @@ def the_key(head: Head) -> str:
     return head.key
 
 
-def asked_edition(query: dict[str, str], head: Head, today: date) -> str | None:
-    """The edition that a request names, taken out of its query. Raises InvalidParameter."""
-    named = query.pop("edition", None)
+def asked_edition(named: str | None, head: Head, today: date) -> str | None:
+    """The edition that a request names, in its query or in its head. Raises InvalidParameter."""
     for name, text in (("edition", named), ("X-Edition", head.edition)):
         if text is not None:
             try:
@@ -94,24 +97,45 @@ def asked_edition(query: dict[str, str], head: Head, today: date) -> str | None:
     return named if named is not None else head.edition
 
 
+def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str, Any]:
+    """The arguments that a query gives an operation, and the edition it names. Raises InvalidParameter."""
+    given: dict[str, Any] = {}
+    for part in query.split(b"&"):
+        if part:
+            read = _remembered if len(part) <= _SHORT else _argument
+            name, value = read(operation, part, today)
+            if name in given:
+                raise InvalidParameter(name.rstrip("_"), "given more than once")
+            given[name] = value
+    return given
+
+
+def _argument(operation: Operation, part: bytes, today: date) -> tuple[str, Any]:
+    ((name, text),) = read_query(part).items()
+    return (name, text) if name == EDITION.name else operation.argument(name, text, today)
+
+
+_remembered = lru_cache(maxsize=8192)(_argument)
+"""Metrics, countries, limits and days are asked for again and again, in whichever company."""
+
+
 def read_query(query: bytes) -> dict[str, str]:
     """The query parameters. Raises InvalidParameter for one given twice or not in UTF-8."""
     found: dict[str, str] = {}
-    for part in query.split(b"&"):
+    plain = query.isascii() and b"%" not in query and b"+" not in query
+    for part in query.decode("latin-1").split("&"):
         if not part:
             continue
-        name, _, value = part.partition(b"=")
-        label = _decode(name, "(a parameter name)")
+        name, _, value = part.partition("=")
+        label = name if plain else _decode(name, "(a parameter name)")
         if label in found:
             raise InvalidParameter(label[:64], "given more than once")
-        found[label] = _decode(value, label[:64])
+        found[label] = value if plain else _decode(value, label[:64])
     return found
 
 
-def _decode(text: bytes, name: str) -> str:
+def _decode(text: str, name: str) -> str:
     try:
-        if b"%" in text or b"+" in text:
-            return unquote_to_bytes(text.replace(b"+", b" ")).decode()
-        return text.decode()
+        return unquote_to_bytes(text.replace("+", " ").encode("latin-1")).decode()
     except UnicodeDecodeError:
         raise InvalidParameter(name, "not valid UTF-8") from None

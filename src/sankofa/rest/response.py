@@ -6,10 +6,10 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from datetime import date
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import quote
 
 import brotli
+import msgspec
 
 from sankofa.access.tiers import Grant
 from sankofa.operations.answers import Headers
@@ -26,13 +26,13 @@ _SMALLEST_COMPRESSED = 1024
 _ENCODINGS = ("zstd", "br", "gzip")
 
 
-class Response(NamedTuple):
+class Response(msgspec.Struct, frozen=True):
     status: int
     headers: Headers
     body: bytes
 
 
-class Streamed(NamedTuple):
+class Streamed(msgspec.Struct, frozen=True):
     """A body that is never whole in memory."""
 
     status: int

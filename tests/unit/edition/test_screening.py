@@ -128,6 +128,31 @@ def test_what_stands_at_the_end_of_the_last_year_stands_on() -> None:
             assert [row["id"] for row in served] == expected, day_asked
 
 
+def test_every_day_of_a_leap_year_shows_what_stands_on_it() -> None:
+    start = date(2004, 1, 1).toordinal()
+    borders = (-400, -1, 0, 1, 15, 16, 17, 31, 32, 359, 360, 365, 366, 367, 800)
+    stretches = [(start + a, start + b) for a in borders for b in borders if a < b]
+    screening = Screening()
+    for number, (first, until) in enumerate(stretches):
+        histories: list[list[Stretch]] = [[] for _ in slugs()]
+        histories[slugs().index(METRIC.slug)] = [
+            Stretch(0, first, State.NOT_PUBLISHED),
+            Stretch(first, until, State.STANDS),
+            Stretch(until, FOREVER, State.INPUT_ABSENT),
+        ]
+        value = Value(METRIC, Decimal(-number), first, first, until, ())
+        screening.add(f"DC{number:03d}", (), None, listed([value], histories))
+    rows = [b'{%b,"id":%d}' % (AS_OF, number) for number in range(len(stretches))]
+    edition = Edition("e", in_memory(rows, screening))
+    for day in range(start - 2, start + 369):
+        asked = screen(
+            edition, METRIC.slug, None, date.fromordinal(day), smallest_first=False, most=len(stretches)
+        )
+        served = msgspec.json.decode(b"[%b]" % asyncio.run(asked).selection.rows)
+        standing = [number for number, (first, until) in enumerate(stretches) if first <= day < until]
+        assert [row["id"] for row in served] == standing, date.fromordinal(day)
+
+
 def test_without_any_full_year_a_screen_is_empty() -> None:
     edition = Edition("e", in_memory([], Screening()))
     found = asyncio.run(screen(edition, "net_margin", None, date(2024, 1, 1), smallest_first=False, most=9))

@@ -1,14 +1,18 @@
 """What a request says, read strictly."""
 
+from datetime import date
+
 import pytest
 
 from sankofa.model.errors import BadRequest, InvalidParameter, Unauthorized
+from sankofa.operations.contract import endpoints
 from sankofa.rest.request import (
     LARGEST_HEADERS,
     LONGEST_QUERY,
     HeadersTooLarge,
     UriTooLong,
     check_target,
+    read_arguments,
     read_head,
     read_query,
     the_key,
@@ -50,6 +54,35 @@ def test_a_value_that_is_not_utf8_is_refused_by_name(query: bytes) -> None:
     with pytest.raises(InvalidParameter, match="UTF-8") as refused:
         read_query(query)
     assert refused.value.parameter == "a"
+
+
+def test_arguments_are_those_of_the_operation_and_the_edition() -> None:
+    (screen,) = [operation for operation in endpoints() if operation.path == "/v1/screen"]
+    query = b"as_of=2020-02-29&&limit=5&edition=e&metric=net_margin"
+    for _ in range(2):  # read, and remembered
+        given = read_arguments(screen, query, date(2026, 1, 1))
+        assert given == {"as_of": date(2020, 2, 29), "limit": 5, "edition": "e", "metric": "net_margin"}
+    for today in (date(2020, 2, 28), date(2019, 1, 1)):  # what was fine yesterday is asked again today
+        with pytest.raises(InvalidParameter, match="future"):
+            read_arguments(screen, query, today)
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        (b"limit=1&limit=2", "limit"),
+        (b"edition=a&edition=b", "edition"),
+        (b"limit=" + b"0" * 100, "limit"),
+        (b"metric=%FF", "metric"),
+        (b"metrics=x", "metrics"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_name(query: bytes, parameter: str) -> None:
+    (screen,) = [operation for operation in endpoints() if operation.path == "/v1/screen"]
+    for _ in range(2):
+        with pytest.raises(InvalidParameter) as refused:
+            read_arguments(screen, query, date(2026, 1, 1))
+        assert refused.value.parameter == parameter
 
 
 def test_exactly_one_key_is_taken() -> None:
