@@ -179,6 +179,15 @@ def between(block: Block, first: int, end: int) -> Run:
     return memoryview(rows)[ends[first - 1] + 1 if first else 0 : ends[min(end, count) - 1]]
 
 
+def row_ends(block: Block) -> list[int]:
+    """Where each row of a block ends; the next begins behind a comma."""
+    index, rows = block
+    if not index:
+        return [len(rows)]
+    count = _HEADER.unpack_from(index)[0]
+    return memoryview(index)[_SIZE + 8 * count : _SIZE + 12 * count].cast("I").tolist()
+
+
 def entries_of(block: Block) -> Iterator[Entry]:
     """Every entry of a block, as it was packed: for checks and bulk reading."""
     index, rows = block

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sankofa.edition.blocks import Entry
+from sankofa.edition.blocks import Entry, row_ends
 from sankofa.edition.checks import RowCheck, check_days
 from sankofa.edition.flat import columns_kind
 from sankofa.edition.naming import edition_name
@@ -126,54 +126,49 @@ class _Shelving:
         self._digest = digest
         self._files = files
         self._next = 1
-        self._places: list[tuple[str, str, int, int]] = []
+        self._directory: list[tuple[str, str, int, int]] = []
+        self._placed: Places | None = None
         self._blocks: list[tuple[int, bytes, bytes]] = []
 
     def shelve(self, dataset: Dataset, world: World) -> int:
         """The rows of a dataset; how many they are."""
         check = _Check(dataset, self._files)
-        self._places = []
-        placed = world.places.setdefault(dataset.kind, Places()) if dataset.placed else None
+        self._directory = []
+        self._placed = world.places.setdefault(dataset.kind, Places()) if dataset.placed else None
         for key, told, aliases in dataset.build(world):
             keys = (key, *aliases)
             if isinstance(told, Ready):
                 check.rows += told.count
-                self._shelve_ready(dataset.kind, keys, told)
-            elif placed is None:
-                self._shelve(dataset.kind, keys, dataset.pack(check.passed(told, key)))
+                if told.columns:
+                    self._files.offer_columns(dataset.kind, told.columns, told.count)
+                self._shelve(dataset.kind, keys, told.blocks)
+                if told.kept_columns:
+                    self._shelve_columns(dataset.kind, keys, told.kept_columns)
             else:
-                entries = list(told)
-                blocks = dataset.pack(check.passed(entries, key))
-                self._shelve(dataset.kind, keys, self._noted(blocks, placed, iter(entries)))
+                self._shelve(dataset.kind, keys, dataset.pack(check.passed(told, key)))
         self._flush()
-        self._writer.register(self._places)
+        self._writer.register(self._directory)
         return check.rows
-
-    def _shelve_ready(self, kind: str, keys: tuple[str, ...], rows: Ready) -> None:
-        self._files.offer_columns(kind, rows.columns, rows.count)
-        self._shelve(kind, keys, rows.blocks)
-        if rows.kept_columns:
-            self._shelve(columns_kind(kind), keys, ((b"", part) for part in rows.kept_columns))
 
     def _shelve(self, kind: str, keys: tuple[str, ...], blocks: Iterable[tuple[bytes, bytes]]) -> None:
         first = self._next
         for block in blocks:
+            if self._placed is not None:
+                self._placed.add(self._next, row_ends(block))
             self._write(block)
+        self._register(kind, keys, first)
+
+    def _shelve_columns(self, kind: str, keys: tuple[str, ...], columns: list[bytes]) -> None:
+        first = self._next
+        for part in columns:
+            self._write((b"", part))
+        self._register(columns_kind(kind), keys, first)
+
+    def _register(self, kind: str, keys: tuple[str, ...], first: int) -> None:
+        """Let keys lead to the blocks written since."""
         for key in keys:
             self._digest(f"{kind}\x1f{key}\x1f{first}\x1f{self._next - first}\n".encode())
-            self._places.append((kind, key, first, self._next - first))
-
-    def _noted(
-        self, blocks: Iterable[tuple[bytes, bytes]], places: Places, entries: Iterator[Entry]
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """Blocks on their way, noting where each entry stands: one after another, with a comma between."""
-        for block in blocks:
-            start = 0
-            while start < len(block[1]):
-                end = start + len(next(entries).row)
-                places.append(self._next, start, end)
-                start = end + 1
-            yield block
+            self._directory.append((kind, key, first, self._next - first))
 
     def _write(self, block: tuple[bytes, bytes]) -> None:
         self._digest(block[0])

@@ -1,13 +1,12 @@
-"""What an edition holds of one issuer's metrics: the rows on the wire, their days and sizes, and the reasons.
+"""What an edition holds of one issuer's metrics: the rows on the wire; their days and sizes, and the reasons.
 
 A row is the bytes that `MetricsRow` is encoded to. They are put together from parts: an input is the same in
 each of the four or five metrics that use it, and the issuer in all of them.
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from itertools import accumulate, repeat
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -34,27 +33,17 @@ _SOURCE = UNDATED.decode() + '"source_ref":'
 _encode = wire.encode
 
 
-class MetricRows(msgspec.Struct, frozen=True):
-    """Of one issuer; the rows in the order they are served. Numbers are those of the metrics."""
+class Standings(msgspec.Struct, frozen=True, array_like=True):
+    """What screens list of one issuer: when its values stand, and their sizes, in the order of its rows."""
 
-    rows: bytes
-    """One after another."""
-    ends: bytes
     firsts: bytes
     untils: bytes
     sizes: bytes
     """Of 32-bit numbers; the sizes are floats: ten digits are exact in one, so it orders them as they are."""
     metrics: bytes
-    """The number of each row's metric."""
+    """The number of each value's metric."""
     shown: bytes
     """What the days show of each metric: its number, the first day and the state, by metric and day."""
-
-    def entries(self) -> list[Entry]:
-        """The rows, as they are shelved."""
-        ends = _numbers("I", self.ends)
-        rows = (self.rows[start:end] for start, end in zip([0, *ends], ends, strict=False))
-        days = _numbers("i", self.firsts), _numbers("i", self.untils)
-        return list(map(Entry._make, zip(rows, *days, repeat(_MODES), self.metrics, strict=False)))
 
     def stretches(self) -> Iterator["Shown"]:
         """What the days show, each stretch until the next of its metric."""
@@ -74,17 +63,23 @@ class Shown(NamedTuple):
     state: int
 
 
-def metric_rows(entity: Entity, derived: Derived) -> MetricRows:
-    """Everything derived of one issuer, as the edition has it."""
+def metric_rows(entity: Entity, values: Sequence[Value]) -> list[Entry]:
+    """The values of one issuer as they are shelved."""
     write = _Writer(entity)
-    rows = [write.row(value) for value in derived.values]
-    return MetricRows(
-        rows=b"".join(rows),
-        ends=array("I", accumulate(map(len, rows))).tobytes(),
-        firsts=array("i", [value.first for value in derived.values]).tobytes(),
-        untils=array("i", [value.until for value in derived.values]).tobytes(),
-        sizes=array("d", [float(value.value) for value in derived.values]).tobytes(),
-        metrics=bytes([_NUMBERS[value.metric.slug] for value in derived.values]),
+    return [
+        Entry(write.row(value), value.first, value.until, _MODES, _NUMBERS[value.metric.slug])
+        for value in values
+    ]
+
+
+def standings(derived: Derived) -> Standings:
+    """Everything derived of one issuer, as screens list it."""
+    values = derived.values
+    return Standings(
+        firsts=array("i", [value.first for value in values]).tobytes(),
+        untils=array("i", [value.until for value in values]).tobytes(),
+        sizes=array("d", [float(value.value) for value in values]).tobytes(),
+        metrics=bytes([_NUMBERS[value.metric.slug] for value in values]),
         shown=array(
             "i",
             [

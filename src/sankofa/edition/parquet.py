@@ -69,9 +69,7 @@ class ParquetFiles:
             self._offer_waiting(kind)
 
     def _offer_waiting(self, kind: str) -> None:
-        waiting = self._columns.pop(kind)
-        if waiting.columns:
-            self._offer_table(kind, in_force(waiting.columns))
+        self._offer_table(kind, in_force(self._columns.pop(kind).columns))
 
     def _offer_table(self, name: str, told: pa.Table) -> None:
         for writer in self._taking.get(name, ()):

@@ -27,13 +27,14 @@ NOTHING = Ready(0, [], [])
 
 
 def ready(
-    kind: str, shape: type[R], key: str, entries: Sequence[Entry], also: Mapping[str, Callable[[R], str]]
+    kind: str,
+    shape: type[R],
+    key: str,
+    entries: Sequence[Entry],
+    also: Mapping[str, Callable[[R], str]] | None = None,
 ) -> Ready:
-    """Rows in served order, made ready; `also` are further columns, for files in bulk."""
+    """Rows in served order, made ready; as columns too where more is said in columns (`also`)."""
     check = RowCheck(kind, shape)
     rows = [check(key, entry) for entry in entries]
-    return Ready(len(entries), list(pack(entries)), list(keep(shape, rows, entries, also)))
-
-
-pack_ready = msgspec.msgpack.Encoder().encode
-unpack_ready = msgspec.msgpack.Decoder(Ready).decode
+    columns = [] if also is None else list(keep(shape, rows, entries, also))
+    return Ready(len(entries), list(pack(entries)), columns)

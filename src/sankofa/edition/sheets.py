@@ -27,7 +27,7 @@ from typing import NamedTuple, Protocol
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.standing import State, Stretch
-from sankofa.edition.metric_rows import UNDATED, MetricRows
+from sankofa.edition.metric_rows import UNDATED, Standings
 from sankofa.engines.datastore import Place
 from sankofa.model.days import FOREVER
 
@@ -86,7 +86,7 @@ class Screening:
         self._issuers: list[tuple[str, tuple[str, ...], int]] = []
         self._missing = array("i")
 
-    def add(self, service_id: str, aliases: tuple[str, ...], country: str | None, own: MetricRows) -> None:
+    def add(self, service_id: str, aliases: tuple[str, ...], country: str | None, own: Standings) -> None:
         place = country or _NOWHERE
         number = self._countries.setdefault(place, len(self._countries))
         begin = 0

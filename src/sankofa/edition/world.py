@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -110,10 +110,11 @@ class Places:
     def __init__(self) -> None:
         self._blocks, self._starts, self._ends = array("I"), array("I"), array("I")
 
-    def append(self, block: int, start: int, end: int) -> None:
-        self._blocks.append(block)
-        self._starts.append(start)
-        self._ends.append(end)
+    def add(self, block: int, ends: Sequence[int]) -> None:
+        """The rows of a block, by where each ends."""
+        self._blocks.extend([block] * len(ends))
+        self._starts.extend([0, *(end + 1 for end in ends[:-1])])
+        self._ends.extend(ends)
 
     def __getitem__(self, number: int) -> Place:
         return self._blocks[number], self._starts[number], self._ends[number]

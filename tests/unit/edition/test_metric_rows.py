@@ -11,7 +11,7 @@ from sankofa.derive.metrics.derive import Derived, Value
 from sankofa.derive.metrics.full_years import Figure
 from sankofa.derive.metrics.standing import State, Stretch
 from sankofa.edition.blocks import Entry
-from sankofa.edition.metric_rows import AS_OF, UNDATED, metric_rows
+from sankofa.edition.metric_rows import AS_OF, UNDATED, metric_rows, standings
 from sankofa.edition.screening import dated
 from sankofa.ledger.book import CaptureInfo
 from sankofa.ledger.entities import Entity, Statement
@@ -89,19 +89,19 @@ def test_rows_are_what_the_encoder_would_write() -> None:
     chance = random.Random(4)
     for own in (entity(AWKWARD), entity(None)):
         values = random_values(chance)
-        found = metric_rows(own, Derived(values, [[] for _ in metrics()]))
+        found = metric_rows(own, values)
         expected = [
             Entry(encoded(own, value), value.first, value.until, tag=number)
             for number, value in enumerate(values)
         ]
-        assert found.entries() == expected
+        assert found == expected
 
 
 def test_stretches_last_until_the_next_of_their_metric() -> None:
     histories: list[list[Stretch]] = [[] for _ in metrics()]
     histories[1] = [Stretch(0, 5, State.NOT_PUBLISHED), Stretch(5, FOREVER, State.STANDS)]
     histories[2] = [Stretch(0, FOREVER, State.INPUT_ABSENT)]
-    found = metric_rows(entity(None), Derived([], histories))
+    found = standings(Derived([], histories))
     assert [(n, (first, until, state)) for n, first, until, state in found.stretches()] == [
         (number, stretch) for number, history in enumerate(histories) for stretch in history
     ]
@@ -109,8 +109,7 @@ def test_stretches_last_until_the_next_of_their_metric() -> None:
 
 def test_the_day_applied_is_put_in_no_text() -> None:
     own = entity(AWKWARD)
-    found = metric_rows(own, Derived(random_values(random.Random(1)), [[] for _ in metrics()]))
-    for entry in found.entries():
+    for entry in metric_rows(own, random_values(random.Random(1))):
         before = msgspec.json.decode(entry.row, type=MetricsRow)
         shown = msgspec.json.decode(dated(entry.row, date(2024, 6, 30)), type=MetricsRow)
         assert shown == msgspec.structs.replace(before, as_of=date(2024, 6, 30))

@@ -12,7 +12,7 @@ import msgspec
 from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.metrics.derive import Value
 from sankofa.derive.metrics.standing import State, Stretch
-from sankofa.edition.metric_rows import AS_OF, MetricRows
+from sankofa.edition.metric_rows import AS_OF, Standings
 from sankofa.edition.reading import Edition
 from sankofa.edition.screening import screen
 from sankofa.edition.sheets import Screening
@@ -29,18 +29,16 @@ def in_memory(rows: list[bytes], screening: Screening) -> MemoryReader:
     places = Places()
     for number, row in enumerate(rows, 1):
         reader.shelve("metrics", str(number), [(b"", row)])
-        places.append(number, 0, len(row))
+        places.add(number, [len(row)])
     for key, sheet in screening.sheets(places):
         reader.shelve("screen", key, [(b"", sheet)])
     return reader
 
 
-def listed(values: list[Value], histories: list[list[Stretch]]) -> MetricRows:
+def listed(values: list[Value], histories: list[list[Stretch]]) -> Standings:
     """What the sheets need to know of an issuer."""
     shown = [(n, s.first, s.state) for n, history in enumerate(histories) for s in history]
-    return MetricRows(
-        rows=b"",
-        ends=b"",
+    return Standings(
         firsts=array("i", [value.first for value in values]).tobytes(),
         untils=array("i", [value.until for value in values]).tobytes(),
         sizes=array("d", [float(value.value) for value in values]).tobytes(),

@@ -14,7 +14,7 @@ import msgspec
 from sankofa.derive.issuers import Issuer
 from sankofa.edition.blocks import Entry
 from sankofa.edition.issuers import issuer_part
-from sankofa.edition.ready import NOTHING, pack_ready, ready, unpack_ready
+from sankofa.edition.ready import NOTHING, Ready, ready
 from sankofa.edition.world import ReadyShelved, World, dataset
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import ordinal
@@ -26,6 +26,8 @@ from sankofa.model.places import currency
 from sankofa.model.rows import FundamentalsRow, wire
 
 FUNDAMENTALS: Final = "fundamentals"
+_read = msgspec.msgpack.Decoder(Ready).decode
+_write = msgspec.msgpack.Encoder().encode
 _TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
 
 
@@ -33,14 +35,14 @@ _TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
 def _made(issuer: Issuer) -> bytes:
     entries = _entries(issuer)
     also = {"provenance_id": _provenance_id}
-    return pack_ready(ready(FUNDAMENTALS, FundamentalsRow, issuer.entity.service_id, entries, also))
+    return _write(ready(FUNDAMENTALS, FundamentalsRow, issuer.entity.service_id, entries, also))
 
 
 @dataset(FUNDAMENTALS, FundamentalsRow)
 def fundamentals(world: World) -> Iterator[ReadyShelved]:
     for entity in world.entities:
         made = world.issuers.part(FUNDAMENTALS, entity.service_id)
-        yield ReadyShelved(entity.service_id, unpack_ready(made) if made else NOTHING, entity.aliases)
+        yield ReadyShelved(entity.service_id, _read(made) if made else NOTHING, entity.aliases)
 
 
 def _entries(issuer: Issuer) -> list[Entry]:

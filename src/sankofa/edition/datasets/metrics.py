@@ -15,28 +15,32 @@ from sankofa.derive.metrics.derive import derive
 from sankofa.derive.metrics.standing import REASONS
 from sankofa.edition.blocks import Entry
 from sankofa.edition.issuers import issuer_part
-from sankofa.edition.metric_rows import MetricRows, metric_rows
-from sankofa.edition.world import Shelved, World, dataset
+from sankofa.edition.metric_rows import Standings, metric_rows, standings
+from sankofa.edition.ready import Ready, ready
+from sankofa.edition.world import ReadyShelved, Shelved, World, dataset
 from sankofa.model.rows import MetricsRow
 
 METRICS: Final = "metrics"
-_read = msgspec.msgpack.Decoder(MetricRows).decode
+_read = msgspec.msgpack.Decoder(tuple[Ready, Standings]).decode
 _write = msgspec.msgpack.Encoder().encode
 
 
 @issuer_part(METRICS)
 def _made(issuer: Issuer) -> bytes:
     derived = derive(issuer.years)
-    return _write(metric_rows(issuer.entity, derived)) if any(derived.histories) else b""
+    if not any(derived.histories):
+        return b""
+    entries = metric_rows(issuer.entity, derived.values)
+    return _write((ready(METRICS, MetricsRow, issuer.entity.service_id, entries), standings(derived)))
 
 
 @dataset(METRICS, MetricsRow, placed=True)
-def metrics(world: World) -> Iterator[Shelved]:
+def metrics(world: World) -> Iterator[ReadyShelved]:
     for entity in world.entities:
         if made := world.issuers.part(METRICS, entity.service_id):
-            own = _read(made)
+            rows, own = _read(made)
             world.screening.add(entity.service_id, entity.aliases, entity.country, own)
-            yield Shelved(entity.service_id, own.entries(), entity.aliases)
+            yield ReadyShelved(entity.service_id, rows, entity.aliases)
 
 
 @dataset("omitted", None)
