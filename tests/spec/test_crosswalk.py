@@ -31,6 +31,7 @@ def test_every_identifier_of_an_organisation_is_listed_free_ones_first(live: Liv
         ("lei", BREWER, None),
         ("ticker", "JSE:THV", "JSE"),
         ("registry", "2001/000777/07", "RA990300"),
+        ("registry", "2001/000777/07", "ZA-CIPC"),
     ]
     assert body["withheld_id_types"] == []
     assert body["crosswalk_loaded"] is True
@@ -91,6 +92,14 @@ def test_a_registry_number_held_by_many_is_ambiguous_and_cut_at_twenty(live: Liv
     ids = found(live, paid, "registry", "777")
     assert ids == sorted(ids)
     assert set(ids) < {sid(f"lei:{lei(f'SHARED{n}')}") for n in range(25)}
+
+
+def test_a_number_that_two_registers_hold_of_one_organisation_is_not_ambiguous(
+    live: LiveServer, paid: str
+) -> None:
+    body = lookup(live, paid, "registry", "2001/000777/07")
+    assert (body["count"], body["ambiguous"]) == (1, False)
+    assert found(live, paid, "registry", "2001/000777/07") == [sid(f"lei:{BREWER}")]
 
 
 def test_an_unknown_identifier_is_no_rows_and_not_ambiguous(live: LiveServer, paid: str) -> None:
