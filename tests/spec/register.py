@@ -79,6 +79,7 @@ def write_register(folder: Path) -> None:
         "ticker:JSE:ALONE,aggregator,za/999,EXAMPLE-AGG\n"
         f"lei:{BANK},isin,ZAE000000000,\n"
         f"lei:{BREWER},registry,2001/000777/07,ZA-CIPC\n"
+        f"lei:{MINER},lei,{LAPSED},\n"
     )
 
 

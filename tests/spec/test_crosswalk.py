@@ -115,6 +115,13 @@ def test_an_isin_claimed_by_two_leis_is_left_unresolved(live: LiveServer, paid: 
     assert sid(f"lei:{BREWER}") != sid(f"lei:{BANK}")
 
 
+def test_a_lei_that_another_claims_stays_with_the_organisation_recorded_under_it(
+    live: LiveServer, sample: str
+) -> None:
+    assert found(live, sample, "lei", LAPSED) == [sid(f"lei:{LAPSED}")]
+    assert LAPSED not in live.get(f"/v1/crosswalk/{sid(f'lei:{MINER}')}", sample).text
+
+
 def test_an_organisation_known_by_its_ticker_alone_is_one_too(live: LiveServer, sample: str) -> None:
     assert found(live, sample, "ticker", "JSE:ALONE") == [sid("ticker:JSE:ALONE")]
 
