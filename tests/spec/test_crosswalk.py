@@ -71,6 +71,11 @@ def test_paid_kinds_are_looked_up_on_a_paid_tier(live: LiveServer, paid: str) ->
     assert found(live, paid, "aggregator", "SN/12345") == [sid(f"lei:{MINER}")]
 
 
+def test_the_id_of_an_aggregator_is_served_as_it_writes_it(live: LiveServer, paid: str) -> None:
+    body = live.get(f"/v1/crosswalk/{sid(f'lei:{MINER}')}", paid).json()
+    assert ("sn/12345", "EXAMPLE-AGG") in [(row["id_value"], row["scheme"]) for row in body["data"]]
+
+
 @pytest.mark.parametrize("id_type", ["registry", "aggregator", "isin", "figi"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_paid_lookup_on_the_sample_tier_is_a_402_with_the_link(
