@@ -78,6 +78,8 @@ def write_register(folder: Path) -> None:
         f"lei:{PERSON},ticker,JSE:QZM,\n"
         "ticker:JSE:ALONE,aggregator,za/999,EXAMPLE-AGG\n"
         f"lei:{BANK},isin,ZAE000000000,\n"
+        f"lei:{BREWER},registry,2001/000777/07,ZA-CIPC\n"
+        f"lei:{MINER},lei,{LAPSED},\n"
     )
 
 

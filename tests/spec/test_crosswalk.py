@@ -31,6 +31,7 @@ def test_every_identifier_of_an_organisation_is_listed_free_ones_first(live: Liv
         ("lei", BREWER, None),
         ("ticker", "JSE:THV", "JSE"),
         ("registry", "2001/000777/07", "RA990300"),
+        ("registry", "2001/000777/07", "ZA-CIPC"),
     ]
     assert body["withheld_id_types"] == []
     assert body["crosswalk_loaded"] is True
@@ -70,6 +71,11 @@ def test_paid_kinds_are_looked_up_on_a_paid_tier(live: LiveServer, paid: str) ->
     assert found(live, paid, "aggregator", "SN/12345") == [sid(f"lei:{MINER}")]
 
 
+def test_the_id_of_an_aggregator_is_served_as_it_writes_it(live: LiveServer, paid: str) -> None:
+    body = live.get(f"/v1/crosswalk/{sid(f'lei:{MINER}')}", paid).json()
+    assert ("sn/12345", "EXAMPLE-AGG") in [(row["id_value"], row["scheme"]) for row in body["data"]]
+
+
 @pytest.mark.parametrize("id_type", ["registry", "aggregator", "isin", "figi"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_paid_lookup_on_the_sample_tier_is_a_402_with_the_link(
@@ -93,6 +99,14 @@ def test_a_registry_number_held_by_many_is_ambiguous_and_cut_at_twenty(live: Liv
     assert set(ids) < {sid(f"lei:{lei(f'SHARED{n}')}") for n in range(25)}
 
 
+def test_a_number_that_two_registers_hold_of_one_organisation_is_not_ambiguous(
+    live: LiveServer, paid: str
+) -> None:
+    body = lookup(live, paid, "registry", "2001/000777/07")
+    assert (body["count"], body["ambiguous"]) == (1, False)
+    assert found(live, paid, "registry", "2001/000777/07") == [sid(f"lei:{BREWER}")]
+
+
 def test_an_unknown_identifier_is_no_rows_and_not_ambiguous(live: LiveServer, paid: str) -> None:
     for id_type in ("lei", "registry", "isin", "figi", "aggregator"):
         body = lookup(live, paid, id_type, "NOBODY")
@@ -104,6 +118,13 @@ def test_an_isin_claimed_by_two_leis_is_left_unresolved(live: LiveServer, paid: 
     for number in (BREWER, BANK):
         assert DISPUTED not in live.get(f"/v1/crosswalk/{sid(f'lei:{number}')}", paid).text
     assert sid(f"lei:{BREWER}") != sid(f"lei:{BANK}")
+
+
+def test_a_lei_that_another_claims_stays_with_the_organisation_recorded_under_it(
+    live: LiveServer, sample: str
+) -> None:
+    assert found(live, sample, "lei", LAPSED) == [sid(f"lei:{LAPSED}")]
+    assert LAPSED not in live.get(f"/v1/crosswalk/{sid(f'lei:{MINER}')}", sample).text
 
 
 def test_an_organisation_known_by_its_ticker_alone_is_one_too(live: LiveServer, sample: str) -> None:

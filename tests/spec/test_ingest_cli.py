@@ -215,6 +215,37 @@ def test_nothing_is_kept_of_a_file_whose_damage_shows_only_at_its_end(home: Path
     assert not any((home / "rejects").glob("*")), "not even its rejects"
 
 
+def test_a_damaged_or_encrypted_zip_is_said_to_be_that_and_costs_no_other_file(
+    home: Path, tmp_path: Path
+) -> None:
+    cut, locked = tmp_path / "cut.zip", tmp_path / "locked.zip"
+    for path in (cut, locked):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.csv", f"{HEADER}\n{GOOD.format(1)}\n")
+    whole = cut.read_bytes()
+    cut.write_bytes(whole[:-30])
+    flagged = bytearray(whole)
+    flagged[6] |= 1
+    flagged[whole.index(b"PK\x01\x02") + 8] |= 1
+    locked.write_bytes(flagged)
+    done = ingest(home, cut, locked, write(tmp_path / "good.csv", GOOD.format(2)))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert re.search(r"cut\.zip: damaged", done.stderr), done.stderr
+    assert re.search(r"locked\.zip: a\.csv is encrypted", done.stderr), done.stderr
+    assert (counts(done)["read"], counts(done)["appended"]) == (1, 1)
+
+
+def test_what_a_mac_adds_to_a_zip_is_passed_over(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "from-a-mac.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("figures/a.csv", f"{HEADER}\n{GOOD.format(1)}\n")
+        archive.writestr("__MACOSX/figures/._a.csv", b"\x00\x05\x16\x07")
+        archive.writestr("figures/._a.csv", b"\x00\x05\x16\x07")
+    done = ingest(home, path)
+    assert (done.returncode, counts(done)["appended"]) == (0, 1), done.stderr
+
+
 def test_a_file_that_is_not_there_is_named(home: Path, tmp_path: Path) -> None:
     done = ingest(home, tmp_path / "nowhere.csv")
     assert_one_line_error(done, "nowhere.csv", "no such file")

@@ -103,6 +103,11 @@ def test_statuses_of_an_endpoint_are_those_of_section_4(
     assert set(responses) == {"200", "304", "default", *map(str, SECTION_4[operation.path])}
 
 
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_the_summary_of_an_endpoint_is_a_whole_sentence(operation: Operation) -> None:
+    assert operation.summary.endswith("."), operation.summary
+
+
 @pytest.mark.parametrize("path", OPEN)
 def test_open_pages_are_described_without_a_key(document: dict[str, Any], path: str) -> None:
     """Section 5, rule 2."""

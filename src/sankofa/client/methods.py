@@ -323,11 +323,12 @@ class Methods(Session):
         limit: int | None = None,
         edition: str | None = None,
     ) -> Answer[TenderPartyRow]:
-        """Buyers and suppliers named in releases, resolved to a `service_id` where an identifier or a name
-        that only one organisation of the country has leads to it; `match_method` says which.
+        """Buyers and suppliers named in releases, resolved to organisations.
 
-        Most releases first, then by name, role, country and identifier. Parties not established to be
-        organisations are withheld; `org_evidence` says why a party is not.
+        `service_id` is given where an identifier, or a name that only one organisation of the country has,
+        leads to it; `match_method` says which. Most releases first, then by name, role, country and
+        identifier. Parties not established to be organisations are withheld; `org_evidence` says why a
+        party is not.
         """
         return self._ask(
             "get_resolved_parties",

@@ -1,9 +1,9 @@
 """Who is who: records that share a strong identifier are one organisation.
 
 Two different LEIs are never merged: an identifier that both claim is a conflict, reported and
-left unresolved. A subject proven to be a natural person is no organisation, whatever else was
-filed under its identifier. The oldest service_id of a merged organisation survives, the others go
-on answering as aliases.
+left unresolved, but for a LEI, which stays with the organisation recorded under it. A subject
+proven to be a natural person is no organisation, whatever else was filed under its identifier. The
+oldest service_id of a merged organisation survives, the others go on answering as aliases.
 """
 
 from collections import defaultdict
@@ -141,12 +141,13 @@ def _entity(
         key=lambda s: (_rank(s.subject), s.source_id, s.subject),
     )
     held: dict[str, Claim] = {}
+    own = {subject for subject in subjects if subject.startswith("lei:")}
     for subject in subjects:
         for claim in claims.get(subject, ()):
-            if claim.identifier not in unresolved:
+            if claim.identifier not in unresolved or claim.identifier in own:
                 held[claim.identifier] = min(held.get(claim.identifier, claim), claim)
     for subject in subjects:  # an issuer known only by the identifier its filings give
-        if subject not in held and subject not in unresolved:
+        if subject not in held and (subject not in unresolved or subject in own):
             first = first_seen[subject]
             held[subject] = Claim(subject, f"{captures[first].file_name}#{subject}", first)
     ordered = [held[identifier] for identifier in sorted(held)]

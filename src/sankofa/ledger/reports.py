@@ -4,6 +4,7 @@ One place says which figures are published at all, on which day each became know
 two of one day stand. Facts and derived values both read the ledger through it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import compress
@@ -64,7 +65,7 @@ class Published:
         self._captures = captures
         self._facts = [(subject, _published(ledger.facts(subject))) for subject in subjects]
         self._dated = all("" not in facts.available_at for _, facts in self._facts)
-        self._told: set[tuple[str, str, str, str]] = set()
+        self._told: Counter[tuple[str, str, str, str]] = Counter()
         for _, facts in self._facts:
             known = facts.available_at if self._dated else self._known(facts)
             told = zip(known, facts.period_start, facts.period_end, facts.declared_period, strict=True)
@@ -80,8 +81,10 @@ class Published:
     def evidence(self) -> list[YearEvidence]:
         """What all of it tells of the issuer's financial year."""
         return [
-            YearEvidence(ordinal(day), ordinal(start) if start else None, ordinal(end), declared or None)
-            for day, start, end, declared in self._told
+            YearEvidence(
+                ordinal(day), ordinal(start) if start else None, ordinal(end), declared or None, facts
+            )
+            for (day, start, end, declared), facts in self._told.items()
         ]
 
     def reports(self, wanted: Callable[[str, str], bool] = lambda start, end: True) -> Reports:

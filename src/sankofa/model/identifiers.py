@@ -68,7 +68,9 @@ def make_identifier(id_type: str, value: str, scheme: str | None = None) -> Iden
         return Identifier("isin", None, _checked(isin, "ISIN", value))
     if id_type == "figi":
         return Identifier("figi", None, _checked(figi, "FIGI", value))
-    value = " ".join(value.split()).upper()
+    value = " ".join(value.split())
+    if id_type != "aggregator":  # which may tell its ids by case
+        value = value.upper()
     if not _VALUE.match(value):
         raise ValueError(f"a {id_type} of 1 to 64 printable characters is expected")
     if id_type not in _WITH_SCHEME:
@@ -86,7 +88,7 @@ def lookup_key(identifier: Identifier) -> str:
 
     A registry number is unique only within its registry, so it is found by the number alone.
     """
-    value = "".join(identifier.value.split())
+    value = "".join(identifier.value.split()).upper()
     if identifier.id_type == "ticker":
         value = f"{identifier.scheme}:{value}"
     return f"{identifier.id_type}:{value}"

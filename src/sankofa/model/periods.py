@@ -1,12 +1,14 @@
 """What a period is called, told from its dates and the issuer's own year (decisions, section 2).
 
 A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's
-year is told from the full-year durations it reported. To keep a past view reproducible, a figure
+year is told from the full-year durations it reported, but for the twelve months to each quarter's end that
+some report beside it. To keep a past view reproducible, a figure
 is named by the years evidenced on the day it became known; only a figure older than all such
 evidence borrows the first that came later.
 """
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Final, NamedTuple
@@ -43,6 +45,8 @@ class YearEvidence(NamedTuple):
     start: int | None
     end: int
     declared: str | None = None
+    facts: int = 1
+    """How many figures of it became known that day."""
 
 
 def months_of(start: int, end: int) -> int | None:
@@ -55,8 +59,8 @@ class IssuerYears:
 
     def __init__(self, evidence: Iterable[YearEvidence]) -> None:
         telling = {e for e in evidence if e.start or e.declared}
-        rows = sorted(telling, key=lambda e: (e.known, e.end, e.start or 0, e.declared or ""))
-        years = [(e.known, e.start, e.end) for e in rows if e.start and months_of(e.start, e.end) == 12]
+        rows = sorted(telling, key=lambda e: (e.known, e.end, e.start or 0, e.declared or "", e.facts))
+        years = _FullYears([(e, months) for e in rows if e.start and (months := months_of(e.start, e.end))])
         # Where no full year is reported: what the template itself declares, and last the half-years
         # and nine months, which begin with the year.
         declared = [
@@ -69,7 +73,7 @@ class IssuerYears:
             for e in rows
             if e.start and months_of(e.start, e.end) in (6, 9)
         ]
-        self._evidence = (_Known(years), _Known(declared), _Known(cumulative))
+        self._evidence = (years, _Known(declared), _Known(cumulative))
         ends = {int(end % _YEAR) for kind in self._evidence for end in kind.ends}
         reach = range(-_INSTANT_TOLERANCE - 2, _INSTANT_TOLERANCE + 3)  # two more, for what the year rounds
         near = {int((end + step) % _YEAR) for end in ends for step in reach}
@@ -144,6 +148,55 @@ class _Known:
     def first(self) -> list[tuple[int | None, int]]:
         """Those that became known before any other."""
         return self.by(self._days[0]) if self._days else []
+
+
+class _FullYears(_Known):
+    """Full years, but while they are known to be the twelve months to a day amid the year.
+
+    Some issuers report the twelve months to each quarter's end, beside the year to date. What was known of
+    the same time then tells the two apart: a year's end is where more figures say it is, those of full years,
+    of half-years and of nine months (which begin with the year) each counted by the duration that has most;
+    and where as many say so, it is where it was first said to be.
+    """
+
+    def __init__(self, durations: Sequence[tuple[YearEvidence, int]]) -> None:
+        super().__init__([(e.known, e.start, e.end) for e, months in durations if months == 12])
+        telling = [
+            (e, months, e.end if months == 12 else (e.start or 0) - 1)
+            for e, months in durations
+            if months == 12 or (months in (6, 9) and e.declared != "H2")
+        ]
+        self._turns = {(start, end): _turns(start or 0, end, telling) for start, end in self._years}
+        self._by: dict[int, list[tuple[int | None, int]]] = {}
+
+    def by(self, day: int) -> list[tuple[int | None, int]]:
+        """Those known by a day that were not doubted by then."""
+        found = self._by.get(day)
+        if found is None:
+            known = super().by(day)
+            found = self._by[day] = [year for year in known if bisect_right(self._turns[year], day) % 2 == 0]
+        return found
+
+
+def _turns(start: int, end: int, telling: Sequence[tuple[YearEvidence, int, int]]) -> list[int]:
+    """The days on which a full year came to be doubted, then not, and so on."""
+    figures: defaultdict[int, dict[int, int]] = defaultdict(dict)  # by place of the year's end, by months
+    first_said: dict[int, int] = {}
+    turns: list[int] = []
+    for e, months, year_end in telling:
+        if e.end <= start + _DURATION_TOLERANCE or (e.start or 0) >= end - _DURATION_TOLERANCE:
+            continue
+        place = round((year_end - end) / (_YEAR / 12)) % 12
+        figures[place][months] = max(figures[place].get(months, 0), e.facts)
+        first_said.setdefault(place, e.known)
+        said = {at: (sum(told.values()), -first_said[at]) for at, told in figures.items()}
+        doubted = 0 in said and max(said.values()) > said[0]
+        if doubted != len(turns) % 2:
+            if turns and turns[-1] == e.known:
+                turns.pop()
+            else:
+                turns.append(e.known)
+    return turns
 
 
 def _year_of_end(year_end: int, end: int) -> int:

@@ -126,11 +126,11 @@ async def get_resolved_parties(
     service_id: OptionalServiceIdParameter = None,
     limit: LimitParameter = None,
 ) -> Answer:
-    """Buyers and suppliers named in releases, resolved to a `service_id` where an identifier or a name that
-    only one organisation of the country has leads to it; `match_method` says which.
+    """Buyers and suppliers named in releases, resolved to organisations.
 
-    Most releases first, then by name, role, country and identifier. Parties not established to be
-    organisations are withheld; `org_evidence` says why a party is not.
+    `service_id` is given where an identifier, or a name that only one organisation of the country has, leads
+    to it; `match_method` says which. Most releases first, then by name, role, country and identifier.
+    Parties not established to be organisations are withheld; `org_evidence` says why a party is not.
     """
     most, cut = call.grant.rows(limit)
     day = call.today.toordinal()

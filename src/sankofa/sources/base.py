@@ -16,6 +16,9 @@ import sankofa.sources
 from sankofa.model.errors import FormatError
 from sankofa.model.records import Record
 
+_ZIP_START = b"PK\x03\x04"
+_ENCRYPTED = 0x1  # of a member's flags
+
 
 class InputFile:
     """One file as given: plain, .gz or .zip. Adapters see its documents, decompressed, as streams."""
@@ -25,12 +28,17 @@ class InputFile:
         self.name = path.name
 
     def documents(self, *endings: str) -> Iterator[tuple[str, IO[bytes]]]:
-        """Each document inside: the file itself, or the members of a zip with one of the endings."""
+        """Each document inside: the file itself, or the members of a zip with one of the endings.
+
+        Hidden members, as the ones a Mac adds, are passed over, as they are in a folder.
+        """
         if self.is_zip:
             with zipfile.ZipFile(self.path) as archive:
                 for member in archive.infolist():
-                    if not member.is_dir() and member.filename.lower().endswith(endings or ("",)):
-                        with archive.open(member) as stream:
+                    hidden = any(part.startswith((".", "__MACOSX")) for part in member.filename.split("/"))
+                    named = member.filename.lower().endswith(endings or ("",))
+                    if named and not hidden and not member.is_dir():
+                        with self._opened(archive, member) as stream:
                             yield member.filename, stream
         elif self.name.lower().endswith(".gz"):
             with gzip.open(self.path) as stream:
@@ -43,15 +51,22 @@ class InputFile:
     def member(self, name: str) -> Iterator[IO[bytes]]:
         """One named member of a zip, at any depth. Raises FormatError when it is not there."""
         with zipfile.ZipFile(self.path) as archive:
-            found = [m for m in archive.namelist() if m.rsplit("/", 1)[-1].lower() == name]
+            found = [m for m in archive.infolist() if m.filename.rsplit("/", 1)[-1].lower() == name]
             if len(found) != 1:
                 raise FormatError(f"{self.name}: expected one {name} in the archive, found {len(found)}")
-            with archive.open(found[0]) as stream:
+            with self._opened(archive, found[0]) as stream:
                 yield stream
+
+    def _opened(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
+        if member.flag_bits & _ENCRYPTED:
+            raise FormatError(f"{self.name}: {member.filename} is encrypted")
+        return archive.open(member)
 
     @property
     def is_zip(self) -> bool:
-        return zipfile.is_zipfile(self.path)
+        """Whether it is an archive by its end or, cut short, by its beginning."""
+        with self.path.open("rb") as stream:
+            return stream.read(len(_ZIP_START)) == _ZIP_START or zipfile.is_zipfile(self.path)
 
 
 Read = Callable[[InputFile], Iterator[Record]]

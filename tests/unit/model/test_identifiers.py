@@ -23,7 +23,7 @@ from sankofa.model.identifiers import Identifier, anchor, cik, make_identifier, 
         ("registry:RA000001:RC  999 006", "registry:RA000001:RC 999 006"),
         ("registry:us-sec-cik:1045810", "registry:US-SEC-CIK:0001045810"),
         ("registry:XX:a:b", "registry:XX:A:B"),
-        ("aggregator:OC:za/1", "aggregator:OC:ZA/1"),
+        ("aggregator:oc:za/1", "aggregator:OC:za/1"),
         ("figi:bbg000blnnh6", "figi:BBG000BLNNH6"),
     ],
 )

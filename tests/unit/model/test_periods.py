@@ -121,6 +121,38 @@ def test_what_becomes_known_later_does_not_rename_a_period() -> None:
         assert named(IssuerYears([first, later]), start, end, "2022-01-01") == before
 
 
+def told(known: str, start: str, end: str, facts: int, declared: str | None = None) -> YearEvidence:
+    return YearEvidence(on(known), on(start), on(end), declared, facts)
+
+
+def test_twelve_months_amid_the_year_tell_no_year_where_more_figures_do() -> None:
+    trailing = told("2021-08-01", "2020-07-01", "2021-06-30", 30)
+    for other in (
+        told("2021-08-01", "2021-01-01", "2021-06-30", 50),
+        told("2021-03-01", "2020-01-01", "2020-12-31", 30),
+    ):
+        issuer = IssuerYears([trailing, other])
+        assert named(issuer, "2021-04-01", "2021-06-30", "2021-08-01") == ("Q2", 2021)
+        assert named(issuer, "", "2021-06-30", "2021-08-01") == ("H1", 2021)
+        assert named(issuer, "", "2020-12-31", "2021-08-01") == ("FY", 2020)
+
+
+def test_a_second_half_does_not_move_the_year() -> None:
+    year = told("2021-08-01", "2020-07-01", "2021-06-30", 20)
+    for second in (
+        told("2021-08-01", "2021-01-01", "2021-06-30", 20),
+        told("2021-08-01", "2021-01-01", "2021-06-30", 30, "H2"),
+    ):
+        assert named(IssuerYears([year, second]), "2021-01-01", "2021-06-30", "2021-08-01") == ("H2", 2021)
+
+
+def test_a_year_is_doubted_only_from_the_day_on_which_something_speaks_against_it() -> None:
+    trailing = told("2021-05-01", "2020-04-01", "2021-03-31", 30)
+    issuer = IssuerYears([trailing, told("2022-03-01", "2021-01-01", "2021-12-31", 60)])
+    assert named(issuer, "", "2021-03-31", "2021-05-01") == ("FY", 2021)
+    assert named(issuer, "", "2022-03-31", "2022-05-01") == ("Q1", 2022)
+
+
 def test_half_years_tell_the_year_where_no_full_year_was_reported() -> None:
     issuer = IssuerYears([YearEvidence(on("2021-09-01"), on("2021-01-01"), on("2021-06-30"))])
     assert named(issuer, "2021-01-01", "2021-03-31", "2021-09-01") == ("Q1", 2021)

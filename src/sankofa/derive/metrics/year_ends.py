@@ -23,7 +23,7 @@ class YearEnds:
         self._ends: dict[int, int] = {}
         """The last days of the full-year durations reported, and when each was first known."""
         self._instants: defaultdict[int, set[int]] = defaultdict(set)
-        for known, start, end, _ in evidence:
+        for known, start, end, _, _ in evidence:
             if start is None:
                 self._instants[end].add(known)
             elif months_of(start, end) == 12 and known <= self._ends.get(end, known):

@@ -45,7 +45,10 @@ def crosswalk(world: World) -> Iterator[Shelved]:
 
 @dataset("identifier", CrosswalkMatchRow)
 def identifiers(world: World) -> Iterator[Shelved]:
-    """By what a lookup asks for; several organisations may share a registry number."""
+    """By what a lookup asks for; several organisations may share a registry number.
+
+    An organisation answers once, by the first of its identifiers where registers agree on its number.
+    """
     entities = world.entities
     places = sorted(
         (lookup_key(stored_identifier(claim.identifier)), number, position)
@@ -54,8 +57,8 @@ def identifiers(world: World) -> Iterator[Shelved]:
     )
     for key, matches in groupby(places, key=lambda place: place[0]):
         rows = []
-        for _, number, position in matches:
-            entity, claim = entities[number], entities[number].claims[position]
+        for number, (first, *_) in groupby(matches, key=lambda place: place[1]):
+            entity, claim = entities[number], entities[number].claims[first[2]]
             fields = _fields(world, entity, stored_identifier(claim.identifier), claim)
             rows.append(Entry(wire.encode(CrosswalkMatchRow(legal_name=entity.legal_name, **fields))))
         yield Shelved(key, rows)
