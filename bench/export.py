@@ -2,7 +2,7 @@
 
     python -m bench.export [--rows 3000000] [--processes 2]
 
-Exported is what a build has of its issuers, made before or kept from the edition before: their columns, 500
+Exported is what a build has of its issuers, made before or kept from the edition before: their columns, 2,000
 rows each here, through the product's own writer, one part of the table per process. Beside it, what it takes
 to make these columns of rows first, as a build does for the issuers that changed; and to write columns
 that are there already, in large pieces, with nothing of ours around it.
@@ -37,9 +37,9 @@ from sankofa.model.line_items import line_item
 from sankofa.model.rows import FundamentalsRow
 
 _TARGET = 1_000_000
-_AN_ISSUER = 500
-_ISSUERS = 272
-_TOGETHER = 66
+_AN_ISSUER = 2_000
+_ISSUERS = 68
+_TOGETHER = 17
 
 
 Spent = tuple[float, int, int]
@@ -146,7 +146,7 @@ def _columns(rows: list[FundamentalsRow]) -> bytes:
 
 
 def _issuers(seed: int) -> list[list[FundamentalsRow]]:
-    """Rows as varied as those of the SEC: 500 to an issuer, 300 concepts, a document for every twenty."""
+    """Rows as varied as those of the SEC: 2,000 to an issuer, 300 concepts, a document for every twenty."""
     chance = random.Random(seed)
     concepts = [f"us-gaap:Concept{n}" for n in range(300)]
     return [
