@@ -34,7 +34,7 @@ def template(*lines: str, header: str = HEADER) -> str:
         ("Registry,1929/001986/06,za-cipc", "registry:ZA-CIPC:1929/001986/06"),
         ("registry,rc  999 006,RA000001", "registry:RA000001:RC 999 006"),
         ("registry,1045810,US-SEC-CIK", "registry:US-SEC-CIK:0001045810"),
-        ("aggregator,za/1929001986,OPENCORPORATES", "aggregator:OPENCORPORATES:ZA/1929001986"),
+        ("aggregator,za/1929001986,OPENCORPORATES", "aggregator:OPENCORPORATES:za/1929001986"),
         ("isin,ZAE 000 015228,", "isin:ZAE000015228"),
         ("ISIN,zae000015228,ANNA", "isin:ZAE000015228"),
         ("figi,bbg000blnnh6,", "figi:BBG000BLNNH6"),
