@@ -232,6 +232,26 @@ def in_texts(p: Person) -> Iterator[tuple[str, Json]]:
     )
 
 
+def in_texts_where_nobody_is_withheld(p: Person) -> Iterator[tuple[str, Json]]:
+    for way, text in {
+        "an address of e-mail": p.email,
+        "Mr": f"Mr {p.name}, room 5",
+        "Mrs with initials": f"Mrs. Z.Q. van der {p.family} agreed",
+    }.items():
+        yield f"by {way}", release("x", buyer=CITY, tender={"title": f"{SEEN}, ask {text}"})
+    street = {"streetAddress": f"c/o {p.name}, 1 Long Street"}
+    yield "care of somebody", release("x", parties=[party("f", FIRM, "buyer", address=street)])
+    grouped = f"+{p.number[:3]} ({p.number[3:5]}) {p.number[5:9]}-{p.number[9:]}"
+    yield (
+        "a telephone grouped otherwise",
+        release(
+            "x",
+            parties=[party("f", FIRM, "buyer", contactPoint={"telephone": grouped})],
+            tender={"title": f"{SEEN}, call {p.number} or 0{p.number[4:]}"},
+        ),
+    )
+
+
 def in_keys(p: Person) -> Iterator[tuple[str, Json]]:
     yield "ocid", {**supplied("x", {"name": p.name}), "ocid": f"ocds-{p.given}-{p.family}"}
     yield "release id", {**supplied("x", {"name": p.name}), "id": f"{p.given}-{p.family}"}
@@ -241,7 +261,7 @@ def planted() -> dict[str, tuple[Person, Json]]:
     """Every place, each with somebody of its own."""
     found: dict[str, tuple[Person, Json]] = {}
     number = 100
-    for places in (in_parties, in_person_fields, in_texts, in_keys):
+    for places in (in_parties, in_person_fields, in_texts, in_texts_where_nobody_is_withheld, in_keys):
         for place, _ in list(places(person(0))):
             number += 1
             somebody = person(number)

@@ -2,7 +2,9 @@
 
 A name is recognised by its words in any order, at least two of them side by side, one of which may be an
 initial; by one word alone where the name has only one, where a title stands before it, or where it is
-written as a name is and is no ordinary word; a number or an address only as it was written.
+written as a name is and is no ordinary word; an address only as it was written, and a number of nine digits
+or more however it is grouped, with its country code or without. Addresses of e-mail, and whoever is called Mr
+or Mrs or is to be written to (`c/o`), are cut whether anything was withheld or not.
 """
 
 import re
@@ -22,6 +24,18 @@ _ADDRESS = re.compile(r"(?:https?:|ftp:|//|www\.)", re.IGNORECASE)
 _ENCODED = re.compile(r"%[0-9a-f]{2}|&(?:[a-z]{2,8}|#x?[0-9a-f]{1,6});")
 """What stands for a blank in addresses and in HTML: `%20`, `&nbsp;`."""
 _EMAIL = re.compile(r"[\w.+%'-]+@[\w-]+(?:\.[\w-]+)+")
+_COURTESY = re.compile(
+    r"(?<!\w)(?:(?:M(?:rs?|s|iss|me|lle)\b\.?|M(?:RS?|S)\.)\s+|(?:[cC]/[oO]\b|[aA]ttn\b\.?\s*:)[\s:.]*)"
+    r"(?=[^\W\d_])"
+)
+_NAME_WORD = re.compile(r"[^\W\d_][\w'\u2019-]*\.?\s*")
+_MISTER = re.compile(r"M(?:rs?|s|iss|me|lle|RS?|S)[ .\xa0\\]")
+_CARE_OF = re.compile(r"/[oO](?!\w)")
+_NUMBER = re.compile(r"[0-9](?:[\s().-]{0,3}[0-9]){8,}")
+_BETWEEN_DIGITS: Final = r"[\s().-]{0,3}"
+_GROUPING: Final = " \t\n\xa0().-".encode()
+_OF_A_NUMBER: Final = 9
+"""The last digits of a telephone number: what stands before them is a country code or a zero."""
 _TITLES: Final = frozenset(
     "mr mrs ms miss mme mlle dr drs prof adv eng ing lic sr sra srta don dona rev hon me maitre arq abg cpa "
     "chief alhaji hajia engr sir madam".split()
@@ -41,6 +55,7 @@ class Secrets:
     def __init__(self) -> None:
         self._names: list[frozenset[str]] = []
         self._literals: list[str] = []
+        self._numbers: list[bytes] = []
         self._public: set[str] = set()
         self._letters = False
         """Whether a name has letters on their own, which are looked for at a word's place only."""
@@ -53,6 +68,7 @@ class Secrets:
         literal, words = _read(text)
         if literal:
             self._literals.append(literal)
+            self._numbers += _numbers(literal)
         elif words:
             self._names.append(words)
             self._letters = self._letters or min(map(len, words)) == 1
@@ -64,8 +80,6 @@ class Secrets:
     def told_in(self, text: str) -> bool:
         """Whether a text may repeat any: quick, and never wrongly no."""
         folded = fold(text)
-        if "@" in folded:
-            return True
         for literal in self._literals:
             if literal in folded:
                 return True
@@ -73,15 +87,18 @@ class Secrets:
             for word in words:
                 if word in folded and len(word) > 1:
                     return True
+        if self._numbers:
+            digits = folded.encode().translate(None, _GROUPING)  # as text it takes twenty times as long
+            return any(number in digits for number in self._numbers)
         return False
 
     def tell(self, text: str) -> bool:
         """Whether a text does repeat any."""
-        return self.told_in(text) and any(True for _ in self._places(composed(text)))
+        return (hinted(text) or self.told_in(text)) and any(True for _ in self._places(composed(text)))
 
     def cut(self, text: str) -> str:
         """The text without them."""
-        likely = self._letters or self.told_in(text)
+        likely = self._letters or hinted(text) or self.told_in(text)
         text = composed(text)
         if not likely:
             return text
@@ -106,7 +123,10 @@ class Secrets:
 
     def _places(self, text: str) -> Iterator[tuple[int, int]]:
         spans = [match.span() for match in _EMAIL.finditer(text)]
+        spans += self._addressed(text)
         folded = fold(text)
+        for number in self._numbers:
+            spans += (match.span() for match in _grouped(number).finditer(folded))
         for literal in self._literals:
             start = folded.find(literal)
             while start >= 0:
@@ -125,6 +145,20 @@ class Secrets:
                 spans += _runs(found, words, capitals, self._alone(text, found, words))
         return _joined(spans)
 
+    def _addressed(self, text: str) -> Iterator[tuple[int, int]]:
+        """The names after `Mr` or `c/o`: up to a word that is an ordinary one, or an organisation's."""
+        for mark in _COURTESY.finditer(text):
+            start = end = mark.end()
+            while word := _NAME_WORD.match(text, end):
+                plain = fold(word.group().rstrip(" .\t\n"))
+                if plain in _ordinary() or plain in self._public:
+                    break
+                if text[end].islower() and plain not in _PARTICLES:
+                    break
+                end = word.end()
+            if end > start:
+                yield start, start + len(text[start:end].rstrip())
+
     def _alone(
         self, text: str, found: list[tuple[str, tuple[int, int]]], words: frozenset[str]
     ) -> frozenset[str]:
@@ -138,6 +172,11 @@ class Secrets:
             and _proper(text, span[0])
         }
         return frozenset(telling - _ordinary())
+
+
+def hinted(text: str) -> bool:
+    """Whether a text may name somebody by itself: quick, and never wrongly no."""
+    return "@" in text or "ttn" in text or bool(_MISTER.search(text) or _CARE_OF.search(text))
 
 
 def _runs(
@@ -203,6 +242,21 @@ def _read(text: str) -> tuple[str, frozenset[str]]:
         return text if len(text) > 1 else "", frozenset()
     words = frozenset(_WORD.findall(text)) - _TITLES
     return "", words if words - _PARTICLES else frozenset()
+
+
+@lru_cache(maxsize=65536)
+def _numbers(literal: str) -> list[bytes]:
+    """The numbers in a text of nothing else, by the digits that stay whoever writes them."""
+    if any(map(str.isalpha, literal)):
+        return []
+    return [found.encode().translate(None, _GROUPING)[-_OF_A_NUMBER:] for found in _NUMBER.findall(literal)]
+
+
+@lru_cache(maxsize=65536)
+def _grouped(number: bytes) -> re.Pattern[str]:
+    """A number in any grouping, and what may stand before it."""
+    before = rf"(?<!\d)\+?(?:\(?\d{{1,5}}{_BETWEEN_DIGITS})?"
+    return re.compile(before + _BETWEEN_DIGITS.join(number.decode()) + r"(?!\d)")
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
