@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from sankofa.model.organisations.reading import DOT
@@ -34,6 +35,7 @@ _BEFORE_SURNAMES: Final = frozenset(
     "de del da do dos das di du des le van von der den ten ter mac mc".split()
 )
 _NAMED_AFTER_DOCTORS: Final = frozenset({"municipality", "hospital"})
+_TRADING_AS: Final = "ta"  # t/a without its stroke
 _PAIR: Final = 2
 
 
@@ -55,6 +57,8 @@ def marked_as_person(folded: str, parts: list[Words]) -> bool:
         if word in known.persons and _match(known.persons, words, start):
             return True
         if word in known.outer_traders and start in (0, len(words) - 1):
+            return True
+        if word == _TRADING_AS and 0 < start < len(words) - 1:
             return True
     return False
 
@@ -150,7 +154,8 @@ def _public(part: Words, number: int) -> Proof | None:
     for start, word in enumerate(part):
         detail = None
         if word in known.heads and (found := _match(known.heads, part, start)):
-            more = len(part) > start + len(found) or len(found) > 1
+            rest = part[start + len(found) :]
+            more = (rest or len(found) > 1) and not _somebody(found, rest, known)
             detail = " ".join(found) if more and _introduced(part[:start], known) else None
         if not detail and start and word in known.tails and (found := _match(known.tails, part, start)):
             detail = " ".join(found) if start + len(found) == len(part) else None
@@ -159,6 +164,15 @@ def _public(part: Words, number: int) -> Proof | None:
         if detail:
             return Proof("public_body", detail, frozenset({number}))
     return None
+
+
+def _somebody(head: tuple[str, ...], rest: Words, known: Tables) -> bool:
+    """Whether who holds an office is named after it (`Auditor General Jane Doe`), or who works in a body."""
+    if head in known.holders and rest:
+        return rest[0] not in known.particles and not known.explaining.union(known.doubtful).issuperset(rest)
+    return head[0] in known.impersonal and any(
+        one in known.names and other in known.names for one, other in pairwise(rest)
+    )
 
 
 def _introduced(before: Words, known: Tables) -> bool:

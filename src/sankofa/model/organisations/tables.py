@@ -39,6 +39,8 @@ class Tables(NamedTuple):
     starts: tuple[str, ...]
     heads: Phrases
     tails: Phrases
+    holders: frozenset[tuple[str, ...]]
+    impersonal: frozenset[str]
     nouns: frozenset[str]
     qualifiers: frozenset[str]
     private_use: frozenset[str]
@@ -85,6 +87,8 @@ def tables() -> Tables:
         starts=tuple(fold(form) for form in _entries(forms["starts"])),
         heads=heads,
         tails=tails,
+        holders=frozenset(_listed(public["holders"])),
+        impersonal=_words(public["impersonal"]),
         nouns=nouns,
         qualifiers=_words(public["qualifiers"]),
         private_use=_words(public["private_use"]),
