@@ -103,6 +103,29 @@ def test_whoever_a_text_addresses_is_cut_though_nobody_was_withheld(text: str, l
     assert secrets.tell(text) is (CUT in left)
 
 
+@pytest.mark.parametrize(
+    ("contact", "text", "left"),
+    [
+        ("Procurement", "Procurement of drugs", "Procurement of drugs"),
+        ("Ministry of Health", "For the Ministry of Health", "For the Ministry of Health"),
+        ("The Director General", "Office of the Director General", "Office of the Director General"),
+        ("Supply Chain Management", "Supply Chain Management course", "Supply Chain Management course"),
+        ("2024", "Roads, 2024", "Roads, 2024"),
+        (
+            "Zebulon Vyver, Supply Manager",
+            "Supply Manager sought by Z. Vyver",
+            f"Supply Manager sought by {CUT}",
+        ),
+        ("Zebulon Manager", "Zebulon, the Manager", f"{CUT}, the Manager"),
+        ("unit@health.test", "unit@health.test", CUT),
+    ],
+)
+def test_a_contact_that_is_an_office_tells_of_nobody(contact: str, text: str, left: str) -> None:
+    secrets = Secrets()
+    secrets.add_contact(contact)
+    assert secrets.cut(text) == left
+
+
 def test_several_secrets_that_overlap_are_cut_as_one() -> None:
     assert cut("Ann Bee Cee Dee", "Ann Bee", "Bee Cee", "Cee Dee") == CUT
 

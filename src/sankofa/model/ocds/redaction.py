@@ -43,6 +43,12 @@ _TITLES: Final = frozenset(
 _PARTICLES: Final = frozenset(
     "de del la las los da das do dos e y van der den von di el al bin ben ibn le du".split()
 )
+_OF_OFFICES: Final = frozenset(
+    "accountant achats acting adquisiciones assistant cellule chain clerk commissioner contrataciones "
+    "deputy desk encargado enquiries general help helpdesk legal officer passation permanent principal "
+    "publics registrar responsable service services support".split()
+)
+"""Words of those who are written to; some are surnames too."""
 _ACCENTED = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LEAST_SINGLE: Final = 4
@@ -72,6 +78,11 @@ class Secrets:
         elif words:
             self._names.append(words)
             self._letters = self._letters or min(map(len, words)) == 1
+
+    def add_contact(self, text: str) -> None:
+        """What a field about people says, but for an office (`Procurement Department`) or an extension."""
+        if not _is_office(text):
+            self.add(text)
 
     def spare(self, name: str) -> None:
         """The words of an organisation that is named anyway: alone they tell of nobody else."""
@@ -191,6 +202,7 @@ def _runs(
     `alone` are the words of the name that tell of it without any other.
     """
     needed = min(2, len(words - _PARTICLES))
+    ordinary = _ordinary() if not words <= _ordinary() else frozenset[str]()
     initials = {word[0] for word in words} - words
     start, length, single, before = 0, 0, "", ""
     first, said = 0, set[str]()
@@ -205,7 +217,9 @@ def _runs(
                 length += 1
                 single = max(single, word, key=len)
         elif said:
-            enough = length >= needed and (length > 1 or len(single) >= _LEAST_SINGLE)
+            enough = (
+                length >= needed and (length > 1 or len(single) >= _LEAST_SINGLE) and not said <= ordinary
+            )
             titled = before in _TITLES and len(single) > 1
             if single in alone or (length and single in words and (enough or titled)):
                 last = number - 1
@@ -242,6 +256,14 @@ def _read(text: str) -> tuple[str, frozenset[str]]:
         return text if len(text) > 1 else "", frozenset()
     words = frozenset(_WORD.findall(text)) - _TITLES
     return "", words if words - _PARTICLES else frozenset()
+
+
+@lru_cache(maxsize=65536)
+def _is_office(text: str) -> bool:
+    """Whether it is of ordinary words alone, or a number that is too short to be anybody's."""
+    words = frozenset(_WORD.findall(fold(text))) - _PARTICLES - tables().particles - _OF_OFFICES
+    short = text.strip().isdigit() and len(text.strip()) < _LEAST_DIGITS
+    return short or ("@" not in text and words <= _ordinary())
 
 
 @lru_cache(maxsize=65536)

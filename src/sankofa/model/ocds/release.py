@@ -77,7 +77,7 @@ def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> C
     secrets = Secrets()
     parties = sift(walk, kept.get("parties"), country, gate, secrets)
     for text in walk.personal:
-        secrets.add(text)
+        secrets.add_contact(text)
     body = encode(kept)
     category = portal_category if type(portal_category) is str else None
     told = f"{body.decode()} {category or ''}"
