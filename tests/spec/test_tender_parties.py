@@ -180,7 +180,12 @@ def test_an_lei_without_a_record_or_of_a_sole_proprietor_proves_nothing(market: 
 
 def test_bodies_are_known_by_the_words_of_many_countries(desk: Desk) -> None:
     public = ["Communications Authority of Kenya", "Comune di Milano", "Δήμος Αθηναίων", "Stadt München"]
-    firms = ["CETA - Engenharia e Construção, S.A.", 'UAB "Pavyzdys"', "บริษัท ตัวอย่าง จำกัด (มหาชน)"]
+    firms = [
+        "CETA - Engenharia e Construção, S.A.",
+        "Exemplo, Sociedade Unipessoal, Lda",
+        'UAB "Pavyzdys"',
+        "บริษัท ตัวอย่าง จำกัด (มหาชน)",
+    ]
     buyers = (release(f"b{n}", buyer={"name": name}) for n, name in enumerate(public))
     sellers = (won(f"s{n}", "2025-01-01", supplier("1", name)) for n, name in enumerate(firms))
     desk.ingest("portal-za", "bodies.json", package(*buyers, *sellers))

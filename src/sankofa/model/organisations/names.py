@@ -210,11 +210,11 @@ def _qualified(part: Words, place: int, known: Tables) -> str | None:
 
 
 def _harmless(part: Words, main: Words) -> bool:
-    """A further part that cannot be a person: words of business, an acronym, another body."""
+    """A further part that cannot be a person: words of business, an acronym, a form, another body."""
     if _explained(part, main) or _public(part, 0):
         return True
     forms, strength = tables().forms, tables().strength
-    return any(
+    return tuple(part) in strength or any(
         strength[found] == SURE and 0 < start == len(part) - len(found)
         for start, word in enumerate(part)
         if word in forms and (found := _match(forms, part, start))
@@ -227,8 +227,11 @@ def _says_what(first: Words, main: Words) -> bool:
     return (
         len(first) == 1
         and first[0] not in known.names
-        and all(word in known.business or word in known.particles or word in known.forms for word in main)
         and not known.business.isdisjoint(main)
+        and all(
+            word in known.business or word in known.doubtful or word in known.particles or word in known.forms
+            for word in main
+        )
     )
 
 
