@@ -151,6 +151,13 @@ def in_person_fields(p: Person) -> Iterator[tuple[str, Json]]:
         release("x", parties=[party("f", FIRM, "supplier", beneficialOwners=[{"name": p.name}])]),
     )
     yield "directors", release("x", parties=[party("f", FIRM, "supplier", directors=[{"name": p.name}])])
+    told = {"title": f"{SEEN} for {p.name}"}
+    yield "a buyer that is only text", release("x", buyer=p.name, tender=told)
+    yield "a buyer in a list", release("x", buyer=[{"name": p.name}], tender=told)
+    yield "a party that is only text", release("x", parties=[p.name], tender=told)
+    for field in ("supplier", "signedBy", "subcontractors", "responsibleParties", "directors"):
+        contract = {"id": "1", field: [{"name": p.name}], "title": f"{SEEN} by {p.name}"}
+        yield f"a field outside the standard, {field}", release("x", contracts=[contract])
     yield (
         "signatories",
         release("x", contracts=[{"id": "1", "awardID": "1", "signatories": [{"name": p.name}]}]),

@@ -78,6 +78,9 @@ def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> C
     parties = sift(walk, kept.get("parties"), country, gate, secrets)
     for text in walk.personal:
         secrets.add_contact(text)
+    for text in walk.unplaced:
+        if gate(one_line(text), (), country) is None:
+            secrets.add_contact(text)
     body = encode(kept)
     category = portal_category if type(portal_category) is str else None
     told = f"{body.decode()} {category or ''}"
