@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Set
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sankofa.model.organisations.tables import tables
 from sankofa.model.places import country_names
@@ -25,7 +25,7 @@ _ENCODED = re.compile(r"%[0-9a-f]{2}|&(?:[a-z]{2,8}|#x?[0-9a-f]{1,6});")
 """What stands for a blank in addresses and in HTML: `%20`, `&nbsp;`."""
 _EMAIL = re.compile(r"[\w.+%'-]+@[\w-]+(?:\.[\w-]+)+")
 _COURTESY = re.compile(
-    r"(?<!\w)(?:(?:M(?:rs?|s|iss|me|lle)\b\.?|M(?:RS?|S)\.)\s+|(?:[cC]/[oO]\b|[aA]ttn\b\.?\s*:)[\s:.]*)"
+    r"(?<!\w)(?:(?:M(?:rs?|s|iss|me|lle)\b\.?|M(?:RS?|S)\.)\s+|[cC]/[oO]\b[\s:.]*)"
     r"(?=[^\W\d_])"
 )
 _NAME_WORD = re.compile(r"[^\W\d_][\w'\u2019-]*\.?\s*")
@@ -33,7 +33,6 @@ _MISTER = re.compile(r"M(?:rs?|s|iss|me|lle|RS?|S)[ .\xa0\\]")
 _CARE_OF = re.compile(r"/[oO](?!\w)")
 _NUMBER = re.compile(r"[0-9](?:[\s().-]{0,3}[0-9]){8,}")
 _BETWEEN_DIGITS: Final = r"[\s().-]{0,3}"
-_GROUPING: Final = " \t\n\xa0().-".encode()
 _OF_A_NUMBER: Final = 9
 """The last digits of a telephone number: what stands before them is a country code or a zero."""
 _TITLES: Final = frozenset(
@@ -55,13 +54,22 @@ _LEAST_SINGLE: Final = 4
 _LEAST_DIGITS: Final = 5
 
 
+class _Number(NamedTuple):
+    """A number in any grouping."""
+
+    digits: re.Pattern[str]
+    """By its last digits: quick, as it begins with one that is given."""
+    whole: re.Pattern[str]
+    """With what may stand before them."""
+
+
 class Secrets:
     """What must not be repeated in the rest of a release."""
 
     def __init__(self) -> None:
         self._names: list[frozenset[str]] = []
         self._literals: list[str] = []
-        self._numbers: list[bytes] = []
+        self._numbers: list[_Number] = []
         self._public: set[str] = set()
         self._letters = False
         """Whether a name has letters on their own, which are looked for at a word's place only."""
@@ -81,7 +89,8 @@ class Secrets:
 
     def add_contact(self, text: str) -> None:
         """What a field about people says, but for an office (`Procurement Department`) or an extension."""
-        if not _is_office(text):
+        words = _read(text)[1]
+        if not (words <= _offices() or (text.isdigit() and len(text) < _LEAST_DIGITS)) or not words:
             self.add(text)
 
     def spare(self, name: str) -> None:
@@ -98,10 +107,7 @@ class Secrets:
             for word in words:
                 if word in folded and len(word) > 1:
                     return True
-        if self._numbers:
-            digits = folded.encode().translate(None, _GROUPING)  # as text it takes twenty times as long
-            return any(number in digits for number in self._numbers)
-        return False
+        return any(number.digits.search(folded) for number in self._numbers)
 
     def tell(self, text: str) -> bool:
         """Whether a text does repeat any."""
@@ -137,7 +143,7 @@ class Secrets:
         spans += self._addressed(text)
         folded = fold(text)
         for number in self._numbers:
-            spans += (match.span() for match in _grouped(number).finditer(folded))
+            spans += (match.span() for match in number.whole.finditer(folded))
         for literal in self._literals:
             start = folded.find(literal)
             while start >= 0:
@@ -187,7 +193,7 @@ class Secrets:
 
 def hinted(text: str) -> bool:
     """Whether a text may name somebody by itself: quick, and never wrongly no."""
-    return "@" in text or "ttn" in text or bool(_MISTER.search(text) or _CARE_OF.search(text))
+    return "@" in text or bool(_MISTER.search(text) or _CARE_OF.search(text))
 
 
 def _runs(
@@ -246,6 +252,12 @@ def _ordinary() -> frozenset[str]:
     return known.business | known.nouns | known.qualifiers | known.explaining | countries | {*of_tenders}
 
 
+@cache
+def _offices() -> frozenset[str]:
+    """The words of which the names of offices are made."""
+    return _ordinary() | _OF_OFFICES | _PARTICLES | tables().particles
+
+
 @lru_cache(maxsize=65536)
 def _read(text: str) -> tuple[str, frozenset[str]]:
     """What a text is recognised by: itself, or the words of a name. The same people sign many tenders."""
@@ -259,26 +271,17 @@ def _read(text: str) -> tuple[str, frozenset[str]]:
 
 
 @lru_cache(maxsize=65536)
-def _is_office(text: str) -> bool:
-    """Whether it is of ordinary words alone, or a number that is too short to be anybody's."""
-    words = frozenset(_WORD.findall(fold(text))) - _PARTICLES - tables().particles - _OF_OFFICES
-    short = text.strip().isdigit() and len(text.strip()) < _LEAST_DIGITS
-    return short or ("@" not in text and words <= _ordinary())
-
-
-@lru_cache(maxsize=65536)
-def _numbers(literal: str) -> list[bytes]:
-    """The numbers in a text of nothing else, by the digits that stay whoever writes them."""
+def _numbers(literal: str) -> list[_Number]:
+    """The numbers in a text of nothing else."""
     if any(map(str.isalpha, literal)):
         return []
-    return [found.encode().translate(None, _GROUPING)[-_OF_A_NUMBER:] for found in _NUMBER.findall(literal)]
+    return [_number(re.sub(r"[^0-9]", "", found)[-_OF_A_NUMBER:]) for found in _NUMBER.findall(literal)]
 
 
-@lru_cache(maxsize=65536)
-def _grouped(number: bytes) -> re.Pattern[str]:
-    """A number in any grouping, and what may stand before it."""
+def _number(digits: str) -> _Number:
+    grouped = _BETWEEN_DIGITS.join(digits) + r"(?!\d)"
     before = rf"(?<!\d)\+?(?:\(?\d{{1,5}}{_BETWEEN_DIGITS})?"
-    return re.compile(before + _BETWEEN_DIGITS.join(number.decode()) + r"(?!\d)")
+    return _Number(re.compile(grouped), re.compile(before + grouped))
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
