@@ -81,6 +81,10 @@ def in_parties(p: Person) -> Iterator[tuple[str, Json]]:
     yield "party in capitals", supplied("x", {"name": p.name.upper()})
     yield "party with a title", supplied("x", {"name": f"Dr {p.name}"})
     yield "trading name", supplied("x", {"name": f"{p.name} T/A {p.family} Plumbing Ltd"})
+    yield "trading name without a stroke", supplied("x", {"name": f"{p.name} TA {p.family} Homes (Pty) Ltd"})
+    yield "holder of an office", supplied("x", {"name": f"Auditor General {p.name}"})
+    yield "joint venture with a firm", supplied("x", {"name": f"{p.name} JV Sample Works Limited"})
+    yield "somebody at a firm", supplied("x", {"name": f"{p.name} @ Sample Works Limited"})
     yield "initials and surname", supplied("x", {"name": f"Q.Z. {p.family}"})
     yield "national identity number", supplied("x", {"name": p.name, **identified("ZA-IDN", p.number)})
     yield "name in legalName alone", supplied("x", identified("ZA-IDN", p.number, legalName=p.name))
@@ -147,6 +151,13 @@ def in_person_fields(p: Person) -> Iterator[tuple[str, Json]]:
         release("x", parties=[party("f", FIRM, "supplier", beneficialOwners=[{"name": p.name}])]),
     )
     yield "directors", release("x", parties=[party("f", FIRM, "supplier", directors=[{"name": p.name}])])
+    told = {"title": f"{SEEN} for {p.name}"}
+    yield "a buyer that is only text", release("x", buyer=p.name, tender=told)
+    yield "a buyer in a list", release("x", buyer=[{"name": p.name}], tender=told)
+    yield "a party that is only text", release("x", parties=[p.name], tender=told)
+    for field in ("supplier", "signedBy", "subcontractors", "responsibleParties", "directors"):
+        contract = {"id": "1", field: [{"name": p.name}], "title": f"{SEEN} by {p.name}"}
+        yield f"a field outside the standard, {field}", release("x", contracts=[contract])
     yield (
         "signatories",
         release("x", contracts=[{"id": "1", "awardID": "1", "signatories": [{"name": p.name}]}]),
@@ -232,6 +243,26 @@ def in_texts(p: Person) -> Iterator[tuple[str, Json]]:
     )
 
 
+def in_texts_where_nobody_is_withheld(p: Person) -> Iterator[tuple[str, Json]]:
+    for way, text in {
+        "an address of e-mail": p.email,
+        "Mr": f"Mr {p.name}, room 5",
+        "Mrs with initials": f"Mrs. Z.Q. van der {p.family} agreed",
+    }.items():
+        yield f"by {way}", release("x", buyer=CITY, tender={"title": f"{SEEN}, ask {text}"})
+    street = {"streetAddress": f"c/o {p.name}, 1 Long Street"}
+    yield "care of somebody", release("x", parties=[party("f", FIRM, "buyer", address=street)])
+    grouped = f"+{p.number[:3]} ({p.number[3:5]}) {p.number[5:9]}-{p.number[9:]}"
+    yield (
+        "a telephone grouped otherwise",
+        release(
+            "x",
+            parties=[party("f", FIRM, "buyer", contactPoint={"telephone": grouped})],
+            tender={"title": f"{SEEN}, call {p.number} or 0{p.number[4:]}"},
+        ),
+    )
+
+
 def in_keys(p: Person) -> Iterator[tuple[str, Json]]:
     yield "ocid", {**supplied("x", {"name": p.name}), "ocid": f"ocds-{p.given}-{p.family}"}
     yield "release id", {**supplied("x", {"name": p.name}), "id": f"{p.given}-{p.family}"}
@@ -241,7 +272,7 @@ def planted() -> dict[str, tuple[Person, Json]]:
     """Every place, each with somebody of its own."""
     found: dict[str, tuple[Person, Json]] = {}
     number = 100
-    for places in (in_parties, in_person_fields, in_texts, in_keys):
+    for places in (in_parties, in_person_fields, in_texts, in_texts_where_nobody_is_withheld, in_keys):
         for place, _ in list(places(person(0))):
             number += 1
             somebody = person(number)

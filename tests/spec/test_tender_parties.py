@@ -178,6 +178,27 @@ def test_an_lei_without_a_record_or_of_a_sole_proprietor_proves_nothing(market: 
     assert market.tender("unknown-lei")["withheld_parties"] == 1
 
 
+def test_bodies_are_known_by_the_words_of_many_countries(desk: Desk) -> None:
+    public = ["Communications Authority of Kenya", "Comune di Milano", "Δήμος Αθηναίων", "Stadt München"]
+    firms = [
+        "CETA - Engenharia e Construção, S.A.",
+        "Exemplo, Sociedade Unipessoal, Lda",
+        'UAB "Pavyzdys"',
+        "บริษัท ตัวอย่าง จำกัด (มหาชน)",
+    ]
+    buyers = (release(f"b{n}", buyer={"name": name}) for n, name in enumerate(public))
+    sellers = (won(f"s{n}", "2025-01-01", supplier("1", name)) for n, name in enumerate(firms))
+    desk.ingest("portal-za", "bodies.json", package(*buyers, *sellers))
+    desk.publish()
+    with desk.serve() as asked:
+        evidence = {row["name"]: row["org_evidence"].split(":")[0] for row in asked.parties(country="ZA")}
+    assert evidence == {
+        CITY["name"]: "public_body",
+        **dict.fromkeys(public, "public_body"),
+        **dict.fromkeys(firms, "legal_form"),
+    }
+
+
 def test_releases_are_counted_by_name_and_role(market: Asked) -> None:
     (row,) = named(market, "Unheard Of Holdings Limited")
     assert (row["release_count"], row["first_seen"], row["last_seen"]) == (2, "2025-06-04", "2025-06-05")

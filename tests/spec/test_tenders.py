@@ -196,6 +196,16 @@ def test_amounts_keep_every_digit_of_the_source(market: Asked) -> None:
 # Order, country, from
 
 
+def test_a_title_keeps_the_words_of_an_office_that_is_the_contact(plain_desk: Desk) -> None:
+    office = {"name": "Procurement Department", "telephone": "2024"}
+    buyer = party(CITY["id"], CITY["name"], "buyer", contactPoint=office)
+    title = "Procurement of roads for the Procurement Department, 2024"
+    plain_desk.ingest("portal-za", "a.json", package(release("a", parties=[buyer], tender={"title": title})))
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        assert asked.tender("a")["title"] == title
+
+
 def test_rows_come_newest_first_and_then_by_ocid_and_release_id(market: Asked) -> None:
     served = [k for k in keys(market.tenders()) if not k[0].startswith("ocds-test-digits")]
     assert served == expected([COMPLETE, *SPREAD, *TIMES, *VALUES, *BUYERS])

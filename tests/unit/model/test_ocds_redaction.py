@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.model.ocds.redaction import CUT, Secrets, fold
+from sankofa.model.ocds.redaction import CUT, Secrets, fold, hinted
 
 NAME = "Thandiwe Mokoena-Dube"
 
@@ -13,10 +13,10 @@ def cut(text: str, *withheld: str) -> str:
     secrets = Secrets()
     for secret in withheld or (NAME,):
         secrets.add(secret)
-    told = secrets.told_in(text)
+    told = hinted(text) or secrets.told_in(text)
     found = secrets.cut(text)
     assert secrets.tell(text) is (CUT in found)
-    assert told or found == text, "told_in may never be wrongly no"
+    assert told or found == text, "neither may ever be wrongly no"
     return found
 
 
@@ -61,6 +61,8 @@ def test_a_name_is_cut_by_two_of_its_words_or_by_one_that_is_written_as_a_name(t
         ("da Li", "by da Li alone", f"by {CUT} alone"),
         ("9001015009087", "ID 9001015009087!", f"ID {CUT}!"),
         ("082 555 0101", "call 082 555 0101", f"call {CUT}"),
+        ("+27 (0)82 555-0101", "call 0825550101 or 0027 82 555 0101", f"call {CUT} or {CUT}"),
+        ("+27 82 555 0101", "lot 10825550101234 of 2024", "lot 10825550101234 of 2024"),
         ("王小明", "由王小明承包", f"由{CUT}承包"),
         ("Bo Da", "Road to Bo, by Bo Da and Da Bo", f"Road to Bo, by {CUT} and {CUT}"),
     ],
@@ -80,8 +82,47 @@ def test_ordinary_words_and_those_of_organisations_that_are_named_tell_of_nobody
     assert secrets.cut(text) == text
 
 
-def test_an_address_of_e_mail_is_cut_wherever_anything_is() -> None:
-    assert cut("Mail to somebody.else@example.org now") == f"Mail to {CUT} now"
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Mail to somebody.else@example.org now", f"Mail to {CUT} now"),
+        ("Ask Mr Zebulon van der Vyver for it", f"Ask Mr {CUT} for it"),
+        ("Mr T. Nkosi and Mme Aïssatou Ndiaye", f"Mr {CUT} and Mme {CUT}"),
+        ("Mrs. Okafor Director of Supply", f"Mrs. {CUT} Director of Supply"),
+        ("C/O Zebulon Vyver, 1 Long Street", f"C/O {CUT}, 1 Long Street"),
+        ("c/o: Supply Manager", "c/o: Supply Manager"),
+        ("c/o Department of Health", "c/o Department of Health"),
+        ("MS PIPES, MS Office and M.S. bars", "MS PIPES, MS Office and M.S. bars"),
+        ("Msunduzi Municipality", "Msunduzi Municipality"),
+    ],
+)
+def test_whoever_a_text_addresses_is_cut_though_nobody_was_withheld(text: str, left: str) -> None:
+    secrets = Secrets()
+    assert secrets.cut(text) == left
+    assert secrets.tell(text) is (CUT in left)
+
+
+@pytest.mark.parametrize(
+    ("contact", "text", "left"),
+    [
+        ("Procurement", "Procurement of drugs", "Procurement of drugs"),
+        ("Ministry of Health", "For the Ministry of Health", "For the Ministry of Health"),
+        ("The Director General", "Office of the Director General", "Office of the Director General"),
+        ("Supply Chain Management", "Supply Chain Management course", "Supply Chain Management course"),
+        ("2024", "Roads, 2024", "Roads, 2024"),
+        (
+            "Zebulon Vyver, Supply Manager",
+            "Supply Manager sought by Z. Vyver",
+            f"Supply Manager sought by {CUT}",
+        ),
+        ("Zebulon Manager", "Zebulon, the Manager", f"{CUT}, the Manager"),
+        ("unit@health.test", "unit@health.test", CUT),
+    ],
+)
+def test_a_contact_that_is_an_office_tells_of_nobody(contact: str, text: str, left: str) -> None:
+    secrets = Secrets()
+    secrets.add_contact(contact)
+    assert secrets.cut(text) == left
 
 
 def test_several_secrets_that_overlap_are_cut_as_one() -> None:

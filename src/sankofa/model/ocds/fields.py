@@ -25,8 +25,14 @@ _PERSONAL = re.compile(
     r"contact|person|author|signator|representative|owner|shareholder|official|email|e-mail|phone|fax|officer",
     re.IGNORECASE,
 )
+_OF_PARTIES = re.compile(
+    r"director|signed|responsib|subcontract|supplier|tenderer|bidder|winner|buyer|payee|adjudicat"
+    r"|proveedor|oferente|firmante|fornecedor|fournisseur|titulaire|attributaire|signataire",
+    re.IGNORECASE,
+)
 _OLDEST_YEAR: Final = 1900
 _WIDEST: Final = 60
+_WORDS_OF_A_NAME: Final = 6
 _LEARNED: Final = 4096
 _TEXTS: Final = frozenset({str})
 
@@ -38,7 +44,7 @@ Named = tuple[dict[str, Json], str]
 class Walk:
     """What is gathered on the way through one release."""
 
-    __slots__ = ("faults", "lists", "organisations", "personal")
+    __slots__ = ("faults", "lists", "organisations", "personal", "unplaced")
 
     def __init__(self) -> None:
         self.faults: list[tuple[str, str]] = []
@@ -46,6 +52,8 @@ class Walk:
         self.lists: list[list[Json]] = []
         self.personal: list[str] = []
         """Texts of fields about people: what they say must not be repeated elsewhere."""
+        self.unplaced: list[str] = []
+        """Names of parties where OCDS has none: people among them must not be named elsewhere either."""
 
 
 Cleaner = Callable[[Json, Walk, str], Json]
@@ -78,6 +86,8 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
         cleaner: Cleaner | None = fields.get(key) or (_text if _translates(fields, key) else None)
         if cleaner is None:
             cleaner = _gather if _PERSONAL.search(key) else _leave_out
+            if cleaner is _leave_out and _OF_PARTIES.search(key):
+                cleaner = _gather_names
         elif cleaner is _text or cleaner is _identifier:
             cleaner = None
         if len(learned) < _LEARNED:
@@ -101,9 +111,9 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
                     kept[key] = fields.get(key, _text)(inner, walk, key)
             elif cleaner is _leave_out:
                 del kept[key]
-            elif cleaner is _gather:
+            elif cleaner is _gather or cleaner is _gather_names:
                 del kept[key]
-                _gather(inner, walk, key)
+                cleaner(inner, walk, key)
             elif inner is not None:
                 kept[key] = cleaner(inner, walk, key)
         if len(faults) != before and name:
@@ -127,6 +137,20 @@ def _gather(value: Json, walk: Walk, name: str) -> Json:
     elif type(value) is list:
         for inner in value:
             _gather(inner, walk, name)
+
+
+def _gather_names(value: Json, walk: Walk, name: str) -> Json:
+    """What names a party without being an organisation of the table: only its names, and no whole texts."""
+    if type(value) is str:
+        if len(value.split()) <= _WORDS_OF_A_NAME:
+            walk.unplaced.append(value)
+    elif type(value) is dict:
+        for key, inner in value.items():
+            if "name" in key.lower():
+                _gather_names(inner, walk, key)
+    elif type(value) is list:
+        for inner in value:
+            _gather_names(inner, walk, name)
 
 
 def _translates(fields: dict[str, Cleaner], key: str) -> bool:
@@ -169,6 +193,8 @@ def _organisation(body: Cleaner) -> Cleaner:
         kept = body(value, walk, name)
         if kept is not None:
             walk.organisations.append((kept, name))
+        else:
+            _gather_names(value, walk, name)
         return kept
 
     return clean

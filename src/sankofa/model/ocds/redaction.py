@@ -2,7 +2,9 @@
 
 A name is recognised by its words in any order, at least two of them side by side, one of which may be an
 initial; by one word alone where the name has only one, where a title stands before it, or where it is
-written as a name is and is no ordinary word; a number or an address only as it was written.
+written as a name is and is no ordinary word; an address only as it was written, and a number of nine digits
+or more however it is grouped, with its country code or without. Addresses of e-mail, and whoever is called Mr
+or Mrs or is to be written to (`c/o`), are cut whether anything was withheld or not.
 """
 
 import re
@@ -10,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Set
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sankofa.model.organisations.tables import tables
 from sankofa.model.places import country_names
@@ -22,6 +24,17 @@ _ADDRESS = re.compile(r"(?:https?:|ftp:|//|www\.)", re.IGNORECASE)
 _ENCODED = re.compile(r"%[0-9a-f]{2}|&(?:[a-z]{2,8}|#x?[0-9a-f]{1,6});")
 """What stands for a blank in addresses and in HTML: `%20`, `&nbsp;`."""
 _EMAIL = re.compile(r"[\w.+%'-]+@[\w-]+(?:\.[\w-]+)+")
+_COURTESY = re.compile(
+    r"(?<!\w)(?:(?:M(?:rs?|s|iss|me|lle)\b\.?|M(?:RS?|S)\.)\s+|[cC]/[oO]\b[\s:.]*)"
+    r"(?=[^\W\d_])"
+)
+_NAME_WORD = re.compile(r"[^\W\d_][\w'\u2019-]*\.?\s*")
+_MISTER = re.compile(r"M(?:rs?|s|iss|me|lle|RS?|S)[ .\xa0\\]")
+_CARE_OF = re.compile(r"/[oO](?!\w)")
+_NUMBER = re.compile(r"[0-9](?:[\s().-]{0,3}[0-9]){8,}")
+_BETWEEN_DIGITS: Final = r"[\s().-]{0,3}"
+_OF_A_NUMBER: Final = 9
+"""The last digits of a telephone number: what stands before them is a country code or a zero."""
 _TITLES: Final = frozenset(
     "mr mrs ms miss mme mlle dr drs prof adv eng ing lic sr sra srta don dona rev hon me maitre arq abg cpa "
     "chief alhaji hajia engr sir madam".split()
@@ -29,10 +42,25 @@ _TITLES: Final = frozenset(
 _PARTICLES: Final = frozenset(
     "de del la las los da das do dos e y van der den von di el al bin ben ibn le du".split()
 )
+_OF_OFFICES: Final = frozenset(
+    "accountant achats acting adquisiciones assistant cellule chain clerk commissioner contrataciones "
+    "deputy desk encargado enquiries general help helpdesk legal officer passation permanent principal "
+    "publics registrar responsable service services support".split()
+)
+"""Words of those who are written to; some are surnames too."""
 _ACCENTED = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LEAST_SINGLE: Final = 4
 _LEAST_DIGITS: Final = 5
+
+
+class _Number(NamedTuple):
+    """A number in any grouping."""
+
+    digits: re.Pattern[str]
+    """By its last digits: quick, as it begins with one that is given."""
+    whole: re.Pattern[str]
+    """With what may stand before them."""
 
 
 class Secrets:
@@ -41,6 +69,7 @@ class Secrets:
     def __init__(self) -> None:
         self._names: list[frozenset[str]] = []
         self._literals: list[str] = []
+        self._numbers: list[_Number] = []
         self._public: set[str] = set()
         self._letters = False
         """Whether a name has letters on their own, which are looked for at a word's place only."""
@@ -53,9 +82,16 @@ class Secrets:
         literal, words = _read(text)
         if literal:
             self._literals.append(literal)
+            self._numbers += _numbers(literal)
         elif words:
             self._names.append(words)
             self._letters = self._letters or min(map(len, words)) == 1
+
+    def add_contact(self, text: str) -> None:
+        """What a field about people says, but for an office (`Procurement Department`) or an extension."""
+        words = _read(text)[1]
+        if not (words <= _offices() or (text.isdigit() and len(text) < _LEAST_DIGITS)) or not words:
+            self.add(text)
 
     def spare(self, name: str) -> None:
         """The words of an organisation that is named anyway: alone they tell of nobody else."""
@@ -64,8 +100,6 @@ class Secrets:
     def told_in(self, text: str) -> bool:
         """Whether a text may repeat any: quick, and never wrongly no."""
         folded = fold(text)
-        if "@" in folded:
-            return True
         for literal in self._literals:
             if literal in folded:
                 return True
@@ -73,15 +107,15 @@ class Secrets:
             for word in words:
                 if word in folded and len(word) > 1:
                     return True
-        return False
+        return any(number.digits.search(folded) for number in self._numbers)
 
     def tell(self, text: str) -> bool:
         """Whether a text does repeat any."""
-        return self.told_in(text) and any(True for _ in self._places(composed(text)))
+        return (hinted(text) or self.told_in(text)) and any(True for _ in self._places(composed(text)))
 
     def cut(self, text: str) -> str:
         """The text without them."""
-        likely = self._letters or self.told_in(text)
+        likely = self._letters or hinted(text) or self.told_in(text)
         text = composed(text)
         if not likely:
             return text
@@ -106,7 +140,10 @@ class Secrets:
 
     def _places(self, text: str) -> Iterator[tuple[int, int]]:
         spans = [match.span() for match in _EMAIL.finditer(text)]
+        spans += self._addressed(text)
         folded = fold(text)
+        for number in self._numbers:
+            spans += (match.span() for match in number.whole.finditer(folded))
         for literal in self._literals:
             start = folded.find(literal)
             while start >= 0:
@@ -125,6 +162,20 @@ class Secrets:
                 spans += _runs(found, words, capitals, self._alone(text, found, words))
         return _joined(spans)
 
+    def _addressed(self, text: str) -> Iterator[tuple[int, int]]:
+        """The names after `Mr` or `c/o`: up to a word that is an ordinary one, or an organisation's."""
+        for mark in _COURTESY.finditer(text):
+            start = end = mark.end()
+            while word := _NAME_WORD.match(text, end):
+                plain = fold(word.group().rstrip(" .\t\n"))
+                if plain in _ordinary() or plain in self._public:
+                    break
+                if text[end].islower() and plain not in _PARTICLES:
+                    break
+                end = word.end()
+            if end > start:
+                yield start, start + len(text[start:end].rstrip())
+
     def _alone(
         self, text: str, found: list[tuple[str, tuple[int, int]]], words: frozenset[str]
     ) -> frozenset[str]:
@@ -140,6 +191,11 @@ class Secrets:
         return frozenset(telling - _ordinary())
 
 
+def hinted(text: str) -> bool:
+    """Whether a text may name somebody by itself: quick, and never wrongly no."""
+    return "@" in text or bool(_MISTER.search(text) or _CARE_OF.search(text))
+
+
 def _runs(
     found: list[tuple[str, tuple[int, int]]],
     words: frozenset[str],
@@ -152,6 +208,7 @@ def _runs(
     `alone` are the words of the name that tell of it without any other.
     """
     needed = min(2, len(words - _PARTICLES))
+    ordinary = _ordinary() if not words <= _ordinary() else frozenset[str]()
     initials = {word[0] for word in words} - words
     start, length, single, before = 0, 0, "", ""
     first, said = 0, set[str]()
@@ -166,7 +223,9 @@ def _runs(
                 length += 1
                 single = max(single, word, key=len)
         elif said:
-            enough = length >= needed and (length > 1 or len(single) >= _LEAST_SINGLE)
+            enough = (
+                length >= needed and (length > 1 or len(single) >= _LEAST_SINGLE) and not said <= ordinary
+            )
             titled = before in _TITLES and len(single) > 1
             if single in alone or (length and single in words and (enough or titled)):
                 last = number - 1
@@ -193,6 +252,12 @@ def _ordinary() -> frozenset[str]:
     return known.business | known.nouns | known.qualifiers | known.explaining | countries | {*of_tenders}
 
 
+@cache
+def _offices() -> frozenset[str]:
+    """The words of which the names of offices are made."""
+    return _ordinary() | _OF_OFFICES | _PARTICLES | tables().particles
+
+
 @lru_cache(maxsize=65536)
 def _read(text: str) -> tuple[str, frozenset[str]]:
     """What a text is recognised by: itself, or the words of a name. The same people sign many tenders."""
@@ -203,6 +268,20 @@ def _read(text: str) -> tuple[str, frozenset[str]]:
         return text if len(text) > 1 else "", frozenset()
     words = frozenset(_WORD.findall(text)) - _TITLES
     return "", words if words - _PARTICLES else frozenset()
+
+
+@lru_cache(maxsize=65536)
+def _numbers(literal: str) -> list[_Number]:
+    """The numbers in a text of nothing else."""
+    if any(map(str.isalpha, literal)):
+        return []
+    return [_number(re.sub(r"[^0-9]", "", found)[-_OF_A_NUMBER:]) for found in _NUMBER.findall(literal)]
+
+
+def _number(digits: str) -> _Number:
+    grouped = _BETWEEN_DIGITS.join(digits) + r"(?!\d)"
+    before = rf"(?<!\d)\+?(?:\(?\d{{1,5}}{_BETWEEN_DIGITS})?"
+    return _Number(re.compile(grouped), re.compile(before + grouped))
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,7 @@ import msgspec
 
 from sankofa.model.ocds.fields import Json, Walk, moment, release_cleaner
 from sankofa.model.ocds.parties import Gate, Party, sift
-from sankofa.model.ocds.redaction import Secrets
+from sankofa.model.ocds.redaction import Secrets, hinted
 from sankofa.model.text import fit, one_line
 
 _LONGEST_ID = 400  # what every engine can hold in an index
@@ -77,10 +77,14 @@ def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> C
     secrets = Secrets()
     parties = sift(walk, kept.get("parties"), country, gate, secrets)
     for text in walk.personal:
-        secrets.add(text)
+        secrets.add_contact(text)
+    for text in walk.unplaced:
+        if gate(one_line(text), (), country) is None:
+            secrets.add_contact(text)
     body = encode(kept)
     category = portal_category if type(portal_category) is str else None
-    if secrets and secrets.told_in(f"{body.decode()} {category or ''}"):
+    told = f"{body.decode()} {category or ''}"
+    if hinted(told) or (secrets and secrets.told_in(told)):
         for party in parties.served:
             secrets.spare(party.known.name)
         ocid, release_id = (

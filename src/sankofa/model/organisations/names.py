@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from sankofa.model.organisations.reading import DOT
@@ -34,6 +35,7 @@ _BEFORE_SURNAMES: Final = frozenset(
     "de del da do dos das di du des le van von der den ten ter mac mc".split()
 )
 _NAMED_AFTER_DOCTORS: Final = frozenset({"municipality", "hospital"})
+_TRADING_AS: Final = "ta"  # t/a without its stroke
 _PAIR: Final = 2
 
 
@@ -56,19 +58,26 @@ def marked_as_person(folded: str, parts: list[Words]) -> bool:
             return True
         if word in known.outer_traders and start in (0, len(words) - 1):
             return True
+        if word == _TRADING_AS and 0 < start < len(words) - 1:
+            return True
     return False
 
 
 def body_by_name(name: str, country: str, folded: str, parts: list[Words]) -> Proof | None:
     """What proves an organisation in a name that nothing marks as a person's."""
-    if not name.isascii() and len(parts) == 1 and (found := _by_script(name, folded)):
-        return found
-    if len(parts) == 1 and " ".join(parts[0]) in tables().known:
-        return Proof("public_body", " ".join(parts[0]), frozenset({0}))
+    if not name.isascii() and (found := _by_script(name, folded)):
+        bracketed = " (" in found.detail  # the bracket that closes the name is part of the form
+        if len(parts) == 1 + bracketed:
+            return found
+    whole = " ".join(word for part in parts for word in part).replace("&", "and")
+    if whole in tables().known:
+        return Proof("public_body", whole, frozenset(range(len(parts))))
     for number in range(len(parts)):
         proof = _form(name, country, parts, number) or _public(parts[number], number)
         if proof and all(
-            place in proof.parts or _harmless(part, parts[min(proof.parts)])
+            place in proof.parts
+            or _harmless(part, parts[min(proof.parts)])
+            or (place == 0 and _says_what(part, parts[min(proof.parts)]))
             for place, part in enumerate(parts)
         ):
             return proof
@@ -121,7 +130,7 @@ def _proves(name: str, country: str, form: tuple[str, ...], head: Words, *, last
     if head[-1] in known.particles:  # Maria de Sa
         return False
     if strength == WEAK:
-        return last and _of_business(head[-1], known)
+        return last and (_of_business(head[-1], known) or (len(head) > 1 and head[0] in known.openers))
     wordy = any(_of_business(word, known) for word in own) or not known.several.isdisjoint(head)
     dots_prove = strength != WORDY and country not in known.initials_last
     return wordy or (dots_prove and not _like_a_person(head, own, known))
@@ -150,15 +159,36 @@ def _public(part: Words, number: int) -> Proof | None:
     for start, word in enumerate(part):
         detail = None
         if word in known.heads and (found := _match(known.heads, part, start)):
-            more = len(part) > start + len(found) or len(found) > 1
+            rest = part[start + len(found) :]
+            more = (rest or len(found) > 1) and not _somebody(found, rest, known)
             detail = " ".join(found) if more and _introduced(part[:start], known) else None
         if not detail and start and word in known.tails and (found := _match(known.tails, part, start)):
-            detail = " ".join(found) if start + len(found) == len(part) else None
+            detail = " ".join(found) if _of_place(part[start + len(found) :], known) else None
         if not detail and word in known.nouns:
             detail = _qualified(part, start, known)
         if detail:
             return Proof("public_body", detail, frozenset({number}))
     return None
+
+
+def _of_place(rest: Words, known: Tables) -> bool:
+    """Nothing, or `of Kenya`, after the words that close the name of a public body."""
+    return not rest or (
+        len(rest) > 1
+        and rest[0] == "of"
+        and all(
+            word in known.doubtful or word in known.explaining or word in known.particles for word in rest
+        )
+    )
+
+
+def _somebody(head: tuple[str, ...], rest: Words, known: Tables) -> bool:
+    """Whether who holds an office is named after it (`Auditor General Jane Doe`), or who works in a body."""
+    if head in known.holders and rest:
+        return rest[0] not in known.particles and not known.explaining.union(known.doubtful).issuperset(rest)
+    return head[0] in known.impersonal and any(
+        one in known.names and other in known.names for one, other in pairwise(rest)
+    )
 
 
 def _introduced(before: Words, known: Tables) -> bool:
@@ -180,14 +210,28 @@ def _qualified(part: Words, place: int, known: Tables) -> str | None:
 
 
 def _harmless(part: Words, main: Words) -> bool:
-    """A further part that cannot be a person: words of business, an acronym, another body."""
+    """A further part that cannot be a person: words of business, an acronym, a form, another body."""
     if _explained(part, main) or _public(part, 0):
         return True
     forms, strength = tables().forms, tables().strength
-    return any(
+    return tuple(part) in strength or any(
         strength[found] == SURE and 0 < start == len(part) - len(found)
         for start, word in enumerate(part)
         if word in forms and (found := _match(forms, part, start))
+    )
+
+
+def _says_what(first: Words, main: Words) -> bool:
+    """`CETA - Engenharia e Construção, S.A.`: the first part is the name, the main one says what it does."""
+    known = tables()
+    return (
+        len(first) == 1
+        and first[0] not in known.names
+        and not known.business.isdisjoint(main)
+        and all(
+            word in known.business or word in known.doubtful or word in known.particles or word in known.forms
+            for word in main
+        )
     )
 
 

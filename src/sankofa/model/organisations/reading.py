@@ -10,8 +10,12 @@ DOT = "."
 _ABBREVIATION = r"\w\.(?:\w\.)+\w?(?!\w)|\w\.\w(?!\w)|\w\.(?:\s\w\.)+(?!\w)"
 _QUOTES = "['\u2019`\u00b4\u02bc\u05f4\"]"  # every kind of apostrophe, and the mark of Hebrew abbreviations
 _WORD = rf"[^\W_]+(?:{_QUOTES}[^\W_]+)*"
-_TOKEN = re.compile(rf"{_ABBREVIATION}|{_WORD}|[,;:|/\\(\u2013\u2014]|\s-(?=\s)|[&+]")
-_BREAKS = frozenset(",;:|/\\(\u2013\u2014")
+_TOKEN = re.compile(rf"{_ABBREVIATION}|{_WORD}|[,;:|/\\(\u2013\u2014]|(?<!\w)@|\s-(?=\s)|[&+]")
+_BREAKS = frozenset(",;:|/\\(@\u2013\u2014")
+_TOGETHER = re.compile(
+    r"(?<!\w)(?:in )?(?:jv|joint venture|association with|consortium with|partnership with)(?!\w)"
+)
+"""Words between several parties: each of them must be explained."""
 _STROKES = (("a/s", "a.s."), ("s/a", "s.a."), ("n/v", "n.v."))
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _UNDECOMPOSED = {0x0131: "i", 0x0142: "l", 0x00F8: "o", 0x0111: "d"}  # letters Unicode does not take apart
@@ -35,6 +39,8 @@ def parts(folded: str) -> list[list[str]]:
             text = re.sub(rf"(?<!\w){stroke}(?!\w)", dotted, text)
     if "(" in text:
         text = _inner_brackets_opened(text)
+    if "jv" in text or " venture" in text or "ip with" in text or "ion with" in text or "ium with" in text:
+        text = _TOGETHER.sub(";", text)
     found: list[list[str]] = [[]]
     add = found[-1].append
     for piece in _TOKEN.findall(text):

@@ -34,11 +34,14 @@ class Tables(NamedTuple):
     leading: Phrases
     accented: frozenset[str]
     """Forms that are written with accents; all others are not."""
+    openers: frozenset[str]
     bodies: Phrases
     ends: tuple[str, ...]
     starts: tuple[str, ...]
     heads: Phrases
     tails: Phrases
+    holders: frozenset[tuple[str, ...]]
+    impersonal: frozenset[str]
     nouns: frozenset[str]
     qualifiers: frozenset[str]
     private_use: frozenset[str]
@@ -78,18 +81,23 @@ def tables() -> Tables:
         sure=frozenset(form[0] for form, proof in strength.items() if proof == SURE and len(form) == 1),
         leading=leading,
         accented=frozenset(
-            fold(form) for form in _entries(forms["sure"] + forms["likely"]) if not form.isascii()
+            fold(form)
+            for form in _entries(";".join(forms[key] for key in ("sure", "likely", "weak")))
+            if not form.isascii()
         ),
+        openers=_words(forms["openers"]),
         bodies=bodies,
         ends=tuple(fold(form) for form in _entries(forms["ends"])),
         starts=tuple(fold(form) for form in _entries(forms["starts"])),
         heads=heads,
         tails=tails,
+        holders=frozenset(_listed(public["holders"])),
+        impersonal=_words(public["impersonal"]),
         nouns=nouns,
         qualifiers=_words(public["qualifiers"]),
         private_use=_words(public["private_use"]),
         strong_qualifiers=_words(public["strong_qualifiers"]),
-        known=frozenset(" ".join(name) for name in known),
+        known=frozenset(" ".join(name).replace("&", "and") for name in known),
         before=_words(public["before"]),
         persons=_by_first(_listed(people["traders"]) + _listed(people["links"])),
         outer_traders=frozenset(word for (word,) in _listed(people["outer_traders"])),
