@@ -7,13 +7,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 
 from sankofa import settings
 from sankofa.cli.logs import configure
-from sankofa.cli.serving import SAMPLE_ISSUER
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send
 from sankofa.rest.pages import html_page, open_pages
 from sankofa.web.landing import landing_page
 
+_SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
+"""An organisation of the sample world to try the service with."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
@@ -23,7 +24,7 @@ def application() -> Application:
     configure(current)
     service = Service(current)
     agents = McpSurface(service)
-    pages = {**open_pages(service), "/": html_page(landing_page(current, SAMPLE_ISSUER))}
+    pages = {**open_pages(service), "/": html_page(landing_page(current, _SAMPLE_ISSUER))}
     app = RestApp(service, pages, mounted={"/mcp": agents})
 
     @asynccontextmanager

@@ -16,9 +16,6 @@ from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
 
-SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
-"""An organisation of the sample world to try the service with."""
-
 _APPLICATION = "sankofa.cli.application:application"
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, never a default
 _HTTP1 = HTTP1Settings(
@@ -48,8 +45,9 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     click.echo(f"Sankofa at {address} (MCP at {address}/mcp), edition {current}")
     if settings.sandbox_key:
         click.echo(f"Sandbox key: {settings.sandbox_key}")
+        # Answered by every edition, whatever is in it.
         click.echo(
-            f"Try: curl -H 'X-API-Key: {settings.sandbox_key}' {address}/v1/fundamentals/{SAMPLE_ISSUER}"
+            f"Try: curl -H 'X-API-Key: {settings.sandbox_key}' '{address}/v1/screen?metric=net_margin'"
         )
     if settings.base_url == Settings.base_url:  # not set: links point to where it really listens
         os.environ["SANKOFA_BASE_URL"] = address
