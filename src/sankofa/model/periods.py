@@ -1,10 +1,9 @@
 """What a period is called, told from its dates and the issuer's own year (decisions, section 2).
 
-A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's
-year is told from the full-year durations it reported, but for the twelve months to each quarter's end that
-some report beside it. To keep a past view reproducible, a figure
-is named by the years evidenced on the day it became known; only a figure older than all such
-evidence borrows the first that came later.
+A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's year is told
+from the full-year durations it reported, but for the twelve months to each quarter's end that some report
+beside it. To keep a past view reproducible, a figure is named by the years evidenced on the day it became
+known; only a figure older than all such evidence borrows the first that came later.
 """
 
 from bisect import bisect_right
@@ -26,6 +25,8 @@ _MONTHS = {
 }
 _INSTANT_TOLERANCE = 10
 _DURATION_TOLERANCE = 25
+_SAME_END = 7
+"""Days from one year-end within which two others are less than half a month apart."""
 _OF_THREE = {0: "Q4", 1: "Q1", 2: "Q2", 3: "Q3"}
 _OF_SIX = {0: "H2", 2: "H1"}
 _OF_NINE = {3: "9M"}
@@ -166,16 +167,27 @@ class _FullYears(_Known):
             for e, months in durations
             if months == 12 or (months in (6, 9) and e.declared != "H2")
         ]
-        self._turns = {(start, end): _turns(start or 0, end, telling) for start, end in self._years}
+        self._turns: dict[tuple[int | None, int], list[int]] = {}
+        if not _agree([year_end for _, _, year_end in telling]):
+            self._turns = {(start, end): _turns(start or 0, end, telling) for start, end in self._years}
         self._by: dict[int, list[tuple[int | None, int]]] = {}
 
     def by(self, day: int) -> list[tuple[int | None, int]]:
         """Those known by a day that were not doubted by then."""
         found = self._by.get(day)
         if found is None:
-            known = super().by(day)
-            found = self._by[day] = [year for year in known if bisect_right(self._turns[year], day) % 2 == 0]
+            turns = self._turns
+            found = self._by[day] = [
+                year for year in super().by(day) if not turns or bisect_right(turns[year], day) % 2 == 0
+            ]
         return found
+
+
+def _agree(year_ends: Sequence[int]) -> bool:
+    """Whether all say that the year ends on about one day, as they do of nearly every issuer."""
+    return all(
+        abs((year_end - year_ends[0] + _YEAR / 2) % _YEAR - _YEAR / 2) <= _SAME_END for year_end in year_ends
+    )
 
 
 def _turns(start: int, end: int, telling: Sequence[tuple[YearEvidence, int, int]]) -> list[int]:
