@@ -78,7 +78,7 @@ def _proven(store: Datastore) -> Iterator[int]:
     """What each kept edition that can be read knows of persons proven."""
     for name in store.shelf().editions:
         with suppress(EditionError), closing(open_edition(store, name, verified=True)) as found:
-            yield found.manifest.get("proven", 0)
+            yield found.proven
 
 
 def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:

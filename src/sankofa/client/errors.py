@@ -6,7 +6,7 @@ SankofaError
  │   ├─ Unauthorized            401  missing or invalid key
  │   ├─ UpgradeRequired         402  more than the sample tier serves: `link` leads to an upgrade
  │   ├─ NotFound                404  no record with that identifier
- │   ├─ Gone                    410  the edition asked for is not kept, or no longer
+ │   ├─ Gone                    410  the edition asked for is not kept, or withdrawn
  │   ├─ QuotaExceeded           429  burst limit or monthly cap reached: `retry_after` seconds
  │   ├─ Unavailable             503  a dependency of the service did not answer: `retry_after`
  │   └─ UnexpectedAnswer             any other status
@@ -82,7 +82,7 @@ class NotFound(Refused):
 
 
 class Gone(Refused):
-    """410: the edition asked for is not kept, or no longer; ask without `edition` for today's."""
+    """410: the edition asked for is not kept, or withdrawn; ask without `edition` for today's."""
 
 
 class _Later(Refused):

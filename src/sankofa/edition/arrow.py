@@ -97,7 +97,7 @@ class Columns:
 
 
 @cache
-def columns_of(row: type[Row]) -> Columns:
+def parquet_columns(row: type[Row]) -> Columns:
     """The columns of a type of rows, worked out once."""
     return Columns(row)
 

@@ -52,9 +52,7 @@ class CurrentEdition:
         while it takes long to open.
         """
         found = await self.compared(edition_id)
-        if self._edition is not None and may_name_a_person(
-            edition_id, self._edition.manifest.get("proven", 0)
-        ):
+        if self._edition is not None and may_name_a_person(edition_id, self._edition.proven):
             raise Gone(f"edition: {edition_id} is withdrawn.")
         return found
 

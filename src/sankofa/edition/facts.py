@@ -22,7 +22,7 @@ from sankofa.edition.datasets.macro_facts import (
 )
 from sankofa.edition.reading import Edition, Selection
 from sankofa.engines.datastore import Place
-from sankofa.model.facts import FUND, SharedFact, Source, Who, fact
+from sankofa.model.facts import FUND, SharedFact, Who, fact, source_of
 from sankofa.model.places import alpha3_of
 from sankofa.model.rows import wire
 
@@ -91,7 +91,7 @@ def _reported(row: _Figure, entity: Who) -> SharedFact:
         (row.period_end, row.period_type),
         row.available_at,
         row.vintage,
-        Source(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, row.method),
+        source_of(row),
     )
 
 

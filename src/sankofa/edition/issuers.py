@@ -53,10 +53,10 @@ class Issuers:
         parts: Iterable[str] | None = None,
     ) -> None:
         self._makes = {kind: _PARTS[kind] for kind in sorted(_PARTS if parts is None else parts)}
-        self._kept = Kept(path)
         self.count = 0
         told = ledger.fact_captures()
         written = {number: _write((number, *_said(capture))) for number, capture in captures.items()}
+        self._kept = Kept(path)
         try:
             for entity in entities:
                 known = [(subject, told[subject]) for subject in entity.subjects if subject in told]

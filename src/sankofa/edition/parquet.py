@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sankofa.edition.arrow import Columns, columns_of
+from sankofa.edition.arrow import Columns, parquet_columns
 from sankofa.edition.blocks import Entry
 from sankofa.edition.flat import in_force
 from sankofa.edition.tables import MIN_TIER, Table, tables
@@ -134,7 +134,7 @@ class TableWriter:
         self._folder = folder
         self._encoder = encoder
         self._rows_in_a_file = rows_in_a_file
-        self._columns = columns_of(table.row)
+        self._columns = parquet_columns(table.row)
         self._pending: list[object] = []
         self._batches: list[pa.Table] = []
         self._waiting = self._waiting_bytes = 0

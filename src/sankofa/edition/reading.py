@@ -62,6 +62,11 @@ class Edition:
         """Blocks that only their own dataset can read; none where there is no such key."""
         return await self._reader.blocks(kind, key, skip, most) or ()
 
+    @property
+    def proven(self) -> int:
+        """The newest capture known here to have proven somebody a natural person; see `edition.naming`."""
+        return int(self.manifest.get("proven", 0))
+
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         """The bytes under a key of an index of ours; None where there is no such key."""
         if (found := self._found.get((kind, key))) is not None:

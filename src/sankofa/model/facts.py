@@ -5,7 +5,7 @@ the same `fact_id` in every edition and on every machine.
 """
 
 import hashlib
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -14,6 +14,8 @@ from sankofa.model.provenance import SKUS
 FUND, TENDER, MACRO = SKUS
 AWARD_VALUE: Final = "award_value"
 TENDER_VALUE: Final = "tender_value"
+IN_AN_ID: Final = ":"
+"""What stands between dataset, record and measure in a `fact_id`."""
 
 
 class Who(NamedTuple):
@@ -32,6 +34,26 @@ class Source(NamedTuple):
     observed_at: str
     extraction_confidence: float | None = None
     method: str = "structured"
+
+
+class Sourced(Protocol):
+    """A row that says where it is from."""
+
+    @property
+    def source_ref(self) -> str: ...
+    @property
+    def license_class(self) -> str: ...
+    @property
+    def observed_at(self) -> str: ...
+    @property
+    def extraction_confidence(self) -> float | None: ...
+    @property
+    def method(self) -> str: ...
+
+
+def source_of(row: Sourced) -> Source:
+    """Where a row is from."""
+    return Source(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, row.method)
 
 
 class SharedFact(msgspec.Struct, frozen=True):
@@ -72,8 +94,9 @@ def fact(
     """One vintage of one value; `period` is its last day and what kind of period it is."""
     source_ref, license_class, observed_at, confidence, method = source
     return SharedFact(
-        f"{dataset}:{record_ref}:{measure}", *who, dataset, measure, value, unit, *period, available_at,
-        str(vintage), provenance_id(source), source_ref, license_class, confidence, observed_at, method,
+        IN_AN_ID.join((dataset, record_ref, measure)), *who, dataset, measure, value, unit, *period,
+        available_at, str(vintage), provenance_id(source), source_ref, license_class, confidence,
+        observed_at, method,
     )  # fmt: skip
 
 

@@ -101,15 +101,6 @@ class Operation:
     def shapes(self) -> tuple[type[Row], ...]:
         return self.row, *self.also
 
-    def read(self, query: Mapping[str, str], today: date, path: Mapping[str, str] = {}) -> dict[str, Any]:
-        """The arguments of the function, from a request.
-
-        Raises InvalidParameter, or NotFound for an id that cannot exist.
-        """
-        return self.complete(
-            dict(self.argument(name, text, today) for name, text in query.items()), today, path
-        )
-
     def argument(self, name: str, text: str, today: date) -> tuple[str, Any]:
         """The argument that a parameter in a query stands for. Raises InvalidParameter."""
         return self._argument(name, text, self.query, today)

@@ -103,16 +103,18 @@ def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str,
     for part in query.split(b"&"):
         if part:
             read = _remembered if len(part) <= _SHORT else _argument
-            name, value = read(operation, part, today)
-            if name in given:
-                raise InvalidParameter(name.rstrip("_"), "given more than once")
-            given[name] = value
+            label, argument, value = read(operation, part, today)
+            if argument in given:
+                raise _again(label)
+            given[argument] = value
     return given
 
 
-def _argument(operation: Operation, part: bytes, today: date) -> tuple[str, Any]:
-    ((name, text),) = read_query(part).items()
-    return (name, text) if name == EDITION.name else operation.argument(name, text, today)
+def _argument(operation: Operation, part: bytes, today: date) -> tuple[str, str, Any]:
+    ((label, text),) = read_query(part).items()
+    if label == EDITION.name:
+        return label, label, text
+    return label, *operation.argument(label, text, today)
 
 
 _remembered = lru_cache(maxsize=8192)(_argument)
@@ -129,9 +131,13 @@ def read_query(query: bytes) -> dict[str, str]:
         name, _, value = part.partition("=")
         label = name if plain else _decode(name, "(a parameter name)")
         if label in found:
-            raise InvalidParameter(label[:64], "given more than once")
+            raise _again(label)
         found[label] = value if plain else _decode(value, label[:64])
     return found
+
+
+def _again(label: str) -> InvalidParameter:
+    return InvalidParameter(label[:64], "given more than once")
 
 
 def _decode(text: str, name: str) -> str:

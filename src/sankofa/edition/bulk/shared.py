@@ -17,7 +17,7 @@ from sankofa.edition.datasets.macro_facts import annual_fact, series_fact
 from sankofa.edition.flat import aside
 from sankofa.edition.tables import Table, table
 from sankofa.edition.world import World
-from sankofa.model.facts import FUND, MACRO, TENDER, SharedFact, Who
+from sankofa.model.facts import FUND, IN_AN_ID, MACRO, TENDER, SharedFact, Who
 from sankofa.model.places import alpha3_of, country_name
 from sankofa.model.rows import FactRow, Row, wire
 
@@ -78,7 +78,7 @@ def _reported(world: World, told: "pyarrow.Table") -> "pyarrow.Table":
     number = compute.index_in(entity_id, ids)
     issuers = [_issuer(world, service_id) for service_id in ids.to_pylist()]
     columns = {
-        "fact_id": compute.binary_join_element_wise(FUND, of("record_ref"), of("line_item"), ":"),
+        "fact_id": compute.binary_join_element_wise(FUND, of("record_ref"), of("line_item"), IN_AN_ID),
         "entity_id": entity_id,
         "entity_name": pyarrow.array([issuer.entity_name for issuer in issuers], text).take(number),
         "country_iso3": pyarrow.array([issuer.country_iso3 for issuer in issuers], text).take(number),

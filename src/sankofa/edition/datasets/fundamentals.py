@@ -18,7 +18,7 @@ from sankofa.edition.ready import NOTHING, Ready, ready
 from sankofa.edition.world import ReadyShelved, World, dataset
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import ordinal
-from sankofa.model.facts import Source, provenance_id, record_ref
+from sankofa.model.facts import provenance_id, record_ref, source_of
 from sankofa.model.knowable import Vintage, sights, vintages
 from sankofa.model.line_items import line_item
 from sankofa.model.periods import PERIOD_TYPES
@@ -99,9 +99,7 @@ def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, ta
 
 def _provenance_id(row: FundamentalsRow) -> str:
     """Of a row as its fact has it."""
-    return provenance_id(
-        Source(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, row.method)
-    )
+    return provenance_id(source_of(row))
 
 
 def _record_ref(identity: Identity, report: Report) -> str:
