@@ -1,19 +1,36 @@
-"""The engines on which a suite is run."""
+"""The engines on which a suite is run.
 
+Every engine gives the same blocks and the same answers for the same files: tests/engines holds that, endpoint by
+endpoint. What is served is therefore specified here on files, and besides on PostgreSQL where the engine has a
+part in what is tested: mark such a test, or its module, `both_engines`. TEST_ENGINES=all runs everything on both.
+"""
+
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.services import PostgresServer
 
+ENGINES = ("sqlite", "postgresql")
+SCOPES = {"engine": "module", "fresh_engine": "function"}
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marked = metafunc.definition.get_closest_marker("both_engines") is not None
+    engines = ENGINES if marked or os.environ.get("TEST_ENGINES") == "all" else ENGINES[:1]
+    for name, scope in SCOPES.items():
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, engines, indirect=True, scope=scope)
+
+
+@pytest.fixture(scope="module")
 def engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    """The settings of each engine; on PostgreSQL an empty database for the module."""
+    """The settings of an engine; on PostgreSQL an empty database for the module."""
     yield from _settings(request)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def fresh_engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """The same, with a database for each test."""
     yield from _settings(request)
