@@ -147,8 +147,8 @@ def _listen(address: str) -> None:
 def _load() -> None:
     """Load everything a command or a server may need, so that no fork loads it again.
 
-    A rehearsal fills what is computed once per process. Then all of it is taken out of the collector's sight: a
-    fork that looked at it would copy its pages.
+    A rehearsal fills what is computed once per process. Then all of it is taken out of the collector's sight:
+    a fork that looked at it would copy its pages.
     """
     for module in pkgutil.walk_packages(sankofa.__path__, "sankofa."):
         import_module(module.name)

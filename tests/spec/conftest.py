@@ -1,8 +1,9 @@
 """The engines on which a suite is run.
 
-Every engine gives the same blocks and the same answers for the same files: tests/engines holds that, endpoint by
-endpoint. What is served is therefore specified here on files, and besides on PostgreSQL where the engine has a
-part in what is tested: mark such a test, or its module, `both_engines`. TEST_ENGINES=all runs everything on both.
+Every engine gives the same blocks and the same answers for the same files: tests/engines holds them to it,
+endpoint by endpoint. What is served is therefore specified here on files, and besides on PostgreSQL where the
+engine has a part in what is tested: mark such a test, or its module, `both_engines`.
+TEST_ENGINES=all runs everything on both, TEST_ENGINES=files nothing on PostgreSQL that can run without it.
 """
 
 import os
@@ -18,7 +19,8 @@ SCOPES = {"engine": "module", "fresh_engine": "function"}
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker("both_engines") is not None
-    engines = ENGINES if marked or os.environ.get("TEST_ENGINES") == "all" else ENGINES[:1]
+    wanted = os.environ.get("TEST_ENGINES", "all" if marked else "files")
+    engines = ENGINES if wanted == "all" else ENGINES[:1]
     for name, scope in SCOPES.items():
         if name in metafunc.fixturenames:
             metafunc.parametrize(name, engines, indirect=True, scope=scope)
