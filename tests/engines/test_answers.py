@@ -29,8 +29,8 @@ class Twins(NamedTuple):
     """The sample world in two editions, served from files and from PostgreSQL."""
 
     files: LiveServer
-    postgres: LiveServer
     keys: dict[LiveServer, str]
+    """A key of each."""
     editions: list[str]
 
     def same(self, path: str, method: str = "GET", content: bytes = b"", **headers: str) -> httpx.Response:
@@ -66,13 +66,13 @@ def twins(tmp_path_factory: pytest.TempPathFactory, postgres_process: PostgresSe
         for name, datastore in (("sqlite", "sqlite:"), ("postgres", url)):
             home = tmp_path_factory.mktemp(name)
             editions.append(_publish_twice(Engine(name, datastore, home)))
-            servers.append(stack.enter_context(LiveServer(home, datastore=datastore, **SETTINGS)))
+            servers.append(stack.enter_context(LiveServer(home, workers=1, datastore=datastore, **SETTINGS)))
         assert editions[0] == editions[1]
         keys = {
             server: server.key("professional", "--per-minute", "1000000", "--per-month", "1000000")
             for server in servers
         }
-        yield Twins(*servers, keys, editions[0])
+        yield Twins(servers[0], keys, editions[0])
 
 
 def _publish_twice(engine: Engine) -> list[str]:

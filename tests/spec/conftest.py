@@ -14,16 +14,16 @@ import pytest
 from tests.services import PostgresServer
 
 ENGINES = ("sqlite", "postgresql")
-SCOPES = {"engine": "module", "fresh_engine": "function"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marked = metafunc.definition.get_closest_marker("both_engines") is not None
     wanted = os.environ.get("TEST_ENGINES", "all" if marked else "files")
     engines = ENGINES if wanted == "all" else ENGINES[:1]
-    for name, scope in SCOPES.items():
-        if name in metafunc.fixturenames:
-            metafunc.parametrize(name, engines, indirect=True, scope=scope)
+    if "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", engines, indirect=True, scope="module")
+    if "fresh_engine" in metafunc.fixturenames:
+        metafunc.parametrize("fresh_engine", engines, indirect=True)
 
 
 @pytest.fixture(scope="module")
