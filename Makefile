@@ -3,6 +3,7 @@
 HOST    ?= 127.0.0.1
 PORT    ?= 8000
 WORKERS ?= 1
+WORLD   ?= starter
 ARGS    ?=
 
 # The first Python that is new enough; name another with PYTHON=...
@@ -36,12 +37,12 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses auto
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "  settings: HOST=$(HOST) PORT=$(PORT) WORKERS=$(WORKERS) PYTHON=... ARGS=..."
+	@echo "  settings: HOST=$(HOST) PORT=$(PORT) WORKERS=$(WORKERS) WORLD=$(WORLD) PYTHON=... ARGS=..."
 
 setup: $(RUNTIME) ## create .venv with the locked dependencies and the sankofa command
 
-serve: setup ## serve REST, MCP and the web pages; builds the sample edition when there is none
-	@$(BIN)/sankofa sample --if-empty
+serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (starter, sample) when there is none
+	@$(BIN)/sankofa $(WORLD) --if-empty
 	@$(BIN)/sankofa serve --host $(HOST) --port $(PORT) --workers $(WORKERS)
 
 test: $(DEV) ## run the tests; ARGS are passed to pytest

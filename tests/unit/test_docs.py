@@ -196,11 +196,12 @@ def test_every_setting_named_in_the_documentation_exists():
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="the tour asks with curl")
-def test_the_tour_of_the_readme_gives_the_answers_it_shows(tmp_path: Path):
+@pytest.mark.parametrize(("mark", "world"), [("start", "starter"), ("tour", "sample")])
+def test_the_readme_shows_the_answers_that_its_commands_give(mark: str, world: str, tmp_path: Path):
     home = tmp_path / "home"
-    assert run(home, "sample").returncode == 0
+    assert run(home, world).returncode == 0
     with LiveServer(home) as server:
-        steps = list(tour(server.url))
+        steps = list(steps_shown(mark, server.url))
         script = "\n".join(f"{text}\necho; echo '--- end {n}'" for n, (text, _) in enumerate(steps))
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
@@ -220,11 +221,11 @@ def test_the_tour_of_the_readme_gives_the_answers_it_shows(tmp_path: Path):
         assert doctest.OutputChecker().check_output(want, got, flags), f"{got}\n{done.stderr}"
 
 
-def tour(url: str) -> Iterator[tuple[str, str]]:
-    """Each step of the tour, and the output shown after it."""
+def steps_shown(mark: str, url: str) -> Iterator[tuple[str, str]]:
+    """Each step so marked, and the output shown after it."""
     shown = blocks(REPOSITORY / "README.md")
     for step, output in pairwise(shown):
-        if step.mark != "tour":
+        if step.mark != mark:
             continue
         assert output.language in ("text", "json"), step.text
         text = step.text.replace("http://127.0.0.1:8000", url)

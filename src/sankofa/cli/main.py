@@ -12,6 +12,7 @@ _COMMANDS = {
     "serve": "running:serve",
     "ingest": "data:ingest",
     "publish": "data:publish",
+    "starter": "data:starter",
     "sample": "data:sample",
     "keys": "keys:keys",
     "sources": "describing:list_sources",

@@ -59,8 +59,14 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
         )
 
 
-def shelf(settings: Settings) -> Shelf:
+def edition_list(settings: Settings) -> Shelf:
     return open_store(settings).shelf()
+
+
+def captured_sources(settings: Settings) -> frozenset[str]:
+    """The sources of which the ledger holds anything."""
+    with _ledger(settings) as ledger:
+        return frozenset(capture.source_id for capture in ledger.captures().values())
 
 
 def roll_back(settings: Settings, edition: str) -> None:

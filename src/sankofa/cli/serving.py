@@ -40,7 +40,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     else:
         if current is None:
             click.echo(
-                "Warning: no edition is published; serving 503 until one is (try: sankofa sample).", err=True
+                "Warning: no edition is published; serving 503 until one is (try: sankofa starter).", err=True
             )
     click.echo(f"Sankofa at {address} (MCP at {address}/mcp), edition {current}")
     if settings.sandbox_key:

@@ -50,7 +50,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load_sources(home: Path) -> dict[str, Source]:
     """Every registered source by id; the operator's entry wins over a built-in one."""
     sources: dict[str, Source] = {}
-    for folder in ("sources", "sample"):
+    for folder in ("sources", "starter", "sample"):
         sources |= _parse(
             files("sankofa").joinpath(folder, "sources.toml").read_text(), f"{folder}/sources.toml"
         )

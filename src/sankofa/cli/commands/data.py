@@ -1,4 +1,4 @@
-"""Commands that move data: ingest, publish, sample."""
+"""Commands that move data: ingest, publish, and the bundled worlds."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import click
 
 from sankofa import settings
 from sankofa.cli import publishing
-from sankofa.cli.sample import publish_sample
+from sankofa.cli.worlds import SAMPLE, STARTER, World, publish_world
 
 
 @click.command()
@@ -36,11 +36,25 @@ def publish(despite_floors: bool) -> None:
     _published(publishing.publish_edition(settings.load(), despite_floors=despite_floors))
 
 
+_if_empty = click.option("--if-empty", is_flag=True, help="Do nothing where an edition is published already.")
+
+
 @click.command()
-@click.option("--if-empty", is_flag=True, help="Do nothing where an edition is published already.")
+@_if_empty
+def starter(if_empty: bool) -> None:
+    """Ingest the bundled starter world, real African data under open licences, and publish it."""
+    _publish_world(STARTER, if_empty)
+
+
+@click.command()
+@_if_empty
 def sample(if_empty: bool) -> None:
-    """Ingest the bundled sample world and publish it."""
-    manifest, summaries = publish_sample(settings.load(), if_empty=if_empty)
+    """Ingest the bundled sample world, which is fictional, and publish it."""
+    _publish_world(SAMPLE, if_empty)
+
+
+def _publish_world(world: World, if_empty: bool) -> None:
+    manifest, summaries = publish_world(settings.load(), world, if_empty=if_empty)
     for summary in summaries:
         click.echo(summary.line())
     if manifest is not None:

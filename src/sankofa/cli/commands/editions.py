@@ -13,7 +13,7 @@ from sankofa.edition.diff import COUNTED
 def editions(context: click.Context) -> None:
     """What is published."""
     if context.invoked_subcommand is None:
-        shelf = publishing.shelf(settings.load())
+        shelf = publishing.edition_list(settings.load())
         for name in shelf.editions:
             click.echo(f"{name}{'  current' if name == shelf.current else ''}")
 

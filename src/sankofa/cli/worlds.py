@@ -1,0 +1,107 @@
+"""The bundled worlds, ingested by the same pipeline as everything else.
+
+The starter world is real and openly licensed; the sample world is fictional. The two never share an edition.
+"""
+
+import csv
+import io
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from sankofa.cli.publishing import captured_sources, edition_list, ingest_files, publish_edition
+from sankofa.ledger.ingest import Summary
+from sankofa.model.errors import OperatorError
+from sankofa.settings import Settings
+
+_RATES: Final = ("currency_converter", "eurofxref-hist.zip")
+"""The one part of the sample that is real: the history of ECB rates that comes with this package."""
+_RATED: Final = ("USD", "GBP", "ZAR")
+"""The currencies of it that the sample takes: all forty would make it slow to build."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A folder of the package, and what of it is ingested as which source, in this order."""
+
+    name: str
+    steps: tuple[tuple[str, str], ...]
+    with_ecb_rates: bool = False
+
+    @property
+    def sources(self) -> frozenset[str]:
+        return frozenset(source for source, _ in self.steps)
+
+
+SAMPLE: Final = World(
+    "sample",
+    tuple(
+        (f"sample-{name}", name)
+        for name in (
+            *("lei", "identifiers", "isin", "openfigi", "filings", "companyfacts", "worldbank", "series"),
+            *("tenders-za", "tenders-ke", "tenders-ng"),
+        )
+    ),
+    with_ecb_rates=True,
+)
+STARTER: Final = World(
+    "starter",
+    (
+        ("gleif-lei", "identifiers/lei-africa.csv.gz"),
+        ("gleif-lei", "identifiers/lei-issuers-abroad.csv"),
+        ("starter-cik-lei", "identifiers/cik-lei.csv"),
+        ("starter-sec-tickers", "identifiers/sec-tickers.csv"),
+        ("sec-companyfacts", "filings/companyfacts"),
+        ("worldbank", "macro"),
+        ("starter-fx", "fx/usd-rates-daily.csv.gz"),
+        ("starter-h10", "fx/zar-usd-monthly-h10.csv"),
+        ("za-etenders", "tenders"),
+    ),
+)
+
+
+def publish_world(
+    settings: Settings, world: World, *, if_empty: bool
+) -> tuple[dict[str, Any] | None, list[Summary]]:
+    """Ingest a bundled world and publish it; nothing where an edition is there and `if_empty` is given."""
+    if if_empty and edition_list(settings).current is not None:
+        return None, []
+    _refuse_to_mix(settings, world)
+    with ExitStack() as stack:
+        folder = stack.enter_context(as_file(files("sankofa").joinpath(world.name)))
+        summaries = [ingest_files(settings, source, [folder / path]) for source, path in world.steps]
+        if world.with_ecb_rates:
+            scratch = Path(stack.enter_context(TemporaryDirectory()))
+            summaries.append(ingest_files(settings, "ecb-fx", [_ecb_rates(scratch)]))
+    return publish_edition(settings), summaries
+
+
+def _refuse_to_mix(settings: Settings, world: World) -> None:
+    """Fictional and real figures in one edition could be taken for each other."""
+    for other in (SAMPLE, STARTER):
+        if other is not world and other.sources & captured_sources(settings):
+            raise OperatorError(
+                f"HOME ({settings.home}) holds data of the {other.name} world: "
+                f"use another SANKOFA_HOME for the {world.name} world"
+            )
+
+
+def _ecb_rates(folder: Path) -> Path:
+    """The ECB's file with a few of its columns."""
+    package, archive = _RATES
+    with as_file(files(package).joinpath(archive)) as path, zipfile.ZipFile(path) as inside:
+        (name,) = inside.namelist()
+        rows: Iterator[dict[str, str]] = csv.DictReader(
+            io.TextIOWrapper(inside.open(name), "utf-8"), skipinitialspace=True
+        )
+        few = folder / name
+        with few.open("w", newline="") as stream:
+            written = csv.DictWriter(stream, ["Date", *_RATED], extrasaction="ignore")
+            written.writeheader()
+            written.writerows(rows)
+    return few

@@ -1,0 +1,78 @@
+"""The bundled starter world: real African figures, as they were known when."""
+
+import csv
+import hashlib
+import shutil
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live import LiveServer, run
+from tests.once import made_once
+
+STARTER = Path(str(files("sankofa").joinpath("starter")))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def make(folder: Path) -> None:
+        published = run(folder / "home", "starter")
+        assert published.returncode == 0, published.stderr
+
+    return made_once(tmp_path_factory, "starter", make) / "home"
+
+
+@pytest.fixture(scope="module")
+def starter(home: Path) -> Iterator[LiveServer]:
+    with LiveServer(home) as live:
+        yield live
+
+
+def rows(server: LiveServer, path: str) -> list[dict[str, Any]]:
+    """What the sandbox key is answered."""
+    answer = server.get(path, "sankofa-sandbox")
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["data"]
+    return found
+
+
+def test_every_bundled_file_is_the_one_that_its_list_names() -> None:
+    with (STARTER / "SOURCES.csv").open() as stream:
+        for row in csv.DictReader(stream):
+            content = (STARTER / row["file"]).read_bytes()
+            assert hashlib.sha256(content).hexdigest() == row["sha256"], row["file"]
+
+
+def test_nigerias_gdp_of_2010_is_todays_figure_in_its_fourth_vintage(starter: LiveServer) -> None:
+    (row,) = rows(starter, "/v1/macro?country=NG&indicator=NY.GDP.MKTP.CD&from=2010&to=2010")
+    assert (row["value"], row["vintage"]) == (366990417129.04, 4)
+
+
+@pytest.mark.parametrize(("day", "rate"), [("2024-03-04", 30.89818524), ("2024-03-31", 47.25166141)])
+def test_the_egyptian_pound_before_and_after_its_devaluation(
+    starter: LiveServer, day: str, rate: float
+) -> None:
+    row, *_ = rows(starter, f"/v1/macro?series=FX.USD.EGP&as_of={day}&limit=1")
+    assert row["value"] == rate
+
+
+def test_gold_fields_is_found_by_its_ticker_and_shows_no_later_figure(starter: LiveServer) -> None:
+    (match,) = rows(starter, "/v1/crosswalk?id_type=ticker&id_value=NYSE:GFI")
+    assert match["legal_name"] == "Gold Fields Limited"
+    facts = rows(starter, f"/v1/fundamentals/{match['service_id']}?as_of=2013-12-31")
+    assert facts
+    assert all(row["available_at"] <= "2013-12-31" for row in facts)
+
+
+@pytest.mark.parametrize(("first", "second"), [("starter", "sample"), ("sample", "starter")])
+def test_the_two_bundled_worlds_never_share_an_edition(
+    first: str, second: str, sample_home: Path, home: Path, tmp_path: Path
+) -> None:
+    held = Path(shutil.copytree(home if first == "starter" else sample_home, tmp_path / "home"))
+    refused = run(held, second)
+    assert refused.returncode == 1
+    assert f"holds data of the {first} world" in refused.stderr
+    assert run(held, second, "--if-empty").returncode == 0
