@@ -139,7 +139,7 @@ LONG = (
 
 
 SLOW_FIXTURES = {"shared_data", "postgres_process", "redis_process"}
-SLOW_FILES = ("test_schemathesis.py", "test_docs.py")
+SLOW_FILES = ("test_schemathesis.py", "test_docs.py", "test_starter_world.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
