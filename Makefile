@@ -27,9 +27,13 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 IN_MEMORY = $(shell test -z "$$TMPDIR" && test "$$(df -kP /dev/shm 2>/dev/null | awk 'END { print int($$4) }')" -gt 6000000 \
     && echo TMPDIR=/dev/shm)
 
+# Bytecode is kept even where the environment says not to: hundreds of processes would compile the same files.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile \
+    --no-loadscope-reorder --durations 10 --durations-min 0.5
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test check docs openapi-lint bench lock clean
+.PHONY: help setup serve test test-fast check docs openapi-lint bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +46,10 @@ serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (s
 	@$(BIN)/sankofa serve --host $(HOST) --port $(PORT) --workers $(WORKERS)
 
 test: $(DEV) ## run the tests; ARGS are passed to pytest
-	$(IN_MEMORY) $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PYTEST) $(ARGS)
+
+test-fast: $(DEV) ## the unit tests and the specification on files alone, in less than a minute
+	TEST_ENGINES=files $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
 
 check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/ruff check

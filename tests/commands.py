@@ -5,7 +5,10 @@ user's would: its own process, its own environment and streams, its own exit cod
 `python -m tests.commands SOCKET` and asks it.
 """
 
+import gc
+import io
 import os
+import pkgutil
 import shutil
 import signal
 import socket
@@ -16,18 +19,15 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
-_LOADED = (
-    *("sankofa.cli.main", "sankofa.cli.commands.data", "sankofa.cli.commands.editions"),
-    *("sankofa.cli.commands.keys", "sankofa.cli.commands.running", "sankofa.cli.application"),
-    *("sankofa.edition.parquet", "pandas"),
-)
+import sankofa
+
 _LONGEST = 1 << 17
 _PATIENCE = 30.0
 
@@ -128,8 +128,7 @@ def _written(stream: IO[bytes]) -> str:
 
 
 def _listen(address: str) -> None:
-    for name in _LOADED:
-        import_module(name)
+    _load()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(f"{address}.new")
@@ -143,6 +142,34 @@ def _listen(address: str) -> None:
                 _answer(line)
                 os._exit(0)
             line.close()
+
+
+def _load() -> None:
+    """Load everything a command or a server may need, so that no fork loads it again.
+
+    A rehearsal fills what is computed once per process. Then all of it is taken out of the collector's sight:
+    a fork that looked at it would copy its pages.
+    """
+    for module in pkgutil.walk_packages(sankofa.__path__, "sankofa."):
+        import_module(module.name)
+    for name in ("pandas", "anyio._backends._asyncio"):
+        import_module(name)
+    with tempfile.TemporaryDirectory(prefix="sankofa-rehearsal-") as home:
+        _rehearse(Path(home))
+    gc.collect()
+    gc.freeze()
+
+
+def _rehearse(home: Path) -> None:
+    """Take in a file and publish it, in the process that every command is a copy of."""
+    from sankofa.cli.main import main
+
+    tenders = Path(sankofa.__file__).parent / "sample" / "tenders-ke" / "ke-releases-1.0.json"
+    os.environ["SANKOFA_HOME"] = str(home)
+    for arguments in (["ingest", "sample-tenders-ke", str(tenders)], ["publish"], ["openapi"]):
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            main(arguments, standalone_mode=False)
+    del os.environ["SANKOFA_HOME"]
 
 
 def _answer(line: socket.socket) -> None:

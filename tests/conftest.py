@@ -138,7 +138,14 @@ LONG = (
 """Files of few tests that take long: begun first, so that no worker is left with one at the end."""
 
 
+SLOW_FIXTURES = {"shared_data", "postgres_process", "redis_process"}
+SLOW_FILES = ("test_schemathesis.py", "test_docs.py", "test_starter_world.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())) or item.path.name in SLOW_FILES:
+            item.add_marker("slow")
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 

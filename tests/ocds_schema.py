@@ -44,9 +44,13 @@ def validation_errors(data: dict[str, Any], version: str | None = None) -> Count
     the package, else 1.1; a release has none of its own, so name it where the package says 1.0.
     """
     version = str(version or data.get("version"))
-    schema = release_schema(version if version in VERSIONS else "1.1")
-    validator = Draft4Validator(schema, format_checker=Draft4Validator.FORMAT_CHECKER)
+    validator = _validator(version if version in VERSIONS else "1.1")
     return Counter(_error(found) for release in _releases(data) for found in validator.iter_errors(release))
+
+
+@cache
+def _validator(version: str) -> Draft4Validator:
+    return Draft4Validator(release_schema(version), format_checker=Draft4Validator.FORMAT_CHECKER)
 
 
 @cache

@@ -1,19 +1,38 @@
-"""The engines on which a suite is run."""
+"""The engines on which a suite is run.
 
+Every engine gives the same blocks and the same answers for the same files: tests/engines holds them to it,
+endpoint by endpoint. What is served is therefore specified here on files, and besides on PostgreSQL where the
+engine has a part in what is tested: mark such a test, or its module, `both_engines`.
+TEST_ENGINES=all runs everything on both, TEST_ENGINES=files nothing on PostgreSQL that can run without it.
+"""
+
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.services import PostgresServer
 
+ENGINES = ("sqlite", "postgresql")
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marked = metafunc.definition.get_closest_marker("both_engines") is not None
+    wanted = os.environ.get("TEST_ENGINES", "all" if marked else "files")
+    engines = ENGINES if wanted == "all" else ENGINES[:1]
+    if "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", engines, indirect=True, scope="module")
+    if "fresh_engine" in metafunc.fixturenames:
+        metafunc.parametrize("fresh_engine", engines, indirect=True)
+
+
+@pytest.fixture(scope="module")
 def engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    """The settings of each engine; on PostgreSQL an empty database for the module."""
+    """The settings of an engine; on PostgreSQL an empty database for the module."""
     yield from _settings(request)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def fresh_engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """The same, with a database for each test."""
     yield from _settings(request)

@@ -176,6 +176,7 @@ def test_rows_are_those_their_endpoints_serve(kept: Kept) -> None:
             assert kept.get(f"/v1/entities/{name[1]}").json()["data"] == [row]
 
 
+@pytest.mark.both_engines
 def test_every_change_brings_a_copy_in_step(kept: Kept) -> None:
     for old in range(len(kept.editions)):
         for new in range(len(kept.editions)):  # backwards too: after a rollback

@@ -166,6 +166,7 @@ def test_tools_of_mcp_take_no_edition(kept: Kept) -> None:
     assert problem["parameter"] == "edition"
 
 
+@pytest.mark.both_engines
 def test_an_edition_removed_while_it_is_open_is_gone(desk: Desk) -> None:
     desk.settings["editions_kept"] = "1"
     made = []

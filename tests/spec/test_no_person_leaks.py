@@ -403,12 +403,14 @@ def test_nothing_printed_or_logged_names_anybody(world: World) -> None:
     assert leaked(world.asked.server.log) == []
 
 
+@pytest.mark.both_engines
 def test_no_rejects_file_names_anybody(world: World) -> None:
     rejects = world.desk.rejects()
     assert len(rejects) > 5
     assert leaked(json.dumps(rejects)) == []
 
 
+@pytest.mark.both_engines
 def test_no_file_under_home_names_anybody(world: World) -> None:
     paths = [path for path in world.desk.home.rglob("*") if path.is_file()]
     holding = [(path.name, leaked(path.read_bytes())) for path in paths]
@@ -419,6 +421,7 @@ def test_no_file_under_home_names_anybody(world: World) -> None:
         assert SEEN.encode() in content
 
 
+@pytest.mark.both_engines
 def test_no_row_of_the_database_names_anybody(world: World) -> None:
     """On PostgreSQL: every column of every table of every schema that is not the server's own."""
     url = world.desk.settings.get("datastore")
@@ -464,6 +467,7 @@ def row_of(body: Json, party_id: str) -> tuple[object, ...]:
     return body["ocid"], body["id"], "2025-06-01T10:00:00Z", 1, "digest", "ZA", "x", "{}", parties, text, 1
 
 
+@pytest.mark.both_engines
 def test_the_store_refuses_a_party_without_a_name_or_without_evidence(desk: Desk) -> None:
     desk.ingest("portal-za", "a.json", package(supplied("a", {"name": person(1).name})))
     for values in (
@@ -477,6 +481,7 @@ def test_the_store_refuses_a_party_without_a_name_or_without_evidence(desk: Desk
     insert(desk, "party", "id5", "Somebody Ltd", "ZA", "[]", "legal_form: Ltd", 1)
 
 
+@pytest.mark.both_engines
 def test_an_edition_with_a_party_without_evidence_cannot_be_built(desk: Desk) -> None:
     desk.ingest("portal-za", "a.json", package(supplied("a", {"name": person(1).name})))
     edition = desk.publish()
@@ -490,6 +495,7 @@ def test_an_edition_with_a_party_without_evidence_cannot_be_built(desk: Desk) ->
         assert (answer["edition"], answer["count"]) == (edition, 1)
 
 
+@pytest.mark.both_engines
 def test_evidence_that_does_not_stand_up_is_not_believed_by_the_builder(desk: Desk) -> None:
     somebody = person(2)
     desk.ingest("portal-za", "a.json", package(supplied("a", {"name": person(1).name})))
@@ -506,6 +512,7 @@ def test_evidence_that_does_not_stand_up_is_not_believed_by_the_builder(desk: De
         assert somebody.name not in {p["name"] for p in asked.parties()}
 
 
+@pytest.mark.both_engines
 def test_a_party_whose_lei_turns_out_to_be_a_persons_vanishes_at_the_next_publish(desk: Desk) -> None:
     number, name = lei("TURNS"), "Zqlater Zqtrading"
     desk.records(record(number, name, "ZA"))

@@ -180,9 +180,9 @@ def test_nothing_of_a_natural_person_is_in_any_file_of_the_data_folder(sample_ho
         (path.name, text)
         for path in sample_home.rglob("*")
         if path.is_file()
-        for content in [path.read_bytes().lower()]
+        for content in [path.read_bytes().lower().replace(b"\0", b"")]  # so that UTF-16 is found as well
         for text in NEVER_SERVED
-        if text.lower().encode() in content or text.lower().encode("utf-16-le") in content
+        if text.lower().encode() in content
     ]
     assert holding == []
 

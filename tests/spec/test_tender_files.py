@@ -188,6 +188,7 @@ def test_the_content_captured_last_is_served_and_a_return_to_an_earlier_one_is_a
     assert served_title(desk) == ["A"]
 
 
+@pytest.mark.both_engines
 def test_the_same_file_twice_changes_nothing_not_even_the_edition(desk: Desk) -> None:
     content = package(titled("x"), titled("y"), titled("x", number=2))
     desk.ingest("portal-za", "a.json", content)
@@ -199,6 +200,7 @@ def test_the_same_file_twice_changes_nothing_not_even_the_edition(desk: Desk) ->
     assert desk.publish() == edition
 
 
+@pytest.mark.both_engines
 def test_a_file_that_said_nothing_new_says_nothing_new_after_a_correction_either(desk: Desk) -> None:
     one, two = package(titled("x", "A")), package(titled("x", "B"))
     desk.ingest("portal-za", "1.json", one)
@@ -348,6 +350,7 @@ def test_a_file_that_is_not_ocds_is_an_error_by_name_and_nothing_of_it_is_kept(
     assert plain_desk.rejects() == []
 
 
+@pytest.mark.both_engines
 def test_a_file_that_is_not_ocds_costs_no_other_file(desk: Desk) -> None:
     paths = [
         desk.write("1.json", package(titled("a"))),

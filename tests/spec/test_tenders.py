@@ -396,6 +396,7 @@ def wait_for_edition(asked: Asked, edition: str) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.both_engines
 def test_a_walk_stays_on_its_edition_while_another_is_published(desk: Desk) -> None:
     desk.ingest("portal-za", "a.json", package(*SPREAD[:30]))
     first = desk.publish()
@@ -417,6 +418,7 @@ def test_a_walk_stays_on_its_edition_while_another_is_published(desk: Desk) -> N
         assert "Corrected" in {row["title"] for row in fresh}
 
 
+@pytest.mark.both_engines
 def test_a_cursor_of_an_edition_that_is_no_longer_kept_is_a_400(desk: Desk) -> None:
     desk.settings["editions_kept"] = "1"
     desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))

@@ -1,6 +1,5 @@
 """A small desk: files go in through the real ledger, editions come out, at a time the test sets."""
 
-import asyncio
 import csv
 import json
 from collections.abc import Iterable, Sequence
@@ -17,6 +16,7 @@ from sankofa.ledger.ingest import Summary, ingest
 from sankofa.model.knowable import Mode
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
+from tests.loop import wait
 from tests.world.reference import MODES, Told
 
 COLUMNS = (
@@ -90,7 +90,7 @@ def ask(
                 answers[day, mode] = tuple(rows)
         return answers
 
-    return asyncio.run(every())
+    return wait(every())
 
 
 def as_row(entity: str, told: Told, location: str = "") -> list[str]:

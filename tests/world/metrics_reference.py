@@ -67,6 +67,16 @@ class Worked(NamedTuple):
     """What would have been taken instead, had it not been withdrawn."""
 
 
+class Year(NamedTuple):
+    """The figures of a year by currency, each with a name; "-" before those of the year before."""
+
+    before: date | None
+    tables: dict[str, dict[str, Seen]]
+    best: list[str]
+    """The currencies, the one that most is told in first."""
+    everything: set[str]
+
+
 class _Looked(dict[str, Fraction]):
     """A table that remembers what a formula asked of it."""
 
@@ -89,6 +99,7 @@ class Issuer:
         self._year_ends = {(t.end, t.available) for t in told if t.start and _twelve_months(t.start, t.end)}
         self._named: dict[tuple[date | None, date, date], bool] = {}
         self._today: dict[tuple[str, date], Worked] = {}
+        self._years: dict[date, Year] = {}
 
     def shown(self, day: date) -> dict[str, tuple[str, Worked | None, date | None]]:
         """By metric: the value or the reason why there is none, how it was worked out, and the year."""
@@ -101,7 +112,7 @@ class Issuer:
 
     def _answer(self, slug: str, end: date, then: set[Seen]) -> tuple[str, Worked | None, date | None]:
         if (slug, end) not in self._today:
-            self._today[slug, end] = self._worked(slug, end, self.today)
+            self._today[slug, end] = self._worked(slug, end)
         now = self._today[slug, end]
         if now.value is None:
             return now.reason, None, end
@@ -113,11 +124,14 @@ class Issuer:
             return "revised_after_as_of", None, end
         return "stands", now, end
 
-    def _worked(self, slug: str, end: date, rows: set[Seen]) -> Worked:
-        years = {row.end for row in rows if self._full_year(row)}
+    def _year(self, end: date) -> Year:
+        """What today's rows say of a year and of the one before."""
+        if end in self._years:
+            return self._years[end]
+        years = {row.end for row in self.today if self._full_year(row)}
         prior = [e for e in years if abs((e - _year_earlier(end)).days) <= 10]
         before = min(prior, key=lambda e: abs((e - _year_earlier(end)).days), default=None)
-        full = [row for row in rows if self._full_year(row) and row.value is not None]
+        full = [row for row in self.today if self._full_year(row) and row.value is not None]
         units = {row.unit for row in full if row.end == end and row.unit and row.concept in ITEMS}
         tables = {unit: _table(full, unit, end, before) for unit in units}
         best = sorted(
@@ -127,9 +141,14 @@ class Issuer:
         if before is not None:
             for unit in {row.unit for row in full}:
                 everything |= {"-" + name for name in _table(full, unit, before, None)}
+        self._years[end] = Year(before, tables, best, everything)
+        return self._years[end]
+
+    def _worked(self, slug: str, end: date) -> Worked:
+        before, tables, best, everything = self._year(end)
         forms = _forms(slug)
         for unit in best:
-            gone = {(r.concept, r.end): r for r in rows if r.unit == unit and r.value is None}
+            gone = {(r.concept, r.end): r for r in self.today if r.unit == unit and r.value is None}
             rather: list[Seen] = []
             for needs, formula in forms:
                 for name in _asked(formula):

@@ -1,6 +1,5 @@
 """Annual tables, undated values and reference rates through the real ledger and edition, day by day."""
 
-import asyncio
 import json
 from datetime import date, timedelta
 from decimal import Decimal
@@ -13,6 +12,7 @@ from sankofa.edition.columns import Span, read_columns
 from sankofa.edition.datasets.macro import ANNUAL, SERIES, annual_key, series_list
 from sankofa.edition.reading import Edition
 from sankofa.ledger.ingest import Summary
+from tests.loop import wait
 from tests.world.desk import Desk
 
 FIRST, SECOND, THIRD, FOURTH = (date(2024, 1, 1) + timedelta(days=30 * n) for n in range(4))
@@ -41,7 +41,7 @@ def counts(summary: Summary) -> tuple[int, int, int, int, int]:
 
 
 def rows(edition: Edition, kind: str, listed: str, day: date = date(2030, 1, 1)) -> list[dict[str, Any]]:
-    found = asyncio.run(read_columns(edition, kind, listed, Span(day.toordinal()), 10_000))
+    found = wait(read_columns(edition, kind, listed, Span(day.toordinal()), 10_000))
     decoded: list[dict[str, Any]] = json.loads(
         b"[" + found.rows + b"]", parse_int=Decimal, parse_float=Decimal
     )

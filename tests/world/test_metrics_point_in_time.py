@@ -1,6 +1,5 @@
 """Metrics through the real ledger, build and edition, against a replay of the rules for each day."""
 
-import asyncio
 import json
 import random
 from collections import Counter
@@ -16,6 +15,7 @@ import pytest
 from sankofa.edition.reading import Edition
 from sankofa.edition.screening import dated, screen
 from sankofa.model.identifiers import service_id
+from tests.loop import wait
 from tests.world.desk import Desk, around, as_row
 from tests.world.metrics_reference import ITEMS, SLUGS, Issuer, Worked
 from tests.world.reference import Told
@@ -158,7 +158,7 @@ def of_issuer(edition: Edition, key: str, day: date) -> tuple[list[dict[str, Any
         )
         return rows, Counter(missing.rows.decode().split(",")) if missing and missing.count else Counter()
 
-    return asyncio.run(ask())
+    return wait(ask())
 
 
 def test_every_day_shows_the_values_and_the_reasons_that_a_replay_of_the_rules_shows(world: World) -> None:
@@ -209,7 +209,7 @@ def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world
                 ranked = sorted(rows, key=lambda r: (sign * r["value"], r["service_id"]))
                 expected = [{"rank": n, **r} for n, r in enumerate(ranked, 1)]
                 for most in (1, 7, 100):
-                    found = asyncio.run(
+                    found = wait(
                         screen(world.edition, slug, None, day, smallest_first=order == "asc", most=most)
                     )
                     served = json.loads(
@@ -223,7 +223,7 @@ def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world
             total += missing
         counted = Counter[str]()
         for slug in SLUGS:
-            found = asyncio.run(screen(world.edition, slug, None, day, smallest_first=False, most=1))
+            found = wait(screen(world.edition, slug, None, day, smallest_first=False, most=1))
             counted += Counter(found.omitted)
         assert counted == total
 

@@ -1,6 +1,5 @@
 """Blocks answer as a plain filter over the rows would."""
 
-import asyncio
 import json
 import random
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from sankofa.edition.blocks import ANY_TAG, Entry, entries_of, pack, select, sel
 from sankofa.edition.reading import Edition
 from sankofa.model.days import FOREVER
 from sankofa.model.knowable import Mode
+from tests.loop import wait
 from tests.memory import MemoryReader
 
 ALL_MODES = int(Mode.LATEST | Mode.AS_REPORTED | Mode.ALL)
@@ -76,9 +76,7 @@ def answer(
 ) -> tuple[list[int], bool]:
     """The numbers of the rows served, and whether more matched."""
     edition = Edition("e", in_memory(rows))
-    found = asyncio.run(
-        edition.select("fundamentals", "K", day=day, modes=modes, tag=tag, limit=limit, where=where)
-    )
+    found = wait(edition.select("fundamentals", "K", day=day, modes=modes, tag=tag, limit=limit, where=where))
     assert found is not None
     served = json.loads(b"[" + found.rows + b"]")
     assert len(served) == found.count
@@ -144,7 +142,7 @@ def test_a_selection_over_many_blocks_is_the_plain_filter(
 def test_a_key_without_rows_is_there_and_empty(day: int) -> None:
     assert answer([], day, ALL_MODES, ANY_TAG, 25) == ([], False)
     edition = Edition("e", in_memory([]))
-    assert asyncio.run(edition.select("fundamentals", "other", day=day)) is None
+    assert wait(edition.select("fundamentals", "other", day=day)) is None
 
 
 def test_neighbours_that_are_both_seen_are_one_run_of_bytes() -> None:

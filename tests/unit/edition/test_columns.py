@@ -1,6 +1,5 @@
 """Blocks of a column, and the lists that lead to columns, against the plainest reading of the rules."""
 
-import asyncio
 import json
 
 from hypothesis import given, settings
@@ -20,6 +19,7 @@ from sankofa.edition.columns import (
 )
 from sankofa.edition.reading import Edition
 from sankofa.model.days import FOREVER
+from tests.loop import wait
 from tests.memory import MemoryReader
 
 DAYS = st.integers(1, 12)
@@ -69,11 +69,11 @@ def test_an_answer_is_the_first_rows_seen_in_the_span_and_says_whether_there_are
     asked = Span(*span)
     every = [row for key in columns if key.startswith(listed) for row in expected(columns[key], asked)]
     edition = Edition("e", shelve(columns))
-    found = asyncio.run(read_columns(edition, "kind", listed, asked, limit))
+    found = wait(read_columns(edition, "kind", listed, asked, limit))
     assert found.rows == b",".join(every[:limit])
     assert (found.count, found.truncated) == (len(every[:limit]), len(every) > limit)
     for key in columns:
-        one = asyncio.run(read_column(edition, "kind", key, asked, limit))
+        one = wait(read_column(edition, "kind", key, asked, limit))
         assert one is not None
         whole = expected(columns[key], asked)
         assert (one.rows, one.truncated) == (b",".join(whole[:limit]), len(whole) > limit)
@@ -85,27 +85,27 @@ def test_a_few_rows_of_a_long_column_cost_a_page_and_a_block_or_two_wherever_the
     edition = Edition("e", shelf)
     for span in (Span(FOREVER), Span(FOREVER, 0, 40_000), Span(50_000, 39_900, 40_000), Span(7, 0, 7)):
         shelf.asked = 0
-        found = asyncio.run(read_columns(edition, "kind", "A", span, 50))
+        found = wait(read_columns(edition, "kind", "A", span, 50))
         newest = min(span.until, span.known_on, 100_000)
         assert json.loads(b"[" + found.rows + b"]") == list(range(newest, max(newest - 50, 0), -1))
         assert len(found.runs) <= 2
         assert shelf.asked <= 4
     shelf.asked = 0
-    none = asyncio.run(read_columns(edition, "kind", "", Span(FOREVER, 200_000), 50))
+    none = wait(read_columns(edition, "kind", "", Span(FOREVER, 200_000), 50))
     assert none.count == 0
     assert shelf.asked == shelf.count("kind-list", ""), "columns that cannot match are passed over unread"
 
 
 def test_there_is_no_column_under_another_key() -> None:
     edition = Edition("e", shelve({"A": [Entry(b"1", tag=1)]}))
-    assert asyncio.run(read_column(edition, "kind", "B", Span(5), 5)) is None
+    assert wait(read_column(edition, "kind", "B", Span(5), 5)) is None
     for span in (Span(5), Span(0), Span(5, 3), Span(5, 0, 0)):
-        assert asyncio.run(read_column(edition, "kind", "A", span, 5)) is not None
+        assert wait(read_column(edition, "kind", "A", span, 5)) is not None
 
 
 def test_the_last_rows_of_a_column_fill_a_block_exactly() -> None:
     entries = [Entry(b"1", tag=1)] * (2 * ROWS_IN_A_BLOCK)
     edition = Edition("e", shelve({"A": entries}))
     for limit in (1, ROWS_IN_A_BLOCK, 2 * ROWS_IN_A_BLOCK, 2 * ROWS_IN_A_BLOCK + 1):
-        found = asyncio.run(read_columns(edition, "kind", "A", Span(5), limit))
+        found = wait(read_columns(edition, "kind", "A", Span(5), limit))
         assert (found.count, found.truncated) == (min(limit, len(entries)), limit < len(entries))

@@ -1,6 +1,5 @@
 """The columns an edition keeps are its rows: on every day, in every mode, of every period type."""
 
-import asyncio
 from datetime import date
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from sankofa.model.identifiers import service_id
 from sankofa.model.knowable import Mode
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import EntityRow, FundamentalsRow
+from tests.loop import wait
 from tests.world.desk import Desk
 
 LARGE, SMALL = "ticker:JSE:LRG", "ticker:JSE:SML"
@@ -58,7 +58,7 @@ def test_columns_are_the_rows_that_are_seen(edition: Edition, day: date, mode: M
         assert table is not None
         assert table.equals(table_of(columns, b"[%b]" % selection.rows), check_metadata=True)
 
-    asyncio.run(found())
+    wait(found())
 
 
 def test_few_rows_have_none(edition: Edition) -> None:
@@ -68,7 +68,7 @@ def test_few_rows_have_none(edition: Edition) -> None:
         assert selection.sight is not None
         return len(await edition.columns(selection.sight))
 
-    assert asyncio.run(found()) == 0
+    assert wait(found()) == 0
 
 
 def test_columns_of_another_shape_or_too_few_are_not_taken(edition: Edition) -> None:
@@ -80,4 +80,4 @@ def test_columns_of_another_shape_or_too_few_are_not_taken(edition: Edition) -> 
         assert seen(kept, columns_of(EntityRow), selection.sight, selection.count) is None
         assert seen(kept, columns_of(FundamentalsRow), selection.sight, selection.count + 1) is None
 
-    asyncio.run(found())
+    wait(found())

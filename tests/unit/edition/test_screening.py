@@ -1,6 +1,5 @@
 """Screens off sheets: order, ties, countries, years, counts."""
 
-import asyncio
 import random
 from array import array
 from datetime import date
@@ -18,6 +17,7 @@ from sankofa.edition.screening import screen
 from sankofa.edition.sheets import Screening
 from sankofa.edition.world import Places
 from sankofa.model.days import FOREVER
+from tests.loop import wait
 from tests.memory import MemoryReader
 
 METRIC = metrics()[3]
@@ -84,9 +84,7 @@ def test_a_screen_is_what_sorting_everything_would_give() -> None:
         country = chance.choice((None, "ZA", "NG"))
         upwards = chance.random() < 0.5
         most = chance.choice((1, 5, 50, 500))
-        found = asyncio.run(
-            screen(edition, METRIC.slug, country, asked_day, smallest_first=upwards, most=most)
-        )
+        found = wait(screen(edition, METRIC.slug, country, asked_day, smallest_first=upwards, most=most))
         standing = sorted(
             ((v if upwards else -v, i) for i, c, v, a, b in told if a <= day < b and country in (None, c))
         )
@@ -122,7 +120,7 @@ def test_what_stands_at_the_end_of_the_last_year_stands_on() -> None:
             asked = screen(
                 edition, METRIC.slug, None, date.fromisoformat(day_asked), smallest_first=upwards, most=9
             )
-            served = msgspec.json.decode(b"[%b]" % asyncio.run(asked).selection.rows)
+            served = msgspec.json.decode(b"[%b]" % wait(asked).selection.rows)
             assert [row["id"] for row in served] == expected, day_asked
 
 
@@ -146,12 +144,12 @@ def test_every_day_of_a_leap_year_shows_what_stands_on_it() -> None:
         asked = screen(
             edition, METRIC.slug, None, date.fromordinal(day), smallest_first=False, most=len(stretches)
         )
-        served = msgspec.json.decode(b"[%b]" % asyncio.run(asked).selection.rows)
+        served = msgspec.json.decode(b"[%b]" % wait(asked).selection.rows)
         standing = [number for number, (first, until) in enumerate(stretches) if first <= day < until]
         assert [row["id"] for row in served] == standing, date.fromordinal(day)
 
 
 def test_without_any_full_year_a_screen_is_empty() -> None:
     edition = Edition("e", in_memory([], Screening()))
-    found = asyncio.run(screen(edition, "net_margin", None, date(2024, 1, 1), smallest_first=False, most=9))
+    found = wait(screen(edition, "net_margin", None, date(2024, 1, 1), smallest_first=False, most=9))
     assert (found.selection.count, set(found.omitted.values())) == (0, {0})
