@@ -151,8 +151,11 @@ def _questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
     for name, (tool, arguments) in calls.items():
         found.append(Question(f"mcp {name}", "/mcp", body=_call(tool, arguments)))
     nested = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":%b}}}'
-    found.append(Question("mcp nested lists", "/mcp", body=nested % (b"[" * 30_000 + b"]" * 30_000)))
-    found.append(Question("mcp many objects", "/mcp", body=nested % (b"[" + b"{}," * 40_000 + b"0]")))
+    found.append(Question("mcp 1 MB of lists", "/mcp", body=nested % (b"[" * 500_000 + b"]" * 500_000)))
+    found.append(Question("mcp 1 MB of objects", "/mcp", body=nested % (b"[" + b"{}," * 340_000 + b"0]")))
+    found.append(Question("mcp 1 MB of numbers", "/mcp", body=nested % (b"[" + b"1," * 500_000 + b"0]")))
+    keys = b",".join(b'"%d":1' % n for n in range(90_000))
+    found.append(Question("mcp 1 MB of keys", "/mcp", body=nested % (b"{%b}" % keys)))
     return found
 
 

@@ -51,7 +51,7 @@ def _breaking(keyword: str, said: Any, schema: Schema) -> Iterator[Any]:
     elif keyword == "anyOf":
         yield from ("2023-02-29", "2024\n", "0999", "202", "20240", "")
     elif keyword == "maxItems":
-        yield from ([f"{fitting[0]}_{n}" for n in range(said + 1)], [f"name_{n}" for n in range(9_000)])
+        yield from ([f"{fitting[0]}_{n}" for n in range(said + 1)], [f"name_{n}" for n in range(50_000)])
     elif keyword == "uniqueItems":
         yield [fitting[0], fitting[0]]
 

@@ -18,7 +18,7 @@ from sankofa.access.quotas import Quotas, Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.turns import PIECE, in_thread_if_large
 from sankofa.mcp.refusals import ContentTooLarge, RequestTimeout, refusal_of_the_sdk
-from sankofa.model.errors import Problem, RateLimited
+from sankofa.model.errors import InvalidParameter, Problem, RateLimited
 from sankofa.operations.answers import (
     NO_STORE,
     PRIVATE,
@@ -30,8 +30,7 @@ from sankofa.operations.answers import (
     rate_headers,
 )
 
-LARGEST_BODY: Final = 128 * 1024
-"""Ten times the longest question a tool takes; to read more would hold the loop."""
+LARGEST_BODY: Final = 1 << 20
 _BODY_SECONDS: Final = 10.0
 # Made anew in each process and never sent (it is always replaced), so no client can write one in its id.
 _MARK: Final = secrets.token_hex(16)
@@ -56,6 +55,8 @@ class Exchange:
     grant: Grant = field(init=False)
     usage: Usage | None = None
     over_quota: RateLimited | None = None
+    unread: InvalidParameter | None = None
+    """Why the arguments were not handed to the SDK; see `long_calls`."""
     tool_headers: Headers = field(default_factory=list)
     tool_body: bytes | None = None
     refusal: Problem | None = None
