@@ -2,6 +2,8 @@
 
     python -m bench.tenders [--rounds 5] [--seconds 3] [--releases 100000] [--large 10000000] [--only NAME]
 
+--only: ingest, release (one of 2,500, 5,000 and 10,000 awards, each won by a person) or pages.
+
 Ingest is the real command, gate and cleaning included, in turn with a script that merely parses the same JSON
 Lines and stores the bytes in SQLite. The editions for paging are written straight by the edition's own
 writer, row by row the same layout: ten million releases would take an hour to ingest first.
@@ -128,12 +130,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--releases", type=int, default=100_000)
     parser.add_argument("--large", type=int, default=10_000_000)
-    parser.add_argument("--only", choices=("ingest", "pages"))
+    parser.add_argument("--only", choices=("ingest", "release", "pages"))
     options = parser.parse_args()
     CACHE.mkdir(parents=True, exist_ok=True)
-    if options.only != "pages":
+    if options.only in (None, "ingest"):
         _ingest(options.releases, options.rounds)
-    if options.only != "ingest":
+    if options.only in (None, "release"):
+        _one_release()
+    if options.only in (None, "pages"):
         _pages(100_000, options.large, options.rounds, options.seconds)
 
 
@@ -162,6 +166,58 @@ def _ingest(count: int, rounds: int) -> None:
         print(f"{share:10.2f} of the rate of: {what}; target 0.25")
     _memory(count, folder)
     shutil.rmtree(folder)
+
+
+def _one_release() -> None:
+    """Releases of many awards: their titles repeat names that are withheld, and must be searched for all."""
+    folder = CACHE / "tenders-ingest"
+    print(f"{'one release':36}{'awards':>12}{'awards/s':>12}{'per cpu s':>12}{'peak MB':>10}")
+    spent = []
+    for awards in (2_500, 5_000, 10_000):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / "sources.toml").write_text(_SOURCE)
+        file = folder / "release.jsonl"
+        file.write_text(json.dumps(_awarded_to_people(awards)))
+        spent.append(cost([SANKOFA, "ingest", "bench-tenders", str(file)], environment_of(folder)))
+        print(spent[-1].line("sankofa ingest", awards), flush=True)
+    shutil.rmtree(folder)
+    seconds, ratio_to_half = spent[2].cpu, spent[2].cpu / spent[1].cpu
+    print(
+        f"{seconds:10.1f} s of processor for 10,000 awards; target 10: {'met' if seconds < 10 else 'MISSED'}"
+    )
+    print(f"{ratio_to_half:10.2f} times that of 5,000; linear: 2")
+
+
+def _awarded_to_people(awards: int) -> dict[str, object]:
+    """A release whose every award names an invented person, with a number and an address."""
+    chance = random.Random(awards)
+    syllables = "ka mo lo ndi tha bo zu me ri sa ko ne wa li phe nga".split()
+    people = []
+    for number in range(awards):
+        first, last = ("".join(chance.choices(syllables, k=3)).title() for _ in range(2))
+        people.append(
+            (f"S{number}", f"{first} {'de ' if number % 7 == 0 else ''}{last}", f"80{number:07d}083")
+        )
+    return {
+        **release(1),
+        "parties": [
+            {
+                "id": own, "name": name, "roles": ["supplier"],
+                "identifier": {"scheme": "ZA-ID", "id": identity},
+                "contactPoint": {"name": name, "email": f"{own.lower()}@example.org"},
+            }
+            for own, name, identity in people
+        ],
+        "awards": [
+            {
+                "id": f"A-{own}", "title": f"Lot {own} to {name}", "status": "active",
+                "description": f"Supply and delivery of goods; contact {name.split()[-1]}",
+                "value": {"amount": 100, "currency": "ZAR"}, "suppliers": [{"id": own, "name": name}],
+            }
+            for own, name, _ in people
+        ],
+    }  # fmt: skip
 
 
 def _memory(count: int, folder: Path) -> None:

@@ -48,6 +48,10 @@ if work == "ingest":
         session.stage("fact", fact_rows(20_000))
         print(session.absorb("INSERT INTO fact SELECT * FROM staged_fact"), flush=True)
         time.sleep(60)
+elif work in ("publish", "switch"):
+    with store.exclusive(work):
+        print("ready", flush=True)
+        time.sleep(60)
 else:
     writer = store.build()
     writer.write(BLOCKS)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.progress import Progress
 
@@ -56,6 +57,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
             sources=sources,
             despite_floors=despite_floors,
             kept=settings.home / "derived",
+            waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
         )
 
 
@@ -72,12 +74,15 @@ def captured_sources(settings: Settings) -> frozenset[str]:
 def roll_back(settings: Settings, edition: str) -> None:
     """Point at a kept edition, once it is seen to be whole."""
     store = open_store(settings)
-    if edition not in store.shelf().editions:
-        raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
-    if any(may_name_a_person(edition, proven) for proven in _proven(store)):
-        raise EditionError(f"{edition} is withdrawn: somebody it may name was proven a natural person since")
-    open_edition(store, edition).close()
-    switch(store, edition, keep=sys.maxsize)
+    with store.exclusive("switch"):  # no publisher removes it meanwhile
+        if edition not in store.shelf().editions:
+            raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
+        if any(may_name_a_person(edition, proven) for proven in _proven(store)):
+            raise EditionError(
+                f"{edition} is withdrawn: somebody it may name was proven a natural person since"
+            )
+        open_edition(store, edition).close()
+        switch(store, edition, keep=sys.maxsize)
 
 
 def _proven(store: Datastore) -> Iterator[int]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from sankofa.edition.blocks import Entry, row_ends
 from sankofa.edition.checks import RowCheck, check_days
 from sankofa.edition.flat import columns_kind
-from sankofa.edition.naming import edition_name
+from sankofa.edition.naming import edition_name, ledger_position
 from sankofa.edition.ready import Ready
 from sankofa.edition.tables import tables
 from sankofa.edition.world import Dataset, Places, World, datasets
 from sankofa.engines.datastore import Datastore, EditionWriter
 from sankofa.ledger.book import Ledger
-from sankofa.model.errors import CheckFailed
+from sankofa.model.errors import CheckFailed, EditionError
 from sankofa.sources.registry import Source
 
 if TYPE_CHECKING:
@@ -38,17 +38,36 @@ def publish(
     sources: Mapping[str, Source] | None = None,
     despite_floors: bool = False,
     kept: Path | None = None,
+    waiting: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest.
 
     `kept` is a folder for what is made of issuers, to be taken again where nothing it hangs on changed.
+    One publishes at a time: `waiting` is called where another does, and the ledger is read after it.
+    Raises EditionError where the pointer would move back, or was moved by a rollback meanwhile.
     """
-    with ledger.snapshot(), without_cycle_collection():
-        world = World(ledger, sources, despite_floors=despite_floors, kept=kept)
-        manifest = _build(store, world, progress)
-    store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole
-    switch(store, manifest["edition"], keep)
+    with store.exclusive("publish", waiting):
+        before = store.shelf().current
+        with ledger.snapshot(), without_cycle_collection():
+            world = World(ledger, sources, despite_floors=despite_floors, kept=kept)
+            manifest = _build(store, world, progress)
+        store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole
+        with store.exclusive("switch"):
+            _refuse_to_move_back(manifest["edition"], before, store.shelf().current)
+            switch(store, manifest["edition"], keep)
     return manifest
+
+
+def _refuse_to_move_back(edition: str, before: str | None, current: str | None) -> None:
+    """`before` is what was current when the build began. Only `rollback` may decide otherwise."""
+    kept = f"{edition} is kept and not served; `sankofa editions rollback {edition}` serves it"
+    if current != before:
+        raise EditionError(f"the current edition was changed to {current} while this one was built: {kept}")
+    if current is not None and ledger_position(edition) < ledger_position(current):
+        raise EditionError(
+            f"the ledger stands at capture {ledger_position(edition)}, the current edition {current} was "
+            f"made of a later one: {kept}"
+        )
 
 
 @contextmanager
@@ -86,7 +105,7 @@ def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> d
         digest.update(files.flush())
         # The same rows in another layout, or in spite of a floor, are another edition.
         digest.update(json.dumps([FORMAT, world.remarks], sort_keys=True).encode())
-        edition = edition_name(world.clock, max(world.captures), digest.hexdigest())
+        edition = edition_name(world.clock, world.ledger.position(), digest.hexdigest())
         manifest = {
             "format": FORMAT,
             "edition": edition,
@@ -112,7 +131,10 @@ def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> d
 
 
 def switch(store: Datastore, edition: str, keep: int) -> None:
-    """Point at an edition, keeping the newest few and the one that was served until now."""
+    """Point at an edition, keeping the newest few and the one that was served until now.
+
+    To be called while holding the turn to switch (`Datastore.exclusive`).
+    """
     shelf = store.shelf()
     kept = [edition, *(name for name in shelf.editions if name != edition)][: keep + 1]
     store.keep([*kept, *filter(None, [shelf.current])], edition)

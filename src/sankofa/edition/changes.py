@@ -7,17 +7,19 @@ force from now on: every vintage of a reported fact, the latest of a macro value
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from sankofa.edition.blocks import Run
 from sankofa.edition.columns import Span, read_column
 from sankofa.edition.datasets.crosswalk import FREE, PAID
 from sankofa.edition.datasets.macro import ANNUAL, SERIES, key_list
 from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK
 from sankofa.edition.reading import Edition
+from sankofa.edition.turns import in_thread_if_large
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import decoder_of
 
@@ -54,7 +56,9 @@ class Change(NamedTuple):
     before: bytes | None
 
 
-Load = Callable[[Edition, str, int, bool], Awaitable[bytes]]
+Runs = Sequence[Run]
+"""Rows in runs, each of one block, to be joined by commas."""
+Load = Callable[[Edition, str, int, bool], Awaitable[Runs]]
 
 
 class Feed(NamedTuple):
@@ -65,52 +69,52 @@ class Feed(NamedTuple):
     identity: tuple[str, ...] | None
     """The fields that tell the rows of a key apart, in every edition alike; None where nothing else does."""
     load: Load
-    """The rows of a part of a key, joined by commas."""
+    """The rows of a part of a key."""
     by_organisation: bool = False
     """Keyed by service_id: the ids of merged organisations lead to the same rows, and are passed over."""
     aliases: str = ""
     """How keys begin that lead to rows of another."""
 
 
-async def _rows(edition: Edition, kind: str, key: str, modes: int = _EVERY_MODE) -> bytes:
+async def _rows(edition: Edition, kind: str, key: str, modes: int = _EVERY_MODE) -> Runs:
     found = await edition.select(kind, key, day=_AT_LAST, modes=modes)
-    return b"" if found is None else found.rows
+    return () if found is None else found.runs
 
 
-async def _crosswalk(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+async def _crosswalk(edition: Edition, key: str, part: int, paid: bool) -> Runs:
     return await _rows(edition, "crosswalk", key, FREE | PAID if paid else FREE)
 
 
-async def _tenders(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+async def _tenders(edition: Edition, key: str, part: int, paid: bool) -> Runs:
     starts = await edition.numbers("tender_day", key, keep=True)
     days = range(len(starts) // 2 - 1)  # newest first
     place = bisect_left(days, -part, key=lambda n: -starts[2 * n])
     if place == len(days) or starts[2 * place] != part:
-        return b""
+        return ()
     first, end = starts[2 * place + 1], starts[2 * place + 3]
-    return b",".join(await edition.rows("tender", key, ROWS_PER_BLOCK, first, end))
+    return await edition.rows("tender", key, ROWS_PER_BLOCK, first, end)
 
 
 def whole(kind: str) -> Load:
     """All rows of a key that are in force."""
 
-    async def load(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+    async def load(edition: Edition, key: str, part: int, paid: bool) -> Runs:
         return await _rows(edition, kind, key)
 
     return load
 
 
 def _column(kind: str) -> Load:
-    async def load(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+    async def load(edition: Edition, key: str, part: int, paid: bool) -> Runs:
         found = await read_column(edition, kind, key, Span(_AT_LAST), FOREVER)
-        return b"" if found is None else found.rows
+        return () if found is None else found.runs
 
     return load
 
 
-async def stored(edition: Edition, kind: str, key: str) -> bytes:
+async def stored(edition: Edition, kind: str, key: str) -> Runs:
     """All rows of a key as they are kept, whoever can read their index, those no longer in force included."""
-    return b",".join(rows for _, rows in await edition.blocks(kind, key, 0, FOREVER))
+    return [rows for _, rows in await edition.blocks(kind, key, 0, FOREVER)]
 
 
 FEEDS: Final = (
@@ -178,10 +182,12 @@ async def _of_key(
     for part in await _parts(feed, before, after, key):
         if part > begin:
             continue
-        old = b"" if before is None else await feed.load(before, key, part, paid)
+        old = () if before is None else await feed.load(before, key, part, paid)
         new = await feed.load(after, key, part, paid)
-        cost = _COST_OF_A_UNIT + (len(old) + len(new)) // _BYTES_PER_COST
-        yield Place(feed.dataset, key, part), list(_compared(feed, key, old, new)), cost
+        size = sum(map(len, old)) + sum(map(len, new))
+        cost = _COST_OF_A_UNIT + size // _BYTES_PER_COST
+        changes = await in_thread_if_large(size, _compared, feed, key, old, new)
+        yield Place(feed.dataset, key, part), changes, cost
         await asyncio.sleep(0)
 
 
@@ -222,38 +228,46 @@ async def _keys(
         await asyncio.sleep(0)  # others are waiting too
 
 
-def _compared(feed: Feed, key: str, before: bytes, after: bytes) -> Iterator[Change]:
+def _compared(feed: Feed, key: str, before: Runs, after: Runs) -> list[Change]:
     """Added and changed rows in the order they are served in, then those that are no longer there."""
-    if before == after:
-        return
+    if [*before] == [*after]:
+        return []
+    found: list[Change] = []
     old = identified(before, feed.identity, key if feed.by_organisation else None)
     new = identified(after, feed.identity, key if feed.by_organisation else None)
     for name, row in new.items():
         was = old.get(name)
         if was != row:
-            yield Change(feed.dataset, ADDED if was is None else CHANGED, (key, *name), row, was)
+            found.append(Change(feed.dataset, ADDED if was is None else CHANGED, (key, *name), row, was))
     for name, was in old.items():
         if name not in new:
-            yield Change(feed.dataset, REMOVED, (key, *name), None, was)
+            found.append(Change(feed.dataset, REMOVED, (key, *name), None, was))
+    return found
 
 
 def identified(
-    rows: bytes, identity: tuple[str, ...] | None, service_id: str | None
+    runs: Runs, identity: tuple[str, ...] | None, service_id: str | None
 ) -> dict[tuple[str, ...], bytes]:
-    """Rows by what tells them apart, in their order; none where they are another organisation's."""
-    if not rows:
-        return {}
-    together = b"".join((b"[", rows, b"]"))
+    """Rows by what tells them apart, in their order; none where they are another organisation's.
+
+    They are read a run at a time: a thread that reads megabytes at once would hold the interpreter.
+    """
+    lists = [b"[%b]" % run for run in runs]
     if identity is None:
         try:
-            return {(bytes(row).decode(),): bytes(row) for row in _each_row.decode(together)}
+            return {(bytes(row).decode(),): bytes(row) for one in lists for row in _each_row.decode(one)}
         except msgspec.DecodeError:  # not rows one after another: told as one
-            return {(): rows}
-    names = _names_of(identity).decode(together)
-    if service_id is not None and names[0].service_id != service_id:
-        return {}
+            return {(): b",".join(runs)}
+    names = _names_of(identity)
+    rows = (
+        (fields, row)
+        for one in lists
+        for fields, row in zip(names.decode(one), _each_row.decode(one), strict=True)
+    )
     found: dict[tuple[str, ...], bytes] = {}
-    for fields, row in zip(names, _each_row.decode(together), strict=True):
+    for fields, row in rows:
+        if not found and service_id is not None and fields.service_id != service_id:
+            return {}
         name = tuple("" if (value := getattr(fields, f)) is None else str(value) for f in identity)
         again = 1
         while name in found:  # two rows that nothing tells apart: by their number, too

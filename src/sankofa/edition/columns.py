@@ -22,12 +22,15 @@ import msgspec
 
 from sankofa.edition.blocks import Entry, Run, runs_of
 from sankofa.edition.reading import Edition, Selection
+from sankofa.edition.turns import Turns
 from sankofa.edition.world import Shelved
 from sankofa.engines.datastore import Block
 from sankofa.model.days import FOREVER
 
 ROWS_IN_A_BLOCK = 128
 _COLUMNS_ON_A_PAGE = 16
+_PAGES_A_TURN = 4
+_BLOCKS_A_TURN = 32
 _HEADER = struct.Struct(
     "<HHi"
 )  # rows in force; rows replaced; from which day on the first part is the answer
@@ -162,7 +165,9 @@ async def read_columns(
     """The first rows of the columns on a list, those of one before those of the next."""
     taken = _Taken(edition, kind, span, limit)
     page = 0
+    turns = Turns(_PAGES_A_TURN)
     while True:
+        await turns.step()
         blocks = await edition.blocks(f"{kind}-list", listed, page, 1)
         if not blocks:
             return taken.selection(truncated=False)
@@ -200,12 +205,14 @@ class _Taken:
         """How many rows there are now, one too many where more matched; -1 where there is no such column."""
         span, limit = self._span, self._limit
         cut = span.until < newest or span.since > 0
+        turns = Turns(_BLOCKS_A_TURN)
         skip, last = await self._within(key) if cut else (0, FOREVER)
         while skip < last:
             # An answer that begins within a block most often ends in the next.
             most = min(last - skip, 1 + cut + (limit - self._count) // ROWS_IN_A_BLOCK)
             blocks = await self._edition.blocks(self._kind, key, skip, most)
             for block in blocks:
+                await turns.step()
                 found, taken, more = select(block, span, limit - self._count)
                 self._runs += found
                 self._count += taken

@@ -6,7 +6,19 @@ from typing import Any, Final
 import msgspec
 
 from sankofa.derive.signals.contract import panels, shelf, widest
-from sankofa.edition.changes import ADDED, CHANGED, FEEDS, Change, Feed, Load, Place, stored, walk, whole
+from sankofa.edition.changes import (
+    ADDED,
+    CHANGED,
+    FEEDS,
+    Change,
+    Feed,
+    Load,
+    Place,
+    Runs,
+    stored,
+    walk,
+    whole,
+)
 from sankofa.edition.datasets.signals import kind_of
 from sankofa.edition.datasets.tenders import party_key
 from sankofa.edition.reading import Edition
@@ -77,7 +89,7 @@ def _feeds() -> list[Feed]:
 
 
 def _stored(kind: str) -> Load:
-    async def load(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+    async def load(edition: Edition, key: str, part: int, paid: bool) -> Runs:
         return await stored(edition, kind, key)
 
     return load

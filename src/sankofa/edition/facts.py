@@ -3,6 +3,7 @@
 Reported figures are not stored twice: turning one into a fact costs some 5 us (docs/decisions/0014).
 """
 
+import asyncio
 from bisect import bisect_left
 from heapq import merge
 from typing import Final
@@ -21,11 +22,13 @@ from sankofa.edition.datasets.macro_facts import (
     order_key,
 )
 from sankofa.edition.reading import Edition, Selection
+from sankofa.edition.turns import Turns
 from sankofa.engines.datastore import Place
 from sankofa.model.facts import FUND, SharedFact, Who, fact, source_of
 from sankofa.model.places import alpha3_of
 from sankofa.model.rows import wire
 
+_BLOCKS_A_TURN: Final = 16
 NO_FACTS: Final = Selection((), 0, truncated=False)
 
 
@@ -76,8 +79,12 @@ async def reported_facts(
     named = _Entity(None, None) if entity is None else _entity(entity)
     iso3 = alpha3_of().get(named.country or "")
     entity_of = Who(service_id, named.legal_name, iso3)
-    facts = [_reported(row, entity_of) for row in _figures(b"[%b]" % found.rows)]
-    return Selection((wire.encode(facts)[1:-1],), found.count, found.truncated)
+    runs: list[Run] = []
+    for piece in found.lists():
+        facts = [_reported(row, entity_of) for row in _figures(piece)]
+        runs.append(wire.encode(facts)[1:-1])
+        await asyncio.sleep(0)  # a piece takes some milliseconds, and others are waiting
+    return Selection(runs, found.count, found.truncated)
 
 
 def _reported(row: _Figure, entity: Who) -> SharedFact:
@@ -150,10 +157,12 @@ async def macro_facts(edition: Edition, country: str, day: int, most: int, *, da
     after = bisect_left(range(len(begins)), True, key=lambda n: begins[n] <= day) if dated else 0
     number = 1 + max(0, after - 1)
     places: list[Place] = []
+    turns = Turns(_BLOCKS_A_TURN)
     while len(places) <= most:
         blocks = await edition.blocks(FACT_ORDER, key, number, 1 + most // PLACES_IN_A_BLOCK)
         for _, block in blocks:
             places += _places(block, day)
+            await turns.step()
         if not blocks:
             break
         number += len(blocks)

@@ -88,12 +88,15 @@ def schema_of(columns: tuple[Column, ...]) -> "pyarrow.Schema":
     )
 
 
-def table_of(columns: tuple[Column, ...], rows: bytes) -> "pyarrow.Table":
-    """Rows, a JSON list of them, as a table."""
+def table_of(columns: tuple[Column, ...], *pieces: bytes) -> "pyarrow.Table":
+    """Rows, JSON lists of them, as a table."""
     import pyarrow
 
     schema = schema_of(columns)
-    values = read_columns(columns, rows, *_kinds())
+    values: list[list[Any]] = [[] for _ in columns]
+    for rows in pieces:
+        for column, found in zip(values, read_columns(columns, rows, *_kinds()), strict=True):
+            column += found
     arrays = [pyarrow.array(v, f.type) for v, f in zip(values, schema, strict=True)]
     return pyarrow.Table.from_arrays(arrays, schema=schema)
 

@@ -7,6 +7,13 @@ def edition_name(clock: str, last_capture: int, digest: str) -> str:
     return f"{stamp}-{last_capture:05d}-{digest[:10]}"
 
 
+def ledger_position(edition: str) -> int:
+    """The last capture of the ledger that an edition was made of; 0 for what is not named so."""
+    _, _, rest = edition.partition("-")
+    capture = rest.partition("-")[0]
+    return int(capture) if capture.isascii() and capture.isdigit() else 0
+
+
 def may_name_a_person(edition: str, proven: int) -> bool:
     """Whether an edition was made before a capture that proved somebody in the ledger a natural person."""
     return proven > 0 and int(edition.split("-")[1]) < proven

@@ -1,6 +1,6 @@
 """The read side of a published edition."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -8,6 +8,7 @@ import msgspec
 from sankofa.edition.blocks import ANY_TAG, Run, between, select, select_where
 from sankofa.edition.build import FORMAT
 from sankofa.edition.flat import Sight
+from sankofa.edition.turns import PIECE, Turns
 from sankofa.engines.datastore import Block, Datastore, EditionReader, Place
 from sankofa.model.errors import EditionError
 from sankofa.model.knowable import Mode
@@ -16,6 +17,9 @@ _ROWS_IN_A_BLOCK = 64
 _EVERY_BLOCK = 2**31 - 1
 _CHUNK = 512 * 1024
 _FOUND_AT_MOST = 16_384
+_BLOCKS_A_TURN = 32
+_FILTERED_BLOCKS_A_TURN = 8
+"""Blocks whose rows are looked at one by one, before others have a turn."""
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -28,10 +32,25 @@ class Selection(msgspec.Struct, frozen=True):
     """Which rows of which key they are, where that says it all."""
     between: bytes = b","
     """What stands between two runs."""
+    runs_in_a_row: int = 1
+    """How many runs make up a row, where each is but a part of one."""
 
     @property
     def rows(self) -> bytes:
         return self.between.join(self.runs)
+
+    def lists(self) -> Iterator[bytes]:
+        """The rows as JSON lists of bounded size, in their order: to be read a piece at a time."""
+        piece: list[bytes | memoryview] = []
+        size = 0
+        for number, run in enumerate(self.runs, 1):
+            piece.append(run)
+            size += len(run)
+            if size >= PIECE and number % self.runs_in_a_row == 0:
+                yield b"[%b]" % self.between.join(piece).removeprefix(b",")
+                piece, size = [], 0
+        if piece:
+            yield b"[%b]" % self.between.join(piece).removeprefix(b",")
 
 
 class Edition:
@@ -115,11 +134,13 @@ class Edition:
         room = _EVERY_BLOCK if limit is None else limit
         runs: list[Run] = []
         count = 0
+        turns = Turns(_BLOCKS_A_TURN if where is None else _FILTERED_BLOCKS_A_TURN)
         while True:
             blocks = await self._reader.blocks(kind, key, skip, most)
             if blocks is None:
                 return None
             for block in blocks:
+                await turns.step()
                 if room == count:  # full: only whether anything more matched is still open
                     if take(block, 1)[1]:
                         return Selection(runs, count, truncated=True)
@@ -167,7 +188,9 @@ class Edition:
             return None
         runs: list[Run] = []
         count = 0
+        turns = Turns(_BLOCKS_A_TURN)
         for block in blocks:
+            await turns.step()
             found, taken = select(block, day, modes, tag, _EVERY_BLOCK)
             runs += found
             count += taken

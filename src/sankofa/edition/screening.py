@@ -41,7 +41,9 @@ async def screen(
         return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
     counts, places = _read(memoryview(sheet), day.toordinal(), year, smallest_first, most)
     rows = await edition.rows_at(places)
-    selection = Selection(_ranked(rows, day), len(rows), truncated=counts[State.STANDS] > most, between=b"")
+    selection = Selection(
+        _ranked(rows, day), len(rows), truncated=counts[State.STANDS] > most, between=b"", runs_in_a_row=3
+    )
     return Screen(selection, omissions(counts))
 
 

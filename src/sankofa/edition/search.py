@@ -1,5 +1,6 @@
 """Search by name: the rarest words of a query lead to candidates, which are then weighed against it whole."""
 
+import asyncio
 import math
 from bisect import bisect_left
 from collections import defaultdict
@@ -9,11 +10,14 @@ import msgspec
 
 from sankofa.edition.datasets.names import Named, bucket
 from sankofa.edition.reading import Edition
+from sankofa.edition.turns import Turns
 from sankofa.model.names import neighbourhood, slips, tolerated, words
 
 _POSTINGS_READ = 4_000
 _RARE = 400
 _WEIGHED = 20
+_WEIGHED_A_TURN = 128
+_WORDS_A_TURN = 256
 _MOST_WORDS = 12
 _LEAST_SCORE = 0.35
 _UNASKED = 0.35  # what a word of the name that was not asked for weighs, of an average one that was
@@ -49,8 +53,13 @@ async def search_names(edition: Edition, query: str, country: str | None, most: 
     for word in sorted(worth, key=lambda w: -worth[w]):
         for closeness, held in holders[word]:
             _add(found, held, worth[word] * closeness)
+            await asyncio.sleep(0)
     best = sorted(found, key=lambda number: (-found[number], number))[: max(_WEIGHED, most)]
-    hits = [_weigh(await _named(edition, number), asked, worth) for number in best]
+    hits = []
+    turns = Turns(_WEIGHED_A_TURN)
+    for number in best:
+        hits.append(_weigh(await _named(edition, number), asked, worth))
+        await turns.step()
     good = sorted((h for h in hits if h.score >= _LEAST_SCORE), key=lambda h: (-h.score, h.service_id))
     return good[:most]
 
@@ -90,10 +99,13 @@ async def _meanings(edition: Edition, word: str, country: str | None) -> list[tu
     buckets = int(edition.manifest.get("name_buckets", 1))
     forms = set(neighbourhood(word))
     near: set[str] = set()
+    turns = Turns(_WORDS_A_TURN)
     for place in {bucket(form, buckets) for form in forms}:
+        await turns.step(8)
         near.update(bytes(await edition.raw("near", str(place)) or b"").decode().split())
     meant = []
     for other in sorted(near):  # a bucket holds strangers too: they share no form
+        await turns.step()
         if not forms.isdisjoint(neighbourhood(other)) and (distance := slips(word, other)) <= allowed:
             held = await _holders(edition, scope + other)
             if held:

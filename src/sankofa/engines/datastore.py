@@ -4,10 +4,10 @@ Two engines stand behind these protocols: SQLite files under HOME (the default) 
 Statements are written once, with `?` for parameters, in the SQL both understand.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from sankofa.model.errors import SettingsError
 
@@ -17,6 +17,8 @@ Block = tuple[bytes | memoryview, bytes | memoryview]
 Place = tuple[int, int, int]
 """Some of the bytes of a block's rows: the id of the block, where they begin and where they end."""
 Manifest = Mapping[str, Any]
+Turn = Literal["publish", "switch"]
+"""What one command at a time may do: build the next edition; move the pointer and remove editions."""
 
 
 class LedgerSession(Protocol):
@@ -101,7 +103,7 @@ class Shelf(NamedTuple):
 
 
 class Datastore(Protocol):
-    """Six verbs and a farewell; everything an engine must do."""
+    """Seven verbs and a farewell; everything an engine must do."""
 
     def ledger(self) -> LedgerSession: ...
 
@@ -114,6 +116,14 @@ class Datastore(Protocol):
         """
 
     def shelf(self) -> Shelf: ...
+
+    def exclusive(
+        self, turn: Turn, waiting: Callable[[], None] = lambda: None
+    ) -> AbstractContextManager[None]:
+        """One command at a time on this store, whatever its machine; the others wait.
+
+        `waiting` is called once where another has it. The lock ends with the process that holds it.
+        """
 
     def keep(self, editions: Sequence[str], current: str) -> None:
         """Point at `current` in one atomic step, then remove every edition that is not listed."""

@@ -5,16 +5,20 @@ server through the driver and may wait; the serving side has a clock of its own 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from sankofa.engines.datastore import Manifest, Place, Shelf
+from sankofa.engines.datastore import Manifest, Place, Shelf, Turn
 from sankofa.engines.postgres_edition import FILE_PART, PostgresEditionWriter, schema_of, verified_manifest
 from sankofa.engines.postgres_ledger import PostgresLedger
 from sankofa.engines.postgres_link import Enquiry, Links, Statement
 from sankofa.engines.postgres_server import Refused, Server, operator_errors, pq, psycopg
 from sankofa.model.errors import EditionError, StoreUnavailable
 
+# Names of advisory locks, beside those of the ledger; they are shared by everything in the database.
+_TURNS: Final[dict[Turn, int]] = {"publish": 0x53414E4B4F464103, "switch": 0x53414E4B4F464104}
 _READ_SECONDS = 1.8
 _PING_SECONDS = 0.8
 _EVICT_SECONDS = 0.5
@@ -95,6 +99,22 @@ class PostgresStore:
         except Refused as refused:
             raise StoreUnavailable("datastore", str(refused)) from None
         return Shelf(editions, pointer[0][0] if pointer else None)
+
+    @contextmanager
+    def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """A lock of a session: the server lets go of it when the connection ends, however it ends."""
+        with operator_errors():
+            connection = self._server.connect()
+        try:
+            with operator_errors():
+                lock = (_TURNS[turn],)
+                if connection.execute(b"SELECT pg_try_advisory_lock(%s)", lock).fetchone() != (True,):
+                    waiting()
+                    connection.execute(b"SET lock_timeout = 0")
+                    connection.execute(b"SELECT pg_advisory_lock(%s)", lock)
+            yield
+        finally:
+            connection.close()
 
     def keep(self, editions: Sequence[str], current: str) -> None:
         """An edition that is being read at this very moment is left for the next time."""

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from sankofa.engines.block_file import BlockFileReader
-from sankofa.engines.datastore import Row, Shelf
+from sankofa.engines.datastore import Row, Shelf, Turn
 from sankofa.engines.edition_folder import (
     FILE,
     EditionFolderReader,
@@ -65,6 +65,23 @@ class SqliteStore:
             p.parent.name for p in self._editions.glob("*/manifest.json") if _EDITION_ID.match(p.parent.name)
         ]
         return Shelf(tuple(sorted(names, reverse=True)), current)
+
+    @contextmanager
+    def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        path = self._home / f".{turn}.lock"
+        with operator_errors(path):
+            self._home.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            with operator_errors(path):
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    waiting()
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def keep(self, editions: Sequence[str], current: str) -> None:
         partial = self._pointer.with_suffix(f".{os.getpid()}")

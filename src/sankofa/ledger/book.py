@@ -141,6 +141,11 @@ class Ledger:
             elif not capture.repeated:
                 self._session.append("sighting", [(source_id, sha256)])
 
+    def position(self) -> int:
+        """The last capture there is, whatever is made of it: what orders the editions."""
+        ((newest,),) = self._session.query("SELECT max(capture_id) FROM capture")
+        return newest or 0
+
     def captures(self) -> dict[int, CaptureInfo]:
         rows = self._session.query(
             "SELECT capture_id, source_id, observed_at, license_class, file_name, content_sha256 FROM capture"

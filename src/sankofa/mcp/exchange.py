@@ -7,17 +7,18 @@ the way out.
 
 import asyncio
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 import mcp_types as types
-import msgspec
 from starlette.types import Message, Receive, Send
 
 from sankofa.access.quotas import Quotas, Usage
 from sankofa.access.tiers import Grant
+from sankofa.edition.turns import PIECE, in_thread_if_large
 from sankofa.mcp.refusals import ContentTooLarge, RequestTimeout, refusal_of_the_sdk
-from sankofa.model.errors import Problem, RateLimited
+from sankofa.model.errors import InvalidParameter, Problem, RateLimited
 from sankofa.operations.answers import (
     NO_STORE,
     PRIVATE,
@@ -54,6 +55,8 @@ class Exchange:
     grant: Grant = field(init=False)
     usage: Usage | None = None
     over_quota: RateLimited | None = None
+    unread: InvalidParameter | None = None
+    """Why the arguments were not handed to the SDK; see `long_calls`."""
     tool_headers: Headers = field(default_factory=list)
     tool_body: bytes | None = None
     refusal: Problem | None = None
@@ -113,7 +116,7 @@ class Exchange:
             await self.refuse(refusal_of_the_sdk(status, body.decode()))
         else:
             if self.tool_body is not None:
-                body = _spliced(body, self.tool_body)
+                body = await in_thread_if_large(len(self.tool_body), _spliced, body, self.tool_body)
             content_type = [(b"content-type", media_type)] if body else []
             await self.answer(status, [*content_type, *self.tool_headers], body)
 
@@ -138,4 +141,15 @@ def _spliced(envelope: bytes, body: bytes) -> bytes:
     """The SDK's answer with the body in both places; untouched where it answered something else."""
     head, found, rest = envelope.partition(_TEXT)
     middle, _, tail = rest.partition(_STRUCTURED)
-    return b"".join((head, msgspec.json.encode(body.decode()), middle, body, tail)) if found else envelope
+    return b"".join((head, *_as_text(body), middle, body, tail)) if found else envelope
+
+
+def _as_text(body: bytes) -> Iterator[bytes]:
+    """JSON as a JSON string, a piece at a time: one call for all of it would hold the interpreter as long.
+
+    What JSON is written in has no control characters, so these two are all there is to escape.
+    """
+    yield b'"'
+    for start in range(0, len(body), PIECE):
+        yield body[start : start + PIECE].replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    yield b'"'

@@ -24,6 +24,7 @@ from sankofa import __version__
 from sankofa.mcp.exchange import LARGEST_BODY, ClientGone, Exchange
 from sankofa.mcp.guard import Guard, the_key
 from sankofa.mcp.instructions import INSTRUCTIONS
+from sankofa.mcp.long_calls import LONGEST_CALL, without_arguments
 from sankofa.mcp.tools import Arguments, Tool, tools
 from sankofa.model.errors import InternalError, MethodNotAllowed, Problem, StoreUnavailable
 from sankofa.operations.answers import envelope
@@ -99,6 +100,8 @@ class McpSurface:
             raise MethodNotAllowed(_ALLOW)
         exchange.grant = await self._service.keys.authenticate(the_key(headers))
         body = await exchange.read(receive)
+        if len(body) > LONGEST_CALL:
+            body, exchange.unread = without_arguments(body)
         # Counted here, whatever comes of it: the SDK refuses a malformed call without asking us.
         if _method(body) == "tools/call":
             await exchange.count(self._service.quotas)
@@ -132,6 +135,8 @@ class McpSurface:
             raise exchange.over_quota
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name}")
+        if exchange.unread is not None:
+            raise exchange.unread
         operation, today = tool.operation, self._service.today()
         read = tool.read(arguments, today)
         edition = self._service.edition.get()

@@ -7,6 +7,7 @@ import msgspec
 from sankofa.access.cursors import Position
 from sankofa.edition.changes import Change, Place, page
 from sankofa.edition.reading import Edition, Selection
+from sankofa.edition.turns import Turns
 from sankofa.model.rows import ChangeRow, Row, wire
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import (
@@ -18,6 +19,7 @@ from sankofa.operations.parameters import (
 
 _EFFORT: Final = 20_000
 """What one page may cost before it ends, however little it found: about so many keys that did not change."""
+_ROWS_A_TURN: Final = 512
 _provenance = msgspec.json.Decoder(Row)
 
 
@@ -60,7 +62,11 @@ async def get_changes(
     most, _ = call.grant.rows(limit)
     before = None if since is None else await call.named(since)
     found, following = await page(before, edition, start, most, dataset=dataset, paid=paid, effort=_EFFORT)
-    rows = [_row(change, since or "", edition) for change in found]
+    rows = []
+    turns = Turns(_ROWS_A_TURN)
+    for change in found:
+        rows.append(_row(change, since or "", edition))
+        await turns.step()
     return Answer(
         Selection(rows, len(rows), truncated=following is not None),
         members={

@@ -55,6 +55,12 @@ async def get_fundamentals(
 
 
 def _of(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:
-    """Whether a row on the wire is of one of the line items."""
-    marks = [f'"line_item":"{name}"'.encode() for name in line_items]
-    return lambda row: any(mark in row for mark in marks)
+    """Whether a row on the wire is of one of the line items: as quick for a hundred as for one."""
+    wanted = frozenset(name.encode() for name in line_items)
+    mark = b'"line_item":"'
+
+    def admits(row: bytes) -> bool:
+        start = row.find(mark) + len(mark)
+        return row[start : row.find(b'"', start)] in wanted
+
+    return admits

@@ -4,26 +4,19 @@ A mistyped parameter must never silently return look-ahead, so everything is str
 real calendar days, nothing trimmed, nothing guessed.
 """
 
-import re
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cached_property
 from typing import Any, Protocol
 
 from sankofa.model.day_patterns import pattern_until
 from sankofa.model.days import parse_day
 from sankofa.model.places import country
+from sankofa.operations.keywords import Check, admits, whole_match
+from sankofa.operations.keywords import JsonSchema as JsonSchema
 
-JsonSchema = dict[str, Any]
-
-_WHOLE = re.compile(r"[1-9][0-9]{0,99}\Z")
-_ALPHA_2 = re.compile(r"[A-Za-z]{2}\Z")
-
-
-@cache
-def _anchored(pattern: str) -> re.Pattern[str]:
-    """`$` would admit a line feed at the end."""
-    return re.compile(pattern.removesuffix("$") + r"\Z")
+_WHOLE = whole_match("^[1-9][0-9]{0,99}$")
+_YEAR = "^[12][0-9]{3}$"
 
 
 class Kind(Protocol):
@@ -39,8 +32,19 @@ class Kind(Protocol):
         """What it takes; exactly, where the day on which it is asked is given."""
 
 
+class _Declared:
+    """A kind that takes what its schema says, keyword by keyword: the two cannot differ."""
+
+    @cached_property
+    def _admits(self) -> Check:
+        return admits(self.schema())
+
+    def schema(self, today: date | None = None) -> JsonSchema:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Text:
+class Text(_Declared):
     """Text of a pattern (anchored) within a length."""
 
     pattern: str
@@ -48,7 +52,7 @@ class Text:
     longest: int = 64
 
     def read(self, text: str, today: date) -> str:
-        if len(text) > self.longest or not _anchored(self.pattern).match(text):
+        if not self._admits(text):
             raise ValueError(f"expected text matching {self.pattern}, at most {self.longest} characters")
         return text
 
@@ -58,14 +62,14 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(_Declared):
     """One of a few words, spelled as documented."""
 
     words: tuple[str, ...]
     example: str = ""
 
     def read(self, text: str, today: date) -> str:
-        if text not in self.words:
+        if not self._admits(text):
             raise ValueError(f"expected one of {', '.join(self.words)}")
         return text
 
@@ -94,26 +98,27 @@ class Day:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Whole(_Declared):
     """A whole number of at least 1."""
 
     example: int = 25
 
     def read(self, text: str, today: date) -> int:
-        if not _WHOLE.match(text):
+        number = int(text) if _WHOLE.match(text) else 0
+        if not self._admits(number):
             raise ValueError("expected a whole number of at least 1")
-        return int(text)
+        return number
 
     def schema(self, today: date | None = None) -> JsonSchema:
         return {"type": "integer", "minimum": 1, "examples": [self.example]}
 
 
 @dataclass(frozen=True)
-class Country:
+class Country(_Declared):
     """A country by its alpha-2 code; one that is not covered simply has no rows."""
 
     def read(self, text: str, today: date) -> str:
-        if not _ALPHA_2.match(text):
+        if not self._admits(text):
             raise ValueError("expected an ISO 3166-1 alpha-2 code")
         return text.upper()
 
@@ -128,11 +133,11 @@ class Country:
 
 
 @dataclass(frozen=True)
-class Place:
+class Place(_Declared):
     """A country by its alpha-2 or alpha-3 code; one that is not covered simply has no rows."""
 
     def read(self, text: str, today: date) -> str:
-        if not re.match(r"[A-Za-z]{2,3}\Z", text):
+        if not self._admits(text):
             raise ValueError("expected an ISO 3166-1 alpha-2 or alpha-3 code")
         return country(text) or text.upper()
 
@@ -147,36 +152,38 @@ class Place:
 
 
 @dataclass(frozen=True)
-class DayOrYear:
+class DayOrYear(_Declared):
     """A calendar day, or a year as a number: which of them is taken, the mode decides."""
 
     example: str
 
     def read(self, text: str, today: date) -> date | int:
-        return int(text) if re.match(r"[12][0-9]{3}\Z", text) else parse_day(text)
+        if not self._admits(text):
+            raise ValueError("expected a date as YYYY-MM-DD that exists, or a year")
+        return parse_day(text) if "-" in text else int(text)
 
     def schema(self, today: date | None = None) -> JsonSchema:
         day: JsonSchema = {"format": "date"}
         if today is not None:
             day["pattern"] = pattern_until(date.max)
-        year = {"pattern": "^[12][0-9]{3}$"}
+        year = {"pattern": _YEAR}
         return {"type": "string", "anyOf": [day, year], "examples": [self.example]}
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(_Declared):
     """A list of names, for tools."""
 
     pattern: str
     example: str
+    longest: int
+    most: int = 100
 
     def read(self, text: object, today: date) -> tuple[str, ...]:
-        if not isinstance(text, list) or not all(
-            isinstance(w, str) and re.match(self.pattern, w) for w in text
-        ):
-            raise ValueError(f"expected a list of texts matching {self.pattern}")
+        if not self._admits(text) or not isinstance(text, list):
+            raise ValueError(f"expected a list of at most {self.most} texts matching {self.pattern}")
         return tuple(text)
 
     def schema(self, today: date | None = None) -> JsonSchema:
-        items = {"type": "string", "pattern": self.pattern}
-        return {"type": "array", "items": items, "maxItems": 100, "examples": [[self.example]]}
+        items = {"type": "string", "pattern": self.pattern, "maxLength": self.longest}
+        return {"type": "array", "items": items, "maxItems": self.most, "examples": [[self.example]]}

@@ -53,7 +53,10 @@ ChangedDatasetParameter = Annotated[
 ]
 LimitParameter = Annotated[int | None, Whole(), "Most rows to return."]
 LineItemsParameter = Annotated[
-    tuple[str, ...] | None, Words(r"^[a-z0-9_]{1,120}$", "revenue"), "Only these line items.", TOOL_ONLY
+    tuple[str, ...] | None,
+    Words(r"^[a-z0-9_]{1,120}$", "revenue", longest=120),
+    "Only these line items.",
+    TOOL_ONLY,
 ]
 IdTypeParameter = Annotated[
     str,

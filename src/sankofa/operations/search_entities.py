@@ -5,11 +5,13 @@ import msgspec
 from sankofa.edition.datasets.crosswalk import FREE_TYPES, ORDER
 from sankofa.edition.reading import Selection
 from sankofa.edition.search import Hit, search_names, search_symbol
+from sankofa.edition.turns import Turns
 from sankofa.model.identifiers import asked_key
 from sankofa.model.rows import CrosswalkMatchRow, EntityMatchRow, Match, wire
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import CountryParameter, LimitParameter, QueryParameter
 
+_ROWS_A_TURN = 256
 _matches = msgspec.json.Decoder(list[CrosswalkMatchRow]).decode
 
 
@@ -37,7 +39,11 @@ async def search_entities(
     for hit in (*exact, *named):
         best.setdefault(hit.service_id, hit)
     hits = list(best.values())
-    rows = [await _row(call, hit) for hit in hits[:most]]
+    rows = []
+    turns = Turns(_ROWS_A_TURN)
+    for hit in hits[:most]:
+        rows.append(await _row(call, hit))
+        await turns.step()
     return Answer(Selection(rows, len(rows), truncated=cut or len(hits) > most))
 
 

@@ -7,6 +7,7 @@ from sankofa.access.cursors import Position
 from sankofa.edition.blocks import Run
 from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK, party_key, searched_words
 from sankofa.edition.reading import Edition, Selection
+from sankofa.edition.turns import Turns
 from sankofa.model.ocds.parties import role as role_named
 from sankofa.model.rows import TenderPartyRow, TenderRow
 from sankofa.operations.contract import Answer, Call, operation
@@ -23,6 +24,8 @@ from sankofa.operations.parameters import (
 
 _LOOKED_AT: Final = 20_000
 """Rows that one page of a search looks at: what is not found among them is left to the next page."""
+_STEPS_A_TURN: Final = 4_096
+"""Looks into the list of a word, of about a microsecond each, before others have a turn."""
 _NO_ROWS: Final = Selection((), 0, truncated=False)
 
 
@@ -87,7 +90,12 @@ async def _found(
     edition: Edition, country: str, words: list[str], first: int, end: int, most: int
 ) -> tuple[list[Run], int, int]:
     """The next rows that have every word, and the number of the row to go on with."""
-    holders = sorted([await edition.numbers("tender_word", f"{country}|{word}") for word in words], key=len)
+    turns = Turns(_STEPS_A_TURN)
+    holders = []
+    for word in words:
+        holders.append(await edition.numbers("tender_word", f"{country}|{word}"))
+        await turns.step(_STEPS_A_TURN // 4)
+    holders.sort(key=len)
     rarest, others = holders[0], holders[1:]
     start = bisect_left(rarest, first)
     hits: list[int] = []
@@ -95,6 +103,7 @@ async def _found(
     for number in rarest[start : start + _LOOKED_AT]:
         if number >= end:
             break
+        await turns.step(len(holders))
         if all(_has(held, number) for held in others):
             if len(hits) == most:
                 after = number
@@ -103,7 +112,10 @@ async def _found(
     else:
         if start + _LOOKED_AT < len(rarest):
             after = min(rarest[start + _LOOKED_AT], end)
-    runs = [run for n in hits for run in await edition.rows("tender", country, ROWS_PER_BLOCK, n, n + 1)]
+    runs: list[Run] = []
+    for number in hits:
+        runs += await edition.rows("tender", country, ROWS_PER_BLOCK, number, number + 1)
+        await turns.step(8)
     return runs, len(hits), after
 
 

@@ -50,6 +50,7 @@ from sankofa.rest.response import (
     Streamed,
     choose_encoding,
     compress,
+    compressed,
     entity_tag,
     held_tag,
     next_link,
@@ -220,7 +221,7 @@ class RestApp:
             headers.append(JSON)
             body = envelope(answer, edition.id, operation.rows_under)
             encoding = choose_encoding(head.accept_encoding, len(body))
-            body = body if encoding is None else compress(body, encoding)
+            body = body if encoding is None else await compressed(body, encoding)
         else:
             sight = form.wants_columns(answer)
             columns = () if sight is None else await edition.columns(sight)

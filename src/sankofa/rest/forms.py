@@ -6,7 +6,7 @@ Rows are kept as the JSON they are served as. For the other two they are read on
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.edition.flat import Column, Sight, columns_of, read_columns, seen, table_of
-from sankofa.edition.reading import Selection
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
 from sankofa.operations.answers import Headers
@@ -56,7 +55,7 @@ class Form(NamedTuple):
         columns = columns_of(_shape(operation, answer))
         members = _members(answer, edition_id)
         if self.media_type == CSV:
-            body, kind = _csv(columns, _listed(answer.selection)), b"text/csv; charset=utf-8; header=present"
+            body, kind = _csv(columns, answer.selection.lists()), b"text/csv; charset=utf-8; header=present"
         else:
             body = _arrow(columns, answer, kept, members, packed=self.packed)
             kind = f"{ARROW};{_PACKED}".encode() if self.packed else ARROW.encode()
@@ -98,27 +97,24 @@ def media_types() -> tuple[str, ...]:
     return (_JSON, CSV, ARROW) if find_spec("pyarrow") else (_JSON, CSV)
 
 
-def _listed(selection: Selection) -> bytes:
-    return b"".join((b"[", selection.rows, b"]"))
-
-
 def _shape(operation: Operation, answer: Answer) -> type[Row]:
     """The shape the rows of an answer have, where an operation has several."""
     if answer.shape is not None or not operation.also or not answer.selection.count:
         return answer.shape or operation.row
-    rows = _listed(answer.selection)
+    rows = next(answer.selection.lists())
     names = tuple(msgspec.json.decode(rows, type=list[dict[str, msgspec.Raw]])[0])
     return next((s for s in operation.shapes if s.__struct_fields__ == names), operation.row)
 
 
-def _csv(columns: tuple[Column, ...], rows: bytes) -> bytes:
+def _csv(columns: tuple[Column, ...], pieces: Iterable[bytes]) -> bytes:
     """RFC 4180: a header row, every line ended by CRLF, null as nothing at all.
 
     Column by column, because few have anything to be quoted: half the cost of the standard library's writer.
     """
     days_as_text = tuple(Column(c.name, str if c.type is date else c.type) for c in columns)
     lines = [",".join(column.name for column in columns)]
-    lines += map(",".join, zip(*map(_fields, read_columns(days_as_text, rows, str, int)), strict=True))
+    for rows in pieces:
+        lines += map(",".join, zip(*map(_fields, read_columns(days_as_text, rows, str, int)), strict=True))
     return "\r\n".join((*lines, "")).encode()
 
 
@@ -147,7 +143,7 @@ def _arrow(
     if selection.sight is not None and 0 < sum(map(len, kept)) <= _BYTES_A_ROW * selection.count:
         table = seen(kept, columns, selection.sight, selection.count)
     if table is None:
-        table = table_of(columns, _listed(selection))
+        table = table_of(columns, *selection.lists())
     schema = table.schema.with_metadata({"license": LICENSE_NOTICE, **members})
     sink = pyarrow.BufferOutputStream()
     options = pyarrow.ipc.IpcWriteOptions(compression=pyarrow.Codec("zstd", 1) if packed else None)

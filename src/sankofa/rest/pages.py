@@ -1,7 +1,9 @@
 """The paths that need no key: liveness, status, the API description, what problems and methods mean."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from datetime import date
 from importlib.metadata import version
 
 import msgspec
@@ -17,7 +19,7 @@ from sankofa.operations.service import Service, probe
 from sankofa.rest.app import OpenPage
 from sankofa.rest.openapi import describe
 from sankofa.rest.request import Head
-from sankofa.rest.response import Response, choose_encoding, compress, held_tag
+from sankofa.rest.response import Response, choose_encoding, compressed, held_tag
 
 _JSON = (b"content-type", b"application/json")
 _NO_STORE = (b"cache-control", b"no-store")
@@ -110,7 +112,8 @@ class _Description:
     async def __call__(self, head: Head) -> Response:
         today = self._service.today()
         if self._day != today.toordinal():
-            self._body = msgspec.json.encode(describe(self._service.settings, today))
+            # In a thread: it takes longer than others should wait.
+            self._body = await asyncio.to_thread(_described, self._service, today)
             self._day = today.toordinal()
         tag = f"{__version__}-{self._day}"
         headers = [(b"cache-control", b"public, max-age=300"), (b"vary", b"Accept-Encoding")]
@@ -121,8 +124,12 @@ class _Description:
             return Response(304, headers, b"")
         if encoding:
             headers.append((b"content-encoding", encoding.encode()))
-            return Response(200, [_JSON, *headers], compress(self._body, encoding))
+            return Response(200, [_JSON, *headers], await compressed(self._body, encoding))
         return Response(200, [_JSON, *headers], self._body)
+
+
+def _described(service: Service, today: date) -> bytes:
+    return msgspec.json.encode(describe(service.settings, today))
 
 
 def _explanation(page: str) -> Callable[[Head], Awaitable[Response]]:

@@ -12,6 +12,7 @@ import brotli
 import msgspec
 
 from sankofa.access.tiers import Grant
+from sankofa.edition.turns import in_thread_if_large
 from sankofa.operations.answers import Headers
 
 if sys.version_info >= (3, 14):
@@ -91,6 +92,11 @@ def compress(body: bytes, encoding: str, *, quickly: bool = False) -> bytes:
     if encoding == "br":
         return bytes(brotli.compress(body, quality=1 if quickly else 4))
     return gzip.compress(body, compresslevel=1 if quickly else 5, mtime=0)
+
+
+async def compressed(body: bytes, encoding: str) -> bytes:
+    """As `compress`; what is large in a thread, where the libraries let go of the interpreter."""
+    return await in_thread_if_large(len(body), compress, body, encoding)
 
 
 def next_link(base_url: str, path: str, query: Mapping[str, str], cursor: str) -> tuple[bytes, bytes]:

@@ -269,12 +269,16 @@ def _keep_own_names(body: dict[str, Json], name: str, gate: Gate, country: str, 
 def _without_twins(lists: list[list[Any]]) -> None:
     """OCDS has every party of a list once, and stubs look alike."""
     for members in lists:
-        stubs: list[Any] = []
-        for member in [m for m in members if not m.keys() - {"roles"}]:
-            if not member or member in stubs:
-                members[:] = [m for m in members if m is not member]
-            else:
-                stubs.append(member)
+        seen: set[tuple[str, ...]] = set()
+        kept = []
+        for member in members:
+            if not member.keys() - {"roles"}:
+                roles = tuple(member.get("roles") or ())
+                if not member or roles in seen:
+                    continue
+                seen.add(roles)
+            kept.append(member)
+        members[:] = kept
 
 
 @lru_cache(maxsize=4096)

@@ -12,14 +12,15 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Set
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from sankofa.model.ocds.name_runs import LEAST_SINGLE, PARTICLES, TITLES, WORD, Name, Token, runs
+from sankofa.model.ocds.secret_index import LiteralIndex, NameIndex
 from sankofa.model.organisations.tables import tables
 from sankofa.model.places import country_names
 
 CUT: Final = "[withheld]"
 
-_WORD = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"(?:https?:|ftp:|//|www\.)", re.IGNORECASE)
 _ENCODED = re.compile(r"%[0-9a-f]{2}|&(?:[a-z]{2,8}|#x?[0-9a-f]{1,6});")
 """What stands for a blank in addresses and in HTML: `%20`, `&nbsp;`."""
@@ -29,19 +30,14 @@ _COURTESY = re.compile(
     r"(?=[^\W\d_])"
 )
 _NAME_WORD = re.compile(r"[^\W\d_][\w'\u2019-]*\.?\s*")
-_MISTER = re.compile(r"M(?:rs?|s|iss|me|lle|RS?|S)[ .\xa0\\]")
+_MISTER = re.compile(r"M(?:rs?|s|iss|me|lle|RS?|S)[\s.\\]")
 _CARE_OF = re.compile(r"/[oO](?!\w)")
 _NUMBER = re.compile(r"[0-9](?:[\s().-]{0,3}[0-9]){8,}")
 _BETWEEN_DIGITS: Final = r"[\s().-]{0,3}"
 _OF_A_NUMBER: Final = 9
 """The last digits of a telephone number: what stands before them is a country code or a zero."""
-_TITLES: Final = frozenset(
-    "mr mrs ms miss mme mlle dr drs prof adv eng ing lic sr sra srta don dona rev hon me maitre arq abg cpa "
-    "chief alhaji hajia engr sir madam".split()
-)
-_PARTICLES: Final = frozenset(
-    "de del la las los da das do dos e y van der den von di el al bin ben ibn le du".split()
-)
+_GROUPED = re.compile(rf"[0-9](?=((?:{_BETWEEN_DIGITS}[0-9]){{{_OF_A_NUMBER - 1}}})(?!\d))")
+_NO_DIGIT = re.compile(r"[^0-9]")
 _OF_OFFICES: Final = frozenset(
     "accountant achats acting adquisiciones assistant cellule chain clerk commissioner contrataciones "
     "deputy desk encargado enquiries general help helpdesk legal officer passation permanent principal "
@@ -50,29 +46,23 @@ _OF_OFFICES: Final = frozenset(
 """Words of those who are written to; some are surnames too."""
 _ACCENTED = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_LEAST_SINGLE: Final = 4
 _LEAST_DIGITS: Final = 5
-
-
-class _Number(NamedTuple):
-    """A number in any grouping."""
-
-    digits: re.Pattern[str]
-    """By its last digits: quick, as it begins with one that is given."""
-    whole: re.Pattern[str]
-    """With what may stand before them."""
+_MANY: Final = 32
+"""Secrets from which on an index is worth making."""
 
 
 class Secrets:
     """What must not be repeated in the rest of a release."""
 
     def __init__(self) -> None:
-        self._names: list[frozenset[str]] = []
-        self._literals: list[str] = []
-        self._numbers: list[_Number] = []
+        self._names: dict[Name, None] = {}
+        self._literals: dict[str, None] = {}
+        self._numbers: set[str] = set()
+        """The last digits of each."""
         self._public: set[str] = set()
         self._letters = False
         """Whether a name has letters on their own, which are looked for at a word's place only."""
+        self._indexes: tuple[NameIndex, LiteralIndex] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._names or self._literals)
@@ -80,11 +70,12 @@ class Secrets:
     def add(self, text: str) -> None:
         """A name, a number or an address."""
         literal, words = _read(text)
+        self._indexes = None
         if literal:
-            self._literals.append(literal)
-            self._numbers += _numbers(literal)
+            self._literals[literal] = None
+            self._numbers.update(_numbers(literal))
         elif words:
-            self._names.append(words)
+            self._names[words] = None
             self._letters = self._letters or min(map(len, words)) == 1
 
     def add_contact(self, text: str) -> None:
@@ -95,10 +86,12 @@ class Secrets:
 
     def spare(self, name: str) -> None:
         """The words of an organisation that is named anyway: alone they tell of nobody else."""
-        self._public.update(_WORD.findall(fold(name)))
+        self._public.update(WORD.findall(fold(name)))
 
     def told_in(self, text: str) -> bool:
         """Whether a text may repeat any: quick, and never wrongly no."""
+        if self._many:
+            return True
         folded = fold(text)
         for literal in self._literals:
             if literal in folded:
@@ -107,7 +100,7 @@ class Secrets:
             for word in words:
                 if word in folded and len(word) > 1:
                     return True
-        return any(number.digits.search(folded) for number in self._numbers)
+        return bool(self._numbers) and bool(self._numbers_in(folded))
 
     def tell(self, text: str) -> bool:
         """Whether a text does repeat any."""
@@ -119,9 +112,12 @@ class Secrets:
         text = composed(text)
         if not likely:
             return text
-        for start, end in reversed(list(self._places(text))):
-            text = text[:start] + CUT + text[end:]
-        return text
+        parts: list[str] = []
+        behind = 0
+        for start, end in self._places(text):
+            parts += (text[behind:start], CUT)
+            behind = end
+        return "".join((*parts, text[behind:]))
 
     def cut_all(self, value: Any, spared: Set[int]) -> Any:
         """Every text in a JSON value; `spared` are the objects (by id) whose own name stays."""
@@ -138,53 +134,84 @@ class Secrets:
             }
         return value
 
+    @property
+    def _many(self) -> bool:
+        """Whether there are so many that each text is looked up in an index of them."""
+        return len(self._names) + len(self._literals) > _MANY
+
     def _places(self, text: str) -> Iterator[tuple[int, int]]:
-        spans = [match.span() for match in _EMAIL.finditer(text)]
+        spans = [match.span() for match in _EMAIL.finditer(text)] if "@" in text else []
         spans += self._addressed(text)
         folded = fold(text)
-        for number in self._numbers:
-            spans += (match.span() for match in number.whole.finditer(folded))
-        for literal in self._literals:
-            start = folded.find(literal)
-            while start >= 0:
-                spans.append((start, start + len(literal)))
-                start = folded.find(literal, start + 1)
+        for digits in self._numbers_in(folded):
+            spans += (match.span() for match in _number(digits).finditer(folded))
+        spans += self._literal_places(folded)
         plain = (
             _ENCODED.sub(lambda match: " " * len(match.group()), folded)
             if _ENCODED.search(folded)
             else folded
         )
-        found = [(match.group(), match.span()) for match in _WORD.finditer(plain)]
-        capitals = {span[0] for word, span in found if len(word) == 1 and text[span[0]].isupper()}
-        present = {word for word, _ in found}
-        for words in self._names:
-            if not words.isdisjoint(present):
-                spans += _runs(found, words, capitals, self._alone(text, found, words))
+        spans += self._name_places(text, [(match.group(), match.span()) for match in WORD.finditer(plain)])
         return _joined(spans)
+
+    def _literal_places(self, folded: str) -> Iterator[tuple[int, int]]:
+        if self._many:
+            yield from self._index()[1].spans(folded)
+            return
+        for literal in self._literals:
+            start = folded.find(literal)
+            while start >= 0:
+                yield start, start + len(literal)
+                start = folded.find(literal, start + 1)
+
+    def _name_places(self, text: str, tokens: list[Token]) -> Iterator[tuple[int, int]]:
+        capitals = {span[0] for word, span in tokens if len(word) == 1 and text[span[0]].isupper()}
+        if self._many:
+            names = self._index()[0]
+            yield from names.spans(tokens, capitals, self._alone(text, tokens, names.words))
+            return
+        present = {word for word, _ in tokens}
+        for name in self._names:
+            if not name.isdisjoint(present):
+                alone = self._alone(text, tokens, name)
+                yield from runs(tokens, range(len(tokens)), name, capitals, alone, _ordinary())
+
+    def _index(self) -> tuple[NameIndex, LiteralIndex]:
+        if self._indexes is None:
+            self._indexes = NameIndex(self._names, _ordinary()), LiteralIndex(self._literals)
+        return self._indexes
+
+    def _numbers_in(self, folded: str) -> set[str]:
+        """The numbers that a text has in some grouping."""
+        if not self._numbers:
+            return set()
+        found = (match.group() + match.group(1) for match in _GROUPED.finditer(folded))
+        return {_NO_DIGIT.sub("", digits) for digits in found} & self._numbers
 
     def _addressed(self, text: str) -> Iterator[tuple[int, int]]:
         """The names after `Mr` or `c/o`: up to a word that is an ordinary one, or an organisation's."""
+        end = 0
         for mark in _COURTESY.finditer(text):
+            if mark.end() < end:  # within the last one, and would end with it
+                continue
             start = end = mark.end()
             while word := _NAME_WORD.match(text, end):
                 plain = fold(word.group().rstrip(" .\t\n"))
                 if plain in _ordinary() or plain in self._public:
                     break
-                if text[end].islower() and plain not in _PARTICLES:
+                if text[end].islower() and plain not in PARTICLES:
                     break
                 end = word.end()
             if end > start:
                 yield start, start + len(text[start:end].rstrip())
 
-    def _alone(
-        self, text: str, found: list[tuple[str, tuple[int, int]]], words: frozenset[str]
-    ) -> frozenset[str]:
-        """The words of a name that tell of it without any other in this text."""
+    def _alone(self, text: str, tokens: list[Token], known: Set[str]) -> frozenset[str]:
+        """The words, of those that are known to be of a name, that tell of it without any other."""
         telling = {
             word
-            for word, span in found
-            if word in words
-            and len(word) >= _LEAST_SINGLE
+            for word, span in tokens
+            if word in known
+            and len(word) >= LEAST_SINGLE
             and word not in self._public
             and _proper(text, span[0])
         }
@@ -196,48 +223,6 @@ def hinted(text: str) -> bool:
     return "@" in text or bool(_MISTER.search(text) or _CARE_OF.search(text))
 
 
-def _runs(
-    found: list[tuple[str, tuple[int, int]]],
-    words: frozenset[str],
-    capitals: set[int],
-    alone: frozenset[str],
-) -> Iterator[tuple[int, int]]:
-    """Runs of words that are all of one name, long enough to be that name.
-
-    `capitals` are the places of single capital letters: initials, where a word of the name begins so.
-    `alone` are the words of the name that tell of it without any other.
-    """
-    needed = min(2, len(words - _PARTICLES))
-    ordinary = _ordinary() if not words <= _ordinary() else frozenset[str]()
-    initials = {word[0] for word in words} - words
-    start, length, single, before = 0, 0, "", ""
-    first, said = 0, set[str]()
-    for number, (word, place) in enumerate([*found, ("", (0, 0))]):
-        if word in words or (word in initials and place[0] in capitals):
-            if not said:
-                first = number
-            said.add(word)
-            if not length:
-                start, before = number, found[number - 1][0] if number else ""
-            if word not in _PARTICLES:
-                length += 1
-                single = max(single, word, key=len)
-        elif said:
-            enough = (
-                length >= needed and (length > 1 or len(single) >= _LEAST_SINGLE) and not said <= ordinary
-            )
-            titled = before in _TITLES and len(single) > 1
-            if single in alone or (length and single in words and (enough or titled)):
-                last = number - 1
-                while found[last][0] in _PARTICLES:
-                    last -= 1
-                yield found[start][1][0], found[last][1][1]
-            elif len(words) > 1 and said >= words:  # short as it is, it is the whole name
-                yield found[first][1][0], found[number - 1][1][1]
-            length, single = 0, ""
-            said.clear()
-
-
 def _proper(text: str, start: int) -> bool:
     """Whether a word is written as a name is; in a text without capitals every word may be one."""
     return not text[start].islower() or (" " in text and text.islower())
@@ -247,7 +232,7 @@ def _proper(text: str, start: int) -> bool:
 def _ordinary() -> frozenset[str]:
     """Words that stand in many texts and in the names of many firms, and are hardly anyone's surname."""
     known = tables()
-    countries = {word for name in country_names() for word in _WORD.findall(fold(name))}
+    countries = {word for name in country_names() for word in WORD.findall(fold(name))}
     of_tenders = resources.files(__package__).joinpath("ordinary.txt").read_text().split("\n\n", 1)[1].split()
     return known.business | known.nouns | known.qualifiers | known.explaining | countries | {*of_tenders}
 
@@ -255,7 +240,7 @@ def _ordinary() -> frozenset[str]:
 @cache
 def _offices() -> frozenset[str]:
     """The words of which the names of offices are made."""
-    return _ordinary() | _OF_OFFICES | _PARTICLES | tables().particles
+    return _ordinary() | _OF_OFFICES | PARTICLES | tables().particles
 
 
 @lru_cache(maxsize=65536)
@@ -266,22 +251,22 @@ def _read(text: str) -> tuple[str, frozenset[str]]:
         return "", frozenset()
     if "@" in text or _UNSPACED.search(text) or sum(c.isdigit() for c in text) >= _LEAST_DIGITS:
         return text if len(text) > 1 else "", frozenset()
-    words = frozenset(_WORD.findall(text)) - _TITLES
-    return "", words if words - _PARTICLES else frozenset()
+    words = frozenset(WORD.findall(text)) - TITLES
+    return "", words if words - PARTICLES else frozenset()
 
 
 @lru_cache(maxsize=65536)
-def _numbers(literal: str) -> list[_Number]:
-    """The numbers in a text of nothing else."""
+def _numbers(literal: str) -> list[str]:
+    """The last digits of the numbers in a text of nothing else."""
     if any(map(str.isalpha, literal)):
         return []
-    return [_number(re.sub(r"[^0-9]", "", found)[-_OF_A_NUMBER:]) for found in _NUMBER.findall(literal)]
+    return [_NO_DIGIT.sub("", found)[-_OF_A_NUMBER:] for found in _NUMBER.findall(literal)]
 
 
-def _number(digits: str) -> _Number:
-    grouped = _BETWEEN_DIGITS.join(digits) + r"(?!\d)"
-    before = rf"(?<!\d)\+?(?:\(?\d{{1,5}}{_BETWEEN_DIGITS})?"
-    return _Number(re.compile(grouped), re.compile(before + grouped))
+@lru_cache(maxsize=4096)
+def _number(digits: str) -> re.Pattern[str]:
+    """A number in any grouping, with what may stand before its last digits."""
+    return re.compile(rf"(?<!\d)\+?(?:\(?\d{{1,5}}{_BETWEEN_DIGITS})?{_BETWEEN_DIGITS.join(digits)}(?!\d)")
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -25,7 +25,7 @@ _PERSON_STROKE: Final = re.compile(
     r"(?<!\w)(?:[tcodwhif][/\\]\s?[aobk]|s[/\\]\s?o|d[/\\]b[/\\]a|[af][/\\]k[/\\]a"
     r"|a[/\\]dz|\u0561[/\\]\u0571|\u10d8[/\\]\u10db)(?!\w)"
 )
-_ROMANIAN: Final = re.compile(r"Î\.?\s?[MS]\.?(?=[\s\"„«])|(?<=\s)Î\.?\s?[MS]\.?$")
+_ROMANIAN: Final = re.compile(r"Î\.?\s?[MS]\.?(?=[\s\"„«])|(?<=\s)Î\.?\s?[MS]\.?\Z")
 """Întreprindere municipală and de stat. With the accent only: `I.M. Popescu` is a person with initials."""
 _SOUTHERN: Final = re.compile(
     r"m[bdghklmnpstvwz]|n[cdghjkqstwxyz]|dl|hl|kg|tl|ts|vh|zw|gw|kw|xh|qw|ph|th|kh|sh|ch"

@@ -1,0 +1,127 @@
+"""Indexes of what is withheld, for releases that withhold thousands: a text costs what it has, not names.
+
+They find exactly what looking for every name and every literal in turn would find.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Set
+from itertools import islice
+from typing import Final
+
+from sankofa.model.ocds.name_runs import PARTICLES, Name, Token, initials_of, runs, words_needed
+
+_GRAM: Final = 6
+_NONE: Final[frozenset[Name]] = frozenset()
+
+Holders = defaultdict[str, set[Name]]
+
+
+class NameIndex:
+    """Names by their words.
+
+    In a given text most names behave alike: only which of its words and initials they have, and what
+    `name_runs` asks of any name, makes a difference. So one name of each such group is looked for. The groups
+    are told apart by intersections of sets, which cost as much as the smaller one.
+    """
+
+    def __init__(self, names: Iterable[Name], ordinary: Set[str]) -> None:
+        self._ordinary = ordinary
+        self._names = frozenset(names)
+        self._alike: defaultdict[tuple[int, bool], tuple[Holders, Holders]] = defaultdict(
+            lambda: (defaultdict(set), defaultdict(set))
+        )
+        """By what is asked of a name: the names that have a word, and those that an initial may stand for."""
+        self.words: set[str] = set()
+        """Every word of every name."""
+        self._initials: set[str] = set()
+        for name in self._names:
+            by_word, by_initial = self._alike[words_needed(name), name <= ordinary]
+            for word in name:
+                by_word[word].add(name)
+            for letter in initials_of(name):
+                by_initial[letter].add(name)
+                self._initials.add(letter)
+            self.words |= name
+
+    def spans(self, tokens: list[Token], capitals: Set[int], alone: Set[str]) -> Iterator[tuple[int, int]]:
+        """Where the tokens of a text repeat a name."""
+        for stretch in self._stretches(tokens, capitals):
+            there = {tokens[number][0] for number in stretch}
+            letters = {w for w, (start, _) in (tokens[number] for number in stretch) if start in capitals}
+            for name in self._one_of_each(there & self.words, letters & self._initials):
+                yield from runs(tokens, stretch, name, capitals, alone, self._ordinary)
+
+    def _stretches(self, tokens: list[Token], capitals: Set[int]) -> Iterator[range]:
+        """The longest stretches of tokens that may be of some name: no run crosses their ends."""
+        begun = -1
+        for number, (word, (start, _)) in enumerate(tokens):
+            if word in self.words or (start in capitals and word in self._initials):
+                begun = number if begun < 0 else begun
+            elif begun >= 0:
+                yield range(begun, number)
+                begun = -1
+        if begun >= 0:
+            yield range(begun, len(tokens))
+
+    def _one_of_each(self, words: Set[str], letters: Set[str]) -> Iterator[Name]:
+        """Names enough that each group is among them; particles alone are no name's run."""
+        telling = words - PARTICLES
+        for by_word, by_initial in self._alike.values():
+            groups: list[Set[Name]] = []
+            seen: list[Set[Name]] = []
+            for word in telling:
+                if members := by_word.get(word):
+                    groups = [*_split(groups, members), members.difference(*seen) if seen else members]
+                    seen.append(members)
+            for word in words & PARTICLES:
+                groups = _split(groups, by_word.get(word, _NONE))
+            for letter in letters:
+                groups = _split(groups, by_initial.get(letter, _NONE))
+            for group in groups:
+                for name in islice(group, 2):  # two: one of them may be there as a whole, unlike the others
+                    whole = name & words
+                    if whole != name and whole in self._names:
+                        yield whole
+                    yield name
+
+
+def _split(groups: list[Set[Name]], members: Set[Name]) -> list[Set[Name]]:
+    """Each group in two: those that are members, and those that are not."""
+    split: list[Set[Name]] = []
+    for group in groups:
+        inside = group & members
+        if inside and len(inside) < len(group):
+            split += (inside, group - inside)
+        else:
+            split.append(group)
+    return split
+
+
+class LiteralIndex:
+    """Literals by a few of their characters, those that the fewest others have."""
+
+    def __init__(self, literals: Iterable[str]) -> None:
+        self._by_size: dict[int, dict[str, list[tuple[int, str]]]] = {}
+        grouped: defaultdict[int, list[str]] = defaultdict(list)
+        for literal in literals:
+            grouped[min(_GRAM, len(literal))].append(literal)
+        for size, alike in grouped.items():
+            common = Counter(gram for literal in alike for gram in set(_grams(literal, size)))
+            index: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+            for literal in alike:
+                gram = min(_grams(literal, size), key=lambda gram: common[gram])
+                index[gram].append((literal.index(gram), literal))
+            self._by_size[size] = dict(index)
+
+    def spans(self, folded: str) -> Iterator[tuple[int, int]]:
+        """Where a folded text repeats one."""
+        for size, index in self._by_size.items():
+            for place, gram in enumerate(_grams(folded, size)):
+                for before, literal in index.get(gram, ()):
+                    start = place - before
+                    if start >= 0 and folded.startswith(literal, start):
+                        yield start, start + len(literal)
+
+
+def _grams(text: str, size: int) -> list[str]:
+    return [text[place : place + size] for place in range(len(text) - size + 1)]

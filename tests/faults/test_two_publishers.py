@@ -1,0 +1,72 @@
+"""Two `sankofa publish` at once, one of them frozen and then killed."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from sankofa.edition.naming import ledger_position
+from tests.faults.conftest import CORRECTION, current
+from tests.live import COMMAND, run
+
+PATIENCE = 60.0
+
+
+def _publish(home: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "SANKOFA_HOME": str(home)}
+    return subprocess.Popen(
+        [COMMAND, "publish"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def _ingest(home: Path, number: int) -> None:
+    filing = home.parent / f"correction-{number}.csv"
+    filing.write_text(CORRECTION.format(value=2000 + number, day=number))
+    done = run(home, "ingest", "sample-filings", filing)
+    assert done.returncode == 0, done.stderr
+
+
+def _wait_until_held(lock: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if lock.exists():
+            with lock.open() as stream:
+                try:
+                    fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return
+        time.sleep(0.005)
+    raise AssertionError("nobody publishes")
+
+
+def test_a_slow_publisher_of_an_older_ledger_never_replaces_a_newer_edition(home: Path) -> None:
+    before = current(home)
+    _ingest(home, 11)
+    slow = _publish(home)
+    _wait_until_held(home / ".publish.lock")
+    slow.send_signal(signal.SIGSTOP)
+    _ingest(home, 12)
+    second = _publish(home)
+    assert second.stderr is not None
+    assert "another publish is running; waiting for it to end" in second.stderr.readline()
+    assert current(home) == before, "neither is done"
+    slow.kill()
+    slow.communicate()
+    said, complaints = second.communicate(timeout=PATIENCE)
+    assert second.returncode == 0, complaints
+    assert current(home) in said
+    assert ledger_position(current(home)) == ledger_position(before) + 2
+    assert not list((home / "editions").glob(".building-*")), "what the killed one had begun is gone"
+
+
+def test_two_that_run_at_once_both_end_well_and_the_newest_ledger_is_served(home: Path) -> None:
+    _ingest(home, 11)
+    first = _publish(home)
+    _wait_until_held(home / ".publish.lock")
+    _ingest(home, 12)
+    second = _publish(home)
+    ended = [process.communicate(timeout=PATIENCE) for process in (first, second)]
+    assert [first.returncode, second.returncode] == [0, 0], ended
+    assert current(home) in ended[1][0]
