@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.edition.columns import Span, read_column
-from sankofa.edition.datasets.crosswalk import FREE, PAID
 from sankofa.edition.datasets.macro import ANNUAL, SERIES, key_list
 from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK
 from sankofa.edition.reading import Edition
@@ -54,7 +53,7 @@ class Change(NamedTuple):
     before: bytes | None
 
 
-Load = Callable[[Edition, str, int, bool], Awaitable[bytes]]
+Load = Callable[[Edition, str, int], Awaitable[bytes]]
 
 
 class Feed(NamedTuple):
@@ -72,16 +71,7 @@ class Feed(NamedTuple):
     """How keys begin that lead to rows of another."""
 
 
-async def _rows(edition: Edition, kind: str, key: str, modes: int = _EVERY_MODE) -> bytes:
-    found = await edition.select(kind, key, day=_AT_LAST, modes=modes)
-    return b"" if found is None else found.rows
-
-
-async def _crosswalk(edition: Edition, key: str, part: int, paid: bool) -> bytes:
-    return await _rows(edition, "crosswalk", key, FREE | PAID if paid else FREE)
-
-
-async def _tenders(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+async def _tenders(edition: Edition, key: str, part: int) -> bytes:
     starts = await edition.numbers("tender_day", key, keep=True)
     days = range(len(starts) // 2 - 1)  # newest first
     place = bisect_left(days, -part, key=lambda n: -starts[2 * n])
@@ -94,14 +84,15 @@ async def _tenders(edition: Edition, key: str, part: int, paid: bool) -> bytes:
 def whole(kind: str) -> Load:
     """All rows of a key that are in force."""
 
-    async def load(edition: Edition, key: str, part: int, paid: bool) -> bytes:
-        return await _rows(edition, kind, key)
+    async def load(edition: Edition, key: str, part: int) -> bytes:
+        found = await edition.select(kind, key, day=_AT_LAST, modes=_EVERY_MODE)
+        return b"" if found is None else found.rows
 
     return load
 
 
 def _column(kind: str) -> Load:
-    async def load(edition: Edition, key: str, part: int, paid: bool) -> bytes:
+    async def load(edition: Edition, key: str, part: int) -> bytes:
         found = await read_column(edition, kind, key, Span(_AT_LAST), FOREVER)
         return b"" if found is None else found.rows
 
@@ -114,7 +105,9 @@ async def stored(edition: Edition, kind: str, key: str) -> bytes:
 
 
 FEEDS: Final = (
-    Feed("crosswalk", "crosswalk", ("id_type", "scheme", "id_value"), _crosswalk, by_organisation=True),
+    Feed(
+        "crosswalk", "crosswalk", ("id_type", "scheme", "id_value"), whole("crosswalk"), by_organisation=True
+    ),
     Feed("entities", "entity", (), whole("entity"), by_organisation=True),
     Feed("fundamentals", "fundamentals", ("record_ref",), whole("fundamentals"), by_organisation=True),
     Feed("macro-annual", ANNUAL, ("year",), _column(ANNUAL)),
@@ -131,7 +124,6 @@ async def page(
     most: int,
     *,
     dataset: str | None,
-    paid: bool,
     effort: int,
 ) -> tuple[list[Change], Place | None]:
     """The next changes, and where to go on; None where there are no more.
@@ -144,7 +136,7 @@ async def page(
         if dataset not in (None, feed.dataset) or (start is not None and feed.dataset < start.dataset):
             continue
         begin = start if start is not None and start.dataset == feed.dataset else Place(feed.dataset)
-        async for place, changes, cost in walk(feed, before, after, begin, paid=paid):
+        async for place, changes, cost in walk(feed, before, after, begin):
             skip = begin.passed if place[:3] == begin[:3] else 0
             room = most - len(found)
             if len(changes) - skip > room:
@@ -158,28 +150,28 @@ async def page(
 
 
 async def walk(
-    feed: Feed, before: Edition | None, after: Edition, start: Place, *, paid: bool
+    feed: Feed, before: Edition | None, after: Edition, start: Place
 ) -> AsyncIterator[tuple[Place, list[Change], int]]:
     """Every part of every key from a place on: its changes, and what it cost to see them."""
     if start.part != _KEY_DONE:
-        async for found in _of_key(feed, before, after, start.key, start.part, paid=paid):
+        async for found in _of_key(feed, before, after, start.key, start.part):
             yield found
     async for key, same, number in _keys(feed.kind, before, after, start.key):
         if same or (feed.aliases and key.startswith(feed.aliases)):
             yield Place(feed.dataset, key), [], number
         else:
-            async for found in _of_key(feed, before, after, key, FOREVER, paid=paid):
+            async for found in _of_key(feed, before, after, key, FOREVER):
                 yield found
 
 
 async def _of_key(
-    feed: Feed, before: Edition | None, after: Edition, key: str, begin: int, *, paid: bool
+    feed: Feed, before: Edition | None, after: Edition, key: str, begin: int
 ) -> AsyncIterator[tuple[Place, list[Change], int]]:
     for part in await _parts(feed, before, after, key):
         if part > begin:
             continue
-        old = b"" if before is None else await feed.load(before, key, part, paid)
-        new = await feed.load(after, key, part, paid)
+        old = b"" if before is None else await feed.load(before, key, part)
+        new = await feed.load(after, key, part)
         cost = _COST_OF_A_UNIT + (len(old) + len(new)) // _BYTES_PER_COST
         yield Place(feed.dataset, key, part), list(_compared(feed, key, old, new)), cost
         await asyncio.sleep(0)

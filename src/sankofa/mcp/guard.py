@@ -4,11 +4,11 @@ Browsers send what any page asks them to, and a page can point its own name at a
 rebinding). Host and Origin are therefore checked first, before a key is even looked at.
 """
 
-from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from sankofa.access.credentials import presented_key
 from sankofa.mcp.refusals import MisdirectedRequest, OriginNotAllowed
-from sankofa.model.errors import BadRequest, Unauthorized
+from sankofa.model.errors import BadRequest
 from sankofa.operations.answers import Headers
 from sankofa.settings import Settings
 
@@ -44,24 +44,16 @@ class Guard:
 
 
 def the_key(headers: Headers) -> str:
-    """The key of `X-API-Key` or of `Authorization: Bearer`. Raises Unauthorized for none, or for a choice."""
-    keys = [value.decode("latin-1") for name, value in headers if name == b"x-api-key"]
-    authorizations = [value.decode("latin-1") for name, value in headers if name == b"authorization"]
-    if len(keys) > 1 or len(authorizations) > 1:
-        raise Unauthorized("Send exactly one API key.")
-    for authorization in authorizations:
-        scheme, _, token = authorization.partition(" ")
-        if scheme.lower() == "bearer":
-            keys.append(token.strip())
-    if not keys:
-        raise Unauthorized("Send a valid API key in the X-API-Key header, or as Authorization: Bearer.")
-    if keys[0] != keys[-1]:
-        raise Unauthorized("X-API-Key and Authorization carry different keys; send one.")
-    return keys[0]
+    """The key of a request. Raises Unauthorized for none, or for more than one."""
+    return presented_key(_texts(headers, b"x-api-key"), _texts(headers, b"authorization"))
 
 
-def _values(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
-    return [value.decode("latin-1").lower() for name, value in headers if name == wanted]
+def _texts(headers: Headers, wanted: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in headers if name == wanted]
+
+
+def _values(headers: Headers, wanted: bytes) -> list[str]:
+    return [text.lower() for text in _texts(headers, wanted)]
 
 
 def _listed(text: str) -> list[str]:

@@ -78,11 +78,14 @@ class Unauthorized(Problem):
 
     status, slug, title = 401, "unauthorized", "Missing or invalid API key"
 
-    def __init__(self, detail: str = "Send a valid API key in the X-API-Key header.") -> None:
+    def __init__(
+        self, detail: str = "Send a valid API key in the X-API-Key header, or as Authorization: Bearer."
+    ) -> None:
         super().__init__(detail)
 
     def headers(self) -> list[tuple[str, str]]:
-        return [("WWW-Authenticate", 'ApiKey realm="sankofa", header="X-API-Key"')]
+        challenges = ('ApiKey realm="sankofa", header="X-API-Key"', 'Bearer realm="sankofa"')
+        return [("WWW-Authenticate", ", ".join(challenges))]
 
 
 class UpgradeRequired(Problem):

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
 
+from sankofa.access.credentials import presented_key
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition
@@ -41,10 +42,10 @@ from sankofa.rest.request import (
     read_arguments,
     read_head,
     read_query,
-    the_key,
 )
 from sankofa.rest.response import (
     VARY,
+    VARY_BY_AUTHORIZATION,
     VARY_BY_EDITION,
     Response,
     Streamed,
@@ -164,7 +165,7 @@ class RestApp:
 
     async def _counted(self, head: Head, usage: list[Usage]) -> Grant:
         """Whose key it is, after the request is counted. Raises Unauthorized or RateLimited."""
-        grant = await self._service.keys.authenticate(the_key(head))
+        grant = await self._service.keys.authenticate(presented_key(head.keys, head.authorizations))
         counted, refusal = await self._service.quotas.count(grant)
         usage.append(counted)
         if refusal is not None:
@@ -185,6 +186,8 @@ class RestApp:
             self._service, route, named, scope["headers"], grant, by_url=by_url, head_only=only_head
         )
         extra = [*([VARY_BY_EDITION] if head.edition else []), *(rate_headers(usage[0]) if usage else [])]
+        if grant is not None and head.authorizations:
+            extra.append(VARY_BY_AUTHORIZATION)
         return replace(answer, headers=[*answer.headers, *extra])
 
     async def _perform(self, route: Route, query: bytes, head: Head, usage: list[Usage]) -> Response:
@@ -204,6 +207,8 @@ class RestApp:
             tag = f"{tag}-{form.tag}"
         if head.edition is not None:
             headers.append(VARY_BY_EDITION)
+        if head.authorizations:
+            headers.append(VARY_BY_AUTHORIZATION)
         if head.if_none_match and (held := held_tag(head.if_none_match, tag)):
             return Response(304, [(b"etag", f'"{held}"'.encode()), *headers], b"")
         kept = service.edition.walked if named is None else _only(edition)
