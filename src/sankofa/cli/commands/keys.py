@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
+import msgspec
 
 from sankofa import settings
-from sankofa.access.keys import Keys
+from sankofa.access.keys import KeyRecord, Keys
 from sankofa.access.tiers import TIERS
+from sankofa.cli.listing import as_json, print_json
 from sankofa.engines.keyvalue import open_keyvalue
 
 T = TypeVar("T")
@@ -51,19 +53,25 @@ async def create(store: Keys, tier: str, label: str, per_minute: int | None, per
 
 
 @keys.command("list")
+@as_json
 @_with_keys
-async def list_keys(store: Keys) -> None:
+async def list_keys(store: Keys, as_json: bool) -> None:
     """What is issued: id, tier, label, limits and whether it is revoked."""
-    for key in await store.list():
+    listed = await store.list()
+    if as_json:
+        shown = [f.name for f in msgspec.structs.fields(KeyRecord) if f.name != "hash"]
+        print_json([{name: getattr(key, name) for name in shown} for key in listed])
+        return
+    for key in listed:
         limits = f"{key.per_minute or '-'}/min {key.per_month or '-'}/month"
         state = f"revoked {key.revoked_at}" if key.revoked_at else "active"
         click.echo(f"{key.id}  {key.tier:<12}  {key.created_at}  {state}  {limits}  {key.label}")
 
 
 @keys.command("revoke")
-@click.argument("key_id", metavar="ID")
+@click.argument("named", metavar="ID|KEY")
 @_with_keys
-async def revoke(store: Keys, key_id: str) -> None:
-    """Revoke a key: it gets 401 from the next request on."""
-    record = await store.revoke(key_id)
+async def revoke(store: Keys, named: str) -> None:
+    """Revoke a key, by its id or by the key itself: it gets 401 from the next request on."""
+    record = await store.revoke(named)
     click.echo(f"revoked {record.id} at {record.revoked_at}")
