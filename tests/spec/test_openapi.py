@@ -57,7 +57,7 @@ SECTION_4 = {
     "/v1/quality-metrics/{sku}": {401, 404, 429, 503},
 }
 # Beyond the specification.
-SECTION_4["/v1/changes"] = {400, 401, 402, 410, 429, 503}
+SECTION_4["/v1/changes"] = {400, 401, 402, 404, 410, 429, 503}
 # Section 4, "Unauthenticated".
 OPEN = {"/health": {"200"}, "/v1/status": {"200", "503"}, "/openapi.json": {"200", "304"}}
 

@@ -101,7 +101,7 @@ class Shelf(NamedTuple):
 
 
 class Datastore(Protocol):
-    """Six verbs and a farewell; everything an engine must do."""
+    """Seven verbs and a farewell; everything an engine must do."""
 
     def ledger(self) -> LedgerSession: ...
 
@@ -116,7 +116,13 @@ class Datastore(Protocol):
     def shelf(self) -> Shelf: ...
 
     def keep(self, editions: Sequence[str], current: str) -> None:
-        """Point at `current` in one atomic step, then remove every edition that is not listed."""
+        """Point at `current` in one atomic step, then remove every edition that is not listed.
+
+        Before anything else it is put on the list of what was ever published.
+        """
+
+    def published(self) -> frozenset[str]:
+        """The id of every edition that was ever current, kept or not: an append-only list."""
 
     async def ping(self) -> None:
         """A real read. Raises StoreUnavailable."""
