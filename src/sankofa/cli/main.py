@@ -14,6 +14,7 @@ _COMMANDS = {
     "publish": "data:publish",
     "sample": "data:sample",
     "keys": "keys:keys",
+    "domains": "domains:domains",
     "sources": "describing:list_sources",
     "editions": "editions:editions",
     "status": "running:status",

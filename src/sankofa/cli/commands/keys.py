@@ -1,21 +1,13 @@
 """Commands on API keys."""
 
-import asyncio
-import functools
-from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
-from typing import Any, TypeVar
-
 import click
 import msgspec
 
-from sankofa import settings
+from sankofa.access.domains import Domains
 from sankofa.access.keys import KeyRecord, Keys
 from sankofa.access.tiers import TIERS
+from sankofa.cli.key_store import with_keys
 from sankofa.cli.listing import as_json, print_json
-from sankofa.engines.keyvalue import open_keyvalue
-
-T = TypeVar("T")
 
 
 @click.group()
@@ -23,39 +15,23 @@ def keys() -> None:
     """Issue, list and revoke API keys."""
 
 
-def _with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
-    """Run a command on the key store, and close the store after it."""
-
-    @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> T:
-        async def opened() -> T:
-            current = settings.load()
-            store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
-            try:
-                return await command(Keys(store, current, lambda: datetime.now(UTC)), *args, **kwargs)
-            finally:
-                await store.close()
-
-        return asyncio.run(opened())
-
-    return run
-
-
 @keys.command("create")
 @click.option("--tier", required=True, type=click.Choice(TIERS), help="What the key may have.")
 @click.option("--label", default="", help="What the key is for.")
 @click.option("--per-minute", type=click.IntRange(1), help="Its own limit per UTC minute.")
 @click.option("--per-month", type=click.IntRange(1), help="Its own cap per UTC calendar month.")
-@_with_keys
-async def create(store: Keys, tier: str, label: str, per_minute: int | None, per_month: int | None) -> None:
+@with_keys
+async def create(
+    store: Keys, _: Domains, tier: str, label: str, per_minute: int | None, per_month: int | None
+) -> None:
     """Print a new key, once: only its hash is stored."""
     click.echo(await store.create(tier, label, per_minute, per_month))
 
 
 @keys.command("list")
 @as_json
-@_with_keys
-async def list_keys(store: Keys, as_json: bool) -> None:
+@with_keys
+async def list_keys(store: Keys, _: Domains, as_json: bool) -> None:
     """What is issued: id, tier, label, limits and whether it is revoked."""
     listed = await store.list()
     if as_json:
@@ -70,8 +46,8 @@ async def list_keys(store: Keys, as_json: bool) -> None:
 
 @keys.command("revoke")
 @click.argument("named", metavar="ID|KEY")
-@_with_keys
-async def revoke(store: Keys, named: str) -> None:
+@with_keys
+async def revoke(store: Keys, _: Domains, named: str) -> None:
     """Revoke a key, by its id or by the key itself: it gets 401 from the next request on."""
     record = await store.revoke(named)
     click.echo(f"revoked {record.id} at {record.revoked_at}")
