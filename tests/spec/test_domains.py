@@ -151,14 +151,14 @@ def test_open_pages_and_files_need_no_key_there_either(customer: Customer) -> No
 
 
 def test_mcp_is_on_the_domain_too(customer: Customer) -> None:
-    asked = {"name": "search_tenders", "arguments": {"limit": 1}}
+    asked: dict[str, Any] = {"name": "search_tenders", "arguments": {"limit": 1}}
     assert (
         customer.post("tools/call", customer.key, **asked).json()["result"]["structuredContent"]["count"] == 1
     )
     refused = customer.post("tools/call", SANDBOX, **asked)
     assert refused.status_code == 401
     assert refused.json()["docs"].startswith(f"{BASE}/problems/")
-    wrong = {"name": "search_tenders", "arguments": {"limit": 0}}
+    wrong: dict[str, Any] = {"name": "search_tenders", "arguments": {"limit": 0}}
     text = customer.post("tools/call", customer.key, **wrong).json()["result"]["content"][0]["text"]
     assert json.loads(text)["docs"].startswith(f"{BASE}/problems/")
     assert customer.post("tools/list", customer.key, origin=BASE).status_code == 200

@@ -75,8 +75,9 @@ class World(NamedTuple):
 @pytest.fixture(scope="module")
 def world(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("sample-tier") / "home"))
-    settings = {"per_minute_sample": "1000000", "per_month_sample": "10000000", "rows_sample": str(CAP)}
-    with LiveServer(home, **settings) as server:
+    with LiveServer(
+        home, per_minute_sample="1000000", per_month_sample="10000000", rows_sample=str(CAP)
+    ) as server:
         key = server.key("starter", "--per-minute", "1000000")
         entities = server.get("/v1/changes?dataset=entities&limit=10000", key).json()["data"]
         organisations = [change["key"][0] for change in entities]
@@ -164,11 +165,11 @@ def assert_no_paid_identifier(world: World, rows: Rows) -> None:
 @pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda o: o.name)
 def test_no_answer_in_any_form_has_more_rows_than_the_cap(world: World, operation: Operation) -> None:
     edition = world.server.get("/v1/status").json()["edition"]
-    asked = answered = 0
+    seen: set[int] = set()
     for arguments in questions(operation, dict(operation.query) | _in_path(operation)):
         path, query = address(operation, arguments)
-        asked += 1
         first = world.get(path, params=query)
+        seen.add(first.status_code)
         assert first.status_code in (200, 400, 402, 404), first.text
         for form in (*media_types(), f"{ARROW};compression=zstd", "text/csv;q=0.1"):
             for more in ({}, {"edition": edition}):
@@ -179,14 +180,11 @@ def test_no_answer_in_any_form_has_more_rows_than_the_cap(world: World, operatio
         head = world.server.http.head(path, params=query, headers={"x-api-key": SANDBOX})
         assert (head.status_code, head.content) == (first.status_code, b"")
         if first.status_code == 200:
-            answered += 1
             assert_no_paid_identifier(world, first.json()[operation.rows_under])
         if "limit" in operation.query:
             above = world.get(path, params=query | {"limit": CAP + 1})
             assert above.status_code in (400, 402), (path, query)
-    assert answered or world.get(path, params=query).status_code == 402, (
-        f"none of {asked} questions was answered"
-    )
+    assert seen & {200, 402}, "no question was a good one"
 
 
 def _in_path(operation: Operation) -> dict[str, Parameter]:
