@@ -36,6 +36,11 @@ class Settings:
     )
     base_url: str = _setting("http://127.0.0.1:8000", "Public address of the REST API.")
     mcp_url: str = _setting("", "Public address of the MCP server, without /mcp; BASE_URL where empty.")
+    domain_scheme: str = _setting(
+        "https",
+        "Scheme of the links on a customer's own domain, whatever a proxy says of the connection.",
+        choices=("https", "http"),
+    )
     upgrade_url: str = _setting("https://sankofa.example/upgrade", "Where a 402 sends the client.")
     sandbox_key: str = _setting("sankofa-sandbox", "The public sample-tier key; empty for none.")
     cursor_secret: str = _setting(

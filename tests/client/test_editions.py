@@ -54,7 +54,7 @@ def test_a_walk_and_scans_stay_on_their_edition_and_fail_once_it_is_gone(tmp_pat
         until(lambda: asked.server.get(open_file).status_code == 410)
         with pytest.raises(Gone, match=first):
             next(walk)
-        with pytest.raises(Exception, match="not kept"):
+        with pytest.raises(Exception, match="no longer kept"):
             lazy.collect()
         with pytest.raises(Exception, match="HTTP GET error"):
             relation.fetchall()

@@ -88,7 +88,7 @@ class Engine:
             }
         else:
             named = [(path.name,) for path in (self.home / "editions").iterdir()]
-            known = {"CURRENT", *self.store.shelf().editions}
+            known = {"CURRENT", "PUBLISHED", *self.store.shelf().editions}
         return sorted({name for (name,) in named} - known)
 
     def damage(self, edition: str, what: str) -> None:

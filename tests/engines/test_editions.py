@@ -106,6 +106,24 @@ def test_an_edition_is_invisible_until_finished_and_not_current_until_kept(engin
     assert engine.store.shelf() == (("one",), "one")
 
 
+def test_what_was_published_is_remembered_after_it_is_removed(engine: Engine) -> None:
+    assert engine.store.published() == frozenset()
+    for name in ("one", "two", "three", "two"):
+        shelve(engine.store, name)
+        engine.store.keep([name], name)
+    assert engine.store.shelf() == (("two",), "two")
+    assert engine.store.published() == {"one", "two", "three"}
+    assert Engine(engine.name, engine.url, engine.home).store.published() == {"one", "two", "three"}
+
+
+def test_an_edition_from_before_there_was_a_list_was_published(engine: Engine) -> None:
+    shelve(engine.store, "one")
+    assert engine.store.published() == {"one"}
+    shelve(engine.store, "two")
+    engine.store.keep(["two"], "two")
+    assert engine.store.published() == {"one", "two"}
+
+
 def test_an_abandoned_edition_leaves_nothing(engine: Engine) -> None:
     shelve(engine.store, "one")
     writer = engine.store.build()

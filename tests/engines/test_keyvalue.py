@@ -4,6 +4,7 @@ import asyncio
 import os
 import resource
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -424,6 +425,111 @@ def test_a_store_in_use_before_a_fork_stays_exact_in_parent_and_child(path: Path
     async def steps(store: KeyValue) -> None:
         assert await store.count("a", (Window("M", 600),)) == (1501,)
         assert len(await store.names("from ")) == 2
+
+    run(f"embedded:{path}", steps)
+
+
+DYING_WRITER = """
+import asyncio, os, sys
+from sankofa.engines import counter_file, embedded_kv
+step = sys.argv[2]
+if step == "before storing":
+    embedded_kv.EmbeddedKeyValue._rows = lambda *_: os._exit(9)
+else:
+    counter_file.CounterFile.end_change = lambda *_: os._exit(9)
+asyncio.run(embedded_kv.EmbeddedKeyValue(sys.argv[1], "key store").put("key:1", b"revoked"))
+"""
+
+
+@pytest.mark.parametrize(("step", "stored"), [("before storing", b"valid"), ("after storing", b"revoked")])
+def test_a_writer_that_dies_between_its_steps_leaves_nobody_with_an_old_value(
+    path: Path, step: str, stored: bytes
+) -> None:
+    async def steps() -> None:
+        readers = [open_keyvalue(f"embedded:{path}") for _ in range(2)]
+        await readers[0].put("key:1", b"valid")
+        for _ in range(3):
+            assert [await reader.get("key:1") for reader in readers] == [b"valid"] * 2
+        command = [sys.executable, "-c", DYING_WRITER, str(path), step]
+        assert subprocess.run(command, check=False).returncode == 9  # noqa: ASYNC221 - nothing else runs
+        for _ in range(3):
+            assert [await reader.get("key:1") for reader in readers] == [stored] * 2
+        await readers[1].put("key:1", b"anew")  # the turn of the dead is not waited for
+        assert [await reader.get("key:1") for reader in readers] == [b"anew"] * 2
+        for reader in readers:
+            await reader.close()
+
+    asyncio.run(steps())
+
+
+@pytest.mark.parametrize("replaced", [("store",), ("store", "store-counters"), ("store-counters",)])
+def test_what_is_put_after_the_files_were_replaced_is_seen(path: Path, replaced: tuple[str, ...]) -> None:
+    """As when an operator moves a backup into the place of the store under a running server."""
+
+    async def steps() -> None:
+        reader, other = (open_keyvalue(f"embedded:{path}") for _ in range(2))
+        await reader.put("key:1", b"valid")
+        await reader.put("key:2", b"valid")
+        assert await reader.get("key:1") == b"valid"
+        for name in replaced:
+            copy = path.with_name(f"{name}.new")
+            if name == "store":
+                with sqlite3.connect(path) as source, sqlite3.connect(copy) as target:
+                    source.backup(target)
+                source.close()
+                target.close()
+            else:
+                copy.write_bytes(path.with_name(name).read_bytes())
+            copy.rename(path.with_name(name))
+        for number in (1, 2, 3):
+            await other.put(f"key:{number}", b"revoked")
+            await other.close()
+            deadline = time.monotonic() + 0.5
+            while await reader.get(f"key:{number}") != b"revoked":
+                assert time.monotonic() < deadline
+                await asyncio.sleep(0.01)
+        await reader.put("key:4", b"by the reader")
+        assert await other.get("key:4") == b"by the reader"
+        await reader.close()
+        await other.close()
+
+    asyncio.run(steps())
+    assert run(f"embedded:{path}", lambda store: store.get("key:3")) == b"revoked"
+
+
+def test_a_store_that_was_replaced_by_an_older_one_is_what_counts(path: Path) -> None:
+    async def steps() -> None:
+        reader = open_keyvalue(f"embedded:{path}")
+        await reader.put("key:1", b"as it was")
+        with sqlite3.connect(path) as source, sqlite3.connect(path.with_name("backup")) as target:
+            source.backup(target)
+        source.close()
+        target.close()
+        await reader.put("key:1", b"later")
+        assert await reader.get("key:1") == b"later"
+        for companion in ("store-wal", "store-shm"):  # as docs/operating.md says
+            path.with_name(companion).unlink(missing_ok=True)
+        path.with_name("backup").rename(path)
+        await asyncio.sleep(0.3)
+        assert await reader.get("key:1") == b"as it was"
+        await reader.close()
+
+    asyncio.run(steps())
+
+
+def test_writers_take_turns_and_a_frozen_one_is_not_waited_for(path: Path) -> None:
+    async def steps(store: KeyValue) -> None:
+        await store.put("a", b"1")
+        holding = "import fcntl, sys, time; f = open(sys.argv[1], 'r+b'); fcntl.flock(f, fcntl.LOCK_EX)"
+        command = [sys.executable, "-c", holding + "; print(flush=True); time.sleep(60)", f"{path}-lock"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:  # noqa: ASYNC220 - at rest so far
+            assert process.stdout is not None
+            process.stdout.readline()
+            await unavailable(store.put("a", b"2"))
+            assert await store.get("a") == b"1"
+            process.kill()
+        await asyncio.gather(*(store.put("a", b"%d" % n) for n in range(20)))
+        assert await store.get("a") == b"19"
 
     run(f"embedded:{path}", steps)
 

@@ -74,7 +74,7 @@ def _issued(cursor: str, query: dict[str, Any]) -> bool:
         return False
     filters = f"{str(query.get('country', 'ZA')).upper()}|{query.get('from', '')}|"
     if "since" in query:
-        filters = f"changes|{query['since']}|{query.get('dataset', '')}|"
+        filters = f"changes|{query['since']}|{query.get('dataset', '')}"
     return filters.encode() in inside
 
 

@@ -50,9 +50,40 @@ def test_a_key_in_the_query_string_is_401(server: LiveServer, name: str) -> None
     assert SANDBOX not in answer.text
 
 
-@pytest.mark.parametrize("scheme", ["Bearer", "ApiKey", "Basic"])
-def test_rest_takes_the_key_from_no_other_header(server: LiveServer, scheme: str) -> None:
-    assert server.get(ENTITY, authorization=f"{scheme} {SANDBOX}").status_code == 401
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+@pytest.mark.parametrize("path", [ENTITY, "/v1/export/files/af-fund-fundamentals.parquet"])
+def test_a_bearer_token_is_the_key(server: LiveServer, path: str, scheme: str) -> None:
+    by_key, by_token = server.get(path, SANDBOX), server.get(path, authorization=f"{scheme} {SANDBOX}")
+    assert by_token.status_code == by_key.status_code in (200, 402)
+    if by_key.status_code == 200:
+        assert by_token.content == by_key.content
+        assert by_token.headers["ETag"] == by_key.headers["ETag"]
+        assert "Authorization" in by_token.headers["Vary"]
+    assert "RateLimit" in by_token.headers
+
+
+@pytest.mark.parametrize("text", ["ApiKey {}", "Basic {}", "{}", "Bearer", "Bearer{}", "Bearer {}x"])
+def test_another_authorization_is_no_key(server: LiveServer, text: str) -> None:
+    answer = server.get(ENTITY, authorization=text.format(SANDBOX))
+    assert answer.status_code == 401
+    assert "Bearer" in answer.headers["WWW-Authenticate"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (f"X-API-Key: {SANDBOX}", f"Authorization: Bearer {SANDBOX}"),
+        (f"X-API-Key: {SANDBOX}", "Authorization: Bearer unknown"),
+        (f"Authorization: Bearer {SANDBOX}", f"Authorization: Bearer {SANDBOX}"),
+        (f"Authorization: Bearer {SANDBOX}", "Authorization: Basic dXNlcjpwYXNz"),
+    ],
+)
+def test_a_key_in_both_headers_or_twice_is_401(server: LiveServer, fields: tuple[str, ...]) -> None:
+    assert statuses(exchange(server.port, request(ENTITY, "Host: x", *fields))) == [401]
+
+
+def test_the_authorization_of_a_proxy_beside_the_key_is_left_alone(server: LiveServer) -> None:
+    assert server.get(ENTITY, SANDBOX, authorization="Basic dXNlcjpwYXNz").status_code == 200
 
 
 @pytest.mark.parametrize("name", ["X-API-Key", "x-api-key", "X-Api-KEY"])

@@ -18,6 +18,7 @@ from tests.spec.test_formats import questions
 desk = market.desk
 SERVED = endpoints()
 UNKNOWN = "20200101T000000Z-00001-0123456789"
+FILE = "/v1/export/files/af-tender-releases.parquet"
 TODAY = datetime.now(UTC).date().isoformat()
 
 
@@ -85,16 +86,17 @@ def test_every_endpoint_takes_it(kept: Kept, operation: Operation) -> None:
         assert answer.status_code in (200, 404), answer.text
         if answer.status_code == 200:
             assert answer.json()["edition"] == edition
-    assert kept.get(path + UNKNOWN).status_code == 410
+    assert kept.get(path + UNKNOWN).status_code == 404
 
 
-def test_an_edition_that_is_not_kept_is_a_410(kept: Kept) -> None:
-    for answer in (kept.get(f"/v1/tenders?edition={UNKNOWN}"), kept.get("/v1/tenders", x_edition=UNKNOWN)):
-        assert answer.status_code == 410
+@pytest.mark.parametrize("path", ["/v1/tenders", "/open/procurement-demand.parquet", FILE])
+def test_an_edition_that_never_was_is_a_404(kept: Kept, path: str) -> None:
+    for answer in (kept.get(f"{path}?edition={UNKNOWN}"), kept.get(path, x_edition=UNKNOWN)):
+        assert answer.status_code == 404
         problem = answer.json()
-        assert problem["title"] == "Gone"
+        assert problem["title"] == "Not found"
         assert UNKNOWN in problem["detail"]
-        assert "RateLimit" in answer.headers
+        assert ("RateLimit" in answer.headers) is not path.startswith("/open/")
         assert kept.server.get(httpx.URL(problem["docs"]).path).status_code == 200
 
 
@@ -184,3 +186,13 @@ def test_an_edition_removed_while_it_is_open_is_gone(desk: Desk) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         assert count(asked.server.get(f"/v1/tenders?edition={made[1]}", asked.key)) == (made[1], 2)
+        gone = f"?edition={made[0]}"
+        for place in (f"/v1/changes?since={made[0]}", f"/open/procurement-demand.parquet{gone}", FILE + gone):
+            answer = asked.server.get(place, asked.key)
+            assert (answer.status_code, answer.json()["title"]) == (410, "Gone"), place
+        answer = asked.server.get("/v1/entities/DC0", asked.key, x_edition=made[0])
+        assert answer.status_code == 410
+        never = asked.server.get(f"/v1/tenders?edition={UNKNOWN}", asked.key)
+        assert never.status_code == 404
+    with desk.serve() as asked:  # the list is the store's, not a process's
+        assert asked.server.get(path, asked.key).status_code == 410

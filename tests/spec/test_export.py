@@ -360,8 +360,8 @@ def test_an_unknown_file_is_404_and_an_unknown_parameter_400(
     assert server.get("/v1/export/files/none.parquet", paid_key).status_code == 404
     url = one(manifest, "macro-momentum")["url"]
     assert server.http.get(url, params={"x": "1"}).json()["parameter"] == "x"
-    assert server.http.get(url, params={"edition": "none"}).status_code == 410
-    assert server.http.get(url, headers={"X-Edition": "none"}).status_code == 410
+    assert server.http.get(url, params={"edition": "none"}).status_code == 404
+    assert server.http.get(url, headers={"X-Edition": "none"}).status_code == 404
     assert server.http.get(url, params={"edition": "?"}).json()["parameter"] == "edition"
     assert server.get("/v1/export?limit=1", paid_key).status_code == 400
     assert server.http.get("/v1/export").status_code == 401

@@ -1,6 +1,7 @@
 """`sankofa keys`: decisions, command line."""
 
 import hashlib
+import json
 import re
 from pathlib import Path
 
@@ -71,6 +72,41 @@ def test_an_unknown_id_is_an_error_of_one_line(home: Path) -> None:
     assert refused.returncode == 1
     assert len(refused.stderr.splitlines()) == 1
     assert "nothing" in refused.stderr
+
+
+def test_revoke_takes_the_key_itself(home: Path) -> None:
+    first, second = (run(home, "keys", "create", "--tier", "starter").stdout.strip() for _ in range(2))
+    revoked = run(home, "keys", "revoke", first)
+    assert revoked.returncode == 0
+    assert first not in revoked.stdout + revoked.stderr
+    listed = {key["id"]: key for key in json.loads(run(home, "keys", "list", "--json").stdout)}
+    assert [key["revoked_at"] is not None for key in listed.values()].count(True) == 1
+    assert listed[revoked.stdout.split()[1]]["revoked_at"] is not None
+    unknown = run(home, "keys", "revoke", second + "x")
+    assert unknown.returncode == 1
+    assert second not in unknown.stderr, "it may be somebody's key, mistyped"
+
+
+def test_list_as_json_has_everything_but_the_hash(home: Path) -> None:
+    assert json.loads(run(home, "keys", "list", "--json").stdout) == []
+    key = run(home, "keys", "create", "--tier", "starter", "--label", 'a "desk"').stdout.strip()
+    printed = run(home, "keys", "list", "--json").stdout
+    (row,) = json.loads(printed)
+    assert (row["tier"], row["label"], row["per_minute"], row["revoked_at"]) == (
+        *("starter", 'a "desk"'),
+        *(None, None),
+    )
+    assert key not in printed
+    assert hashlib.blake2b(key.encode(), digest_size=32).hexdigest() not in printed
+
+
+def test_sources_and_editions_are_listed_as_json_too(sample_home: Path) -> None:
+    sources = json.loads(run(sample_home, "sources", "--json").stdout)
+    assert len(sources) == len(run(sample_home, "sources").stdout.splitlines())
+    assert all(source["id"] and source["license_class"] for source in sources)
+    editions = json.loads(run(sample_home, "editions", "--json").stdout)
+    assert [row["current"] for row in editions] == [True]
+    assert run(sample_home, "editions").stdout.split()[0] == editions[0]["edition"]
 
 
 BAD_OPTIONS = [

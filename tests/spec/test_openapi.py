@@ -57,7 +57,7 @@ SECTION_4 = {
     "/v1/quality-metrics/{sku}": {401, 404, 429, 503},
 }
 # Beyond the specification.
-SECTION_4["/v1/changes"] = {400, 401, 402, 410, 429, 503}
+SECTION_4["/v1/changes"] = {400, 401, 402, 404, 410, 429, 503}
 # Section 4, "Unauthenticated".
 OPEN = {"/health": {"200"}, "/v1/status": {"200", "503"}, "/openapi.json": {"200", "304"}}
 
@@ -120,10 +120,14 @@ def test_open_pages_are_described_without_a_key(document: dict[str, Any], path: 
 def test_every_other_endpoint_needs_the_key(document: dict[str, Any], operation: Operation) -> None:
     """Section 5, rules 1 and 2."""
     assert "security" not in document["paths"][operation.path]["get"]
-    ((name, scopes),) = [pair for entry in document["security"] for pair in entry.items()]
-    assert scopes == []
-    scheme = document["components"]["securitySchemes"][name]
-    assert (scheme["type"], scheme["in"], scheme["name"]) == ("apiKey", "header", "X-API-Key")
+    (by_key, no_scopes), (by_token, none_either) = [
+        pair for entry in document["security"] for pair in entry.items()
+    ]
+    assert no_scopes == none_either == []
+    schemes = document["components"]["securitySchemes"]
+    header = schemes[by_key]
+    assert (header["type"], header["in"], header["name"]) == ("apiKey", "header", "X-API-Key")
+    assert (schemes[by_token]["type"], schemes[by_token]["scheme"]) == ("http", "bearer")
 
 
 def test_every_error_is_a_problem(document: dict[str, Any]) -> None:

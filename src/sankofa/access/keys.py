@@ -16,6 +16,8 @@ from sankofa.settings import Settings
 
 _NAMES = "key:"
 _LONGEST = 256
+_ID = 12
+"""Characters of a key's id."""
 
 
 class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -82,14 +84,25 @@ class Keys:
         records = [await self._store.get(name) for name in await self._store.names(_NAMES)]
         return sorted((self._decode(r) for r in records if r is not None), key=lambda r: (r.created_at, r.id))
 
-    async def revoke(self, key_id: str) -> KeyRecord:
+    async def find(self, named: str) -> KeyRecord:
+        """The record of a key, named by its id or by the key itself. Raises OperatorError."""
+        stored = await self._store.get(_NAMES + _hash(named))
+        if stored is not None:
+            return self._decode(stored)
         for record in await self.list():
-            if record.id == key_id:
-                if record.revoked_at is None:
-                    record = msgspec.structs.replace(record, revoked_at=instant(self._clock()))
-                    await self._put(record)
+            if record.id == named:
                 return record
-        raise OperatorError(f"no key with id {key_id!r}: see `sankofa keys list`")
+        # What was typed may be a key: it is repeated only where it looks like an id.
+        shown = f"id {named!r}" if len(named) <= _ID else "that id, nor is it a key"
+        raise OperatorError(f"no key with {shown}: see `sankofa keys list`")
+
+    async def revoke(self, named: str) -> KeyRecord:
+        """Refuse a key from now on. Raises OperatorError."""
+        record = await self.find(named)
+        if record.revoked_at is None:
+            record = msgspec.structs.replace(record, revoked_at=instant(self._clock()))
+            await self._put(record)
+        return record
 
     async def _issue_sandbox(self, digest: str) -> bytes:
         """The sandbox key is a real sample-tier key; it is issued the first time it is used."""
@@ -99,7 +112,7 @@ class Keys:
         self, digest: str, tier: str, label: str, per_minute: int | None, per_month: int | None
     ) -> KeyRecord:
         created = instant(self._clock())
-        return KeyRecord(digest[:12], digest, tier, created, label, per_minute, per_month)
+        return KeyRecord(digest[:_ID], digest, tier, created, label, per_minute, per_month)
 
     async def _put(self, record: KeyRecord) -> bytes:
         value = msgspec.json.encode(record)

@@ -24,7 +24,7 @@ def application() -> Application:
     configure(current)
     service = Service(current)
     agents = McpSurface(service)
-    pages = {**open_pages(service), "/": html_page(landing_page(current, _SAMPLE_ISSUER))}
+    pages = {**open_pages(service), "/": html_page(service, lambda seen: landing_page(seen, _SAMPLE_ISSUER))}
     app = RestApp(service, pages, mounted={"/mcp": agents})
 
     @asynccontextmanager

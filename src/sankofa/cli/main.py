@@ -15,6 +15,7 @@ _COMMANDS = {
     "starter": "data:starter",
     "sample": "data:sample",
     "keys": "keys:keys",
+    "domains": "domains:domains",
     "sources": "describing:list_sources",
     "editions": "editions:editions",
     "status": "running:status",

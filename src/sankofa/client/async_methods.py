@@ -52,10 +52,10 @@ class AsyncMethods(AsyncSession):
         Every row that was added, changed or removed since the edition named by `since`, as (`dataset`,
         `key`); everything, as added, where that is omitted. Apply each to the copy in the order given, then
         remember `edition` for the next time. Rows are those in force: every vintage of a fact, the latest
-        of a macro value, current identifiers (on the sample tier the free ones). Derived values are asked
-        for, not followed. Ordered by dataset and key, tenders by day, newest first; then as served, removed
-        rows last. A page may be short, or empty, and still have a `next_cursor`. An edition that is not
-        kept is a 410: start again.
+        of a macro value, current identifiers. Derived values are asked for, not followed. Ordered by
+        dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
+        short, or empty, and still have a `next_cursor`. An edition that is no longer kept is a 410: start
+        again. Needs the starter tier or above.
         """
         return await self._ask(
             "get_changes", since=since, dataset=dataset, limit=limit, cursor=cursor, edition=edition

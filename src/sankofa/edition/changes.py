@@ -15,7 +15,6 @@ import msgspec
 
 from sankofa.edition.blocks import Run
 from sankofa.edition.columns import Span, read_column
-from sankofa.edition.datasets.crosswalk import FREE, PAID
 from sankofa.edition.datasets.macro import ANNUAL, SERIES, key_list
 from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK
 from sankofa.edition.reading import Edition
@@ -58,7 +57,7 @@ class Change(NamedTuple):
 
 Runs = Sequence[Run]
 """Rows in runs, each of one block, to be joined by commas."""
-Load = Callable[[Edition, str, int, bool], Awaitable[Runs]]
+Load = Callable[[Edition, str, int], Awaitable[Runs]]
 
 
 class Feed(NamedTuple):
@@ -76,16 +75,7 @@ class Feed(NamedTuple):
     """How keys begin that lead to rows of another."""
 
 
-async def _rows(edition: Edition, kind: str, key: str, modes: int = _EVERY_MODE) -> Runs:
-    found = await edition.select(kind, key, day=_AT_LAST, modes=modes)
-    return () if found is None else found.runs
-
-
-async def _crosswalk(edition: Edition, key: str, part: int, paid: bool) -> Runs:
-    return await _rows(edition, "crosswalk", key, FREE | PAID if paid else FREE)
-
-
-async def _tenders(edition: Edition, key: str, part: int, paid: bool) -> Runs:
+async def _tenders(edition: Edition, key: str, part: int) -> Runs:
     starts = await edition.numbers("tender_day", key, keep=True)
     days = range(len(starts) // 2 - 1)  # newest first
     place = bisect_left(days, -part, key=lambda n: -starts[2 * n])
@@ -98,14 +88,15 @@ async def _tenders(edition: Edition, key: str, part: int, paid: bool) -> Runs:
 def whole(kind: str) -> Load:
     """All rows of a key that are in force."""
 
-    async def load(edition: Edition, key: str, part: int, paid: bool) -> Runs:
-        return await _rows(edition, kind, key)
+    async def load(edition: Edition, key: str, part: int) -> Runs:
+        found = await edition.select(kind, key, day=_AT_LAST, modes=_EVERY_MODE)
+        return () if found is None else found.runs
 
     return load
 
 
 def _column(kind: str) -> Load:
-    async def load(edition: Edition, key: str, part: int, paid: bool) -> Runs:
+    async def load(edition: Edition, key: str, part: int) -> Runs:
         found = await read_column(edition, kind, key, Span(_AT_LAST), FOREVER)
         return () if found is None else found.runs
 
@@ -118,7 +109,9 @@ async def stored(edition: Edition, kind: str, key: str) -> Runs:
 
 
 FEEDS: Final = (
-    Feed("crosswalk", "crosswalk", ("id_type", "scheme", "id_value"), _crosswalk, by_organisation=True),
+    Feed(
+        "crosswalk", "crosswalk", ("id_type", "scheme", "id_value"), whole("crosswalk"), by_organisation=True
+    ),
     Feed("entities", "entity", (), whole("entity"), by_organisation=True),
     Feed("fundamentals", "fundamentals", ("record_ref",), whole("fundamentals"), by_organisation=True),
     Feed("macro-annual", ANNUAL, ("year",), _column(ANNUAL)),
@@ -135,7 +128,6 @@ async def page(
     most: int,
     *,
     dataset: str | None,
-    paid: bool,
     effort: int,
 ) -> tuple[list[Change], Place | None]:
     """The next changes, and where to go on; None where there are no more.
@@ -148,7 +140,7 @@ async def page(
         if dataset not in (None, feed.dataset) or (start is not None and feed.dataset < start.dataset):
             continue
         begin = start if start is not None and start.dataset == feed.dataset else Place(feed.dataset)
-        async for place, changes, cost in walk(feed, before, after, begin, paid=paid):
+        async for place, changes, cost in walk(feed, before, after, begin):
             skip = begin.passed if place[:3] == begin[:3] else 0
             room = most - len(found)
             if len(changes) - skip > room:
@@ -162,28 +154,28 @@ async def page(
 
 
 async def walk(
-    feed: Feed, before: Edition | None, after: Edition, start: Place, *, paid: bool
+    feed: Feed, before: Edition | None, after: Edition, start: Place
 ) -> AsyncIterator[tuple[Place, list[Change], int]]:
     """Every part of every key from a place on: its changes, and what it cost to see them."""
     if start.part != _KEY_DONE:
-        async for found in _of_key(feed, before, after, start.key, start.part, paid=paid):
+        async for found in _of_key(feed, before, after, start.key, start.part):
             yield found
     async for key, same, number in _keys(feed.kind, before, after, start.key):
         if same or (feed.aliases and key.startswith(feed.aliases)):
             yield Place(feed.dataset, key), [], number
         else:
-            async for found in _of_key(feed, before, after, key, FOREVER, paid=paid):
+            async for found in _of_key(feed, before, after, key, FOREVER):
                 yield found
 
 
 async def _of_key(
-    feed: Feed, before: Edition | None, after: Edition, key: str, begin: int, *, paid: bool
+    feed: Feed, before: Edition | None, after: Edition, key: str, begin: int
 ) -> AsyncIterator[tuple[Place, list[Change], int]]:
     for part in await _parts(feed, before, after, key):
         if part > begin:
             continue
-        old = () if before is None else await feed.load(before, key, part, paid)
-        new = await feed.load(after, key, part, paid)
+        old = () if before is None else await feed.load(before, key, part)
+        new = await feed.load(after, key, part)
         size = sum(map(len, old)) + sum(map(len, new))
         cost = _COST_OF_A_UNIT + size // _BYTES_PER_COST
         changes = await in_thread_if_large(size, _compared, feed, key, old, new)

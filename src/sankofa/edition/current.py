@@ -8,7 +8,7 @@ from collections import OrderedDict
 from sankofa.edition.naming import may_name_a_person
 from sankofa.edition.reading import Edition, open_edition, open_newest_usable
 from sankofa.engines.datastore import Datastore, Shelf
-from sankofa.model.errors import EditionError, Gone, InvalidParameter, StoreUnavailable
+from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, Problem, StoreUnavailable
 
 _log = logging.getLogger("sankofa.edition")
 _LOOK_EVERY = 0.25
@@ -42,14 +42,14 @@ class CurrentEdition:
         """A kept edition, for a walk that began on it. Raises InvalidParameter when it is gone."""
         try:
             return await self.kept(edition_id)
-        except Gone:
+        except (Gone, NotFound):
             raise InvalidParameter("cursor", "its edition is no longer kept; start again") from None
 
     async def kept(self, edition_id: str) -> Edition:
         """Any kept edition by its id, to be answered from.
 
-        Raises Gone, also where it may name somebody who was proven a natural person since; StoreUnavailable
-        while it takes long to open.
+        Raises Gone, also where it may name somebody who was proven a natural person since; NotFound where it
+        was never published; StoreUnavailable while it takes long to open.
         """
         found = await self.compared(edition_id)
         if self._edition is not None and may_name_a_person(edition_id, self._edition.proven):
@@ -121,6 +121,8 @@ class _Older:
         self._opening: dict[str, asyncio.Task[Edition]] = {}
         self._turn = asyncio.Lock()
         self._shelved: frozenset[str] = frozenset()
+        self._published: frozenset[str] = frozenset()
+        self._published_seen = float("-inf")
         self._seen = 0.0
         self._verified: set[str] = set()
         self._unusable: dict[str, float] = {}
@@ -145,11 +147,11 @@ class _Older:
             self._open.popitem(last=False)
 
     async def get(self, edition_id: str) -> Edition:
-        """Raises Gone, or StoreUnavailable while it is still being verified."""
+        """Raises Gone, NotFound, or StoreUnavailable while it is still being verified."""
         if edition_id not in self._shelved and time.monotonic() - self._seen > _LOOK_EVERY:
             self.see(await asyncio.to_thread(self._store.shelf))
         if edition_id not in self._shelved:
-            raise Gone(f"edition: {edition_id} is not kept, or no longer.")
+            raise await self._missing(edition_id)
         if (edition := self._open.get(edition_id)) is not None:
             self._open.move_to_end(edition_id)
             return edition
@@ -165,6 +167,15 @@ class _Older:
             raise StoreUnavailable("edition", f"{edition_id} is still being verified") from None
         except EditionError:
             raise Gone(f"edition: {edition_id} can no longer be read.") from None
+
+    async def _missing(self, edition_id: str) -> Problem:
+        """What to say of one that is not kept: that it no longer is, or that it never was."""
+        if edition_id not in self._published and time.monotonic() - self._published_seen > _LOOK_EVERY:
+            self._published = await asyncio.to_thread(self._store.published)
+            self._published_seen = time.monotonic()
+        if edition_id in self._published:
+            return Gone(f"edition: {edition_id} is no longer kept.")
+        return NotFound(f"edition: {edition_id} was never published here.")
 
     async def _opened(self, edition_id: str) -> Edition:
         async with self._turn:

@@ -64,7 +64,7 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
         shown: list[dict[str, Any]] = []
         only = _ONE_KEY.get(feed.kind)
         start = Place(feed.dataset) if only is None else Place(feed.dataset, only, 0)
-        async for place, changes, _ in walk(feed, before, after, start, paid=True):
+        async for place, changes, _ in walk(feed, before, after, start):
             if only is not None and place.key != only:
                 break
             if feed.kind in _FILTERED and not widest(place.key):
@@ -89,7 +89,7 @@ def _feeds() -> list[Feed]:
 
 
 def _stored(kind: str) -> Load:
-    async def load(edition: Edition, key: str, part: int, paid: bool) -> Runs:
+    async def load(edition: Edition, key: str, part: int) -> Runs:
         return await stored(edition, kind, key)
 
     return load

@@ -29,6 +29,7 @@ _NUMBER = struct.Struct("<Q")
 _SLOT = _MARK + _COUNT.size
 _HEADER = b"sankofa counters 1\n"
 _GENERATION = 16  # random bytes after the header; with a number, two processes could write the same one
+_CHANGING = bytes(_GENERATION)
 
 # A record lock belongs to the process, so threads of one process need a lock of their own.
 _THREADS = threading.Lock()
@@ -55,7 +56,7 @@ class CounterFile:
         self._placed: set[int] = set()
         try:
             if not os.fstat(self._descriptor).st_size:
-                _write(self._descriptor, _HEADER.ljust(_PAGE, b"\0"), 0)
+                _write(self._descriptor, (_HEADER + os.urandom(_GENERATION)).ljust(_PAGE, b"\0"), 0)
             self.check()
             if os.fstat(self._descriptor).st_size < _SIZE:
                 os.ftruncate(self._descriptor, _SIZE)
@@ -109,12 +110,22 @@ class CounterFile:
                 return at
         raise OSError(0, "no room for another counter")
 
-    def generation(self) -> bytes:
-        """What changes with every `bump`, whichever process did it."""
-        return self._map[len(_HEADER) : len(_HEADER) + _GENERATION]
+    def generation(self) -> bytes | None:
+        """What changes with every change of the values; None while one is under way, or was cut short."""
+        found = self._map[len(_HEADER) : len(_HEADER) + _GENERATION]
+        return None if found == _CHANGING else found
 
-    def bump(self) -> None:
+    def begin_change(self) -> None:
+        """From here to `end_change` nobody may trust a value that was read before."""
+        _write(self._descriptor, _CHANGING, len(_HEADER))
+
+    def end_change(self) -> None:
         _write(self._descriptor, os.urandom(_GENERATION), len(_HEADER))
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        found = os.fstat(self._descriptor)
+        return found.st_dev, found.st_ino
 
     def close(self) -> None:
         with _THREADS:  # closing drops every record lock this process has on the file

@@ -126,7 +126,13 @@ class Datastore(Protocol):
         """
 
     def keep(self, editions: Sequence[str], current: str) -> None:
-        """Point at `current` in one atomic step, then remove every edition that is not listed."""
+        """Point at `current` in one atomic step, then remove every edition that is not listed.
+
+        Before anything else it is put on the list of what was ever published.
+        """
+
+    def published(self) -> frozenset[str]:
+        """The id of every edition that was ever current, kept or not: an append-only list."""
 
     async def ping(self) -> None:
         """A real read. Raises StoreUnavailable."""

@@ -7,11 +7,13 @@ See docs/decisions/0003-key-value-engines.md.
 """
 
 import asyncio
+import ctypes
+import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +26,13 @@ _BUSY_SECONDS = 0.002
 _TRIES_BEFORE_SLEEP = 20
 _SLEEP_SECONDS = 0.0002
 _MOST_KNOWN = 4096
+_SAME_FILES_SECONDS = 0.25
+"""How long files are taken to be those under their names; see `_notice_other_files`."""
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS stored (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 _GET = "SELECT value FROM stored WHERE name = ?"
 _PUT = "INSERT INTO stored VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 _NAMES = "SELECT name FROM stored WHERE name >= ?1 AND name < ?1 || char(0x10FFFF) ORDER BY name"
-
-# A connection inherited through fork must not even be closed in the child (SQLite, "How To Corrupt").
-_INHERITED: list[sqlite3.Connection] = []
 
 
 class EmbeddedKeyValue:
@@ -43,15 +44,21 @@ class EmbeddedKeyValue:
         self._clock = clock
         self._values: sqlite3.Connection | None = None
         self._values_process = 0
+        self._values_identity: tuple[int, int] | None = None
         self._counters: CounterFile | None = None
+        self._counters_path = self._path.with_name(self._path.name + "-counters")
         self._known: dict[str, tuple[bytes, bytes]] = {}
+        self._look_at_files_again = 0.0
 
     async def get(self, name: str) -> bytes | None:
         """One read of a few bytes tells whether anything was put since the value was last looked up."""
+        if time.monotonic() >= self._look_at_files_again:
+            self._notice_other_files()
         generation = self._generation()
         known = self._known.get(name)
         if known is not None and known[0] == generation:
             return known[1]
+        self._notice_other_files()
         rows = await self._rows(_GET, (name,))
         value = bytes(rows[0][0]) if rows else None
         if generation is not None and value is not None:
@@ -61,12 +68,42 @@ class EmbeddedKeyValue:
         return value
 
     async def put(self, name: str, value: bytes) -> None:
-        await self._rows(_PUT, (name, value))
+        """Killed at any instruction, it leaves no process with a value it trusts and should not: what others
+        hold is worth nothing from before the value is stored until after, and one writes at a time."""
+        async with self._writing():
+            self._notice_other_files()
+            try:
+                self._open_counters().begin_change()
+            except OSError as error:
+                self._drop_counters()
+                raise self._unavailable(error) from error
+            try:
+                await self._rows(_PUT, (name, value))
+            finally:
+                with suppress(OSError):  # then every get goes on looking the value up
+                    self._open_counters().end_change()
+
+    @asynccontextmanager
+    async def _writing(self) -> AsyncIterator[None]:
+        """The turn of this call among the writers of every process; a process that dies gives its turn up."""
+        descriptor = -1
+        deadline = time.monotonic() + _CALL_SECONDS
         try:
-            self._open_counters().bump()
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            lock = self._path.with_name(self._path.name + "-lock")
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            while not _locked(descriptor):
+                if time.monotonic() > deadline:
+                    raise TimeoutError(0, "another process is writing")
+                await asyncio.sleep(_BUSY_SECONDS)
         except OSError as error:
-            self._drop_counters()
+            if descriptor >= 0:
+                os.close(descriptor)
             raise self._unavailable(error) from error
+        try:
+            yield
+        finally:
+            os.close(descriptor)
 
     def _generation(self) -> bytes | None:
         try:
@@ -128,6 +165,7 @@ class EmbeddedKeyValue:
             return self._values
         self._drop_values()
         self._create_file()
+        identity = _identity(self._path)
         # No timeout: SQLite would sleep with the whole event loop; _rows waits instead.
         connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
@@ -137,8 +175,22 @@ class EmbeddedKeyValue:
         except sqlite3.Error:
             connection.close()
             raise
-        self._values, self._values_process = connection, process
+        self._values, self._values_process, self._values_identity = connection, process, identity
         return connection
+
+    def _notice_other_files(self) -> None:
+        """Open afresh what an operator has put another file in the place of, a restored one for example.
+
+        Looked at before a value is read, and often enough otherwise: a look is a system call or two.
+        """
+        self._look_at_files_again = time.monotonic() + _SAME_FILES_SECONDS
+        if self._counters is not None and _identity(self._counters_path) != self._counters.identity:
+            self._drop_counters()
+            self._known.clear()
+        if self._values is not None and _identity(self._path) != self._values_identity:
+            _never_close(self._values)
+            self._values = None
+            self._known.clear()
 
     def _create_file(self) -> None:
         """SQLite would create it readable by everyone; its companion files take over the mode of this one."""
@@ -148,14 +200,14 @@ class EmbeddedKeyValue:
     def _open_counters(self) -> CounterFile:
         if self._counters is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._counters = CounterFile(self._path.with_name(self._path.name + "-counters"))
+            self._counters = CounterFile(self._counters_path)
         return self._counters
 
     def _drop_values(self) -> None:
         """Close what failed, so that the next call opens it afresh: this is how the store recovers."""
         connection, self._values = self._values, None
         if connection is not None and self._values_process != os.getpid():
-            _INHERITED.append(connection)
+            _never_close(connection)  # inherited through fork (SQLite, "How To Corrupt")
         elif connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
@@ -167,6 +219,29 @@ class EmbeddedKeyValue:
 
     def _unavailable(self, error: Exception) -> StoreUnavailable:
         return StoreUnavailable(self._component, getattr(error, "strerror", None) or str(error))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file is under a name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _never_close(connection: sqlite3.Connection) -> None:
+    """Not even at the end of the process: SQLite would remove the `-wal` file under the name it knows, which
+    is that of another file by now."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_busy(error: Exception) -> bool:

@@ -34,6 +34,9 @@ _POINT = b"""
     ON CONFLICT (single) DO UPDATE SET edition = excluded.edition
 """
 _POINTER = "SELECT edition FROM sankofa_shelf.current"
+_CREATE_PUBLISHED = b"CREATE TABLE IF NOT EXISTS sankofa_shelf.published (edition TEXT PRIMARY KEY)"
+_LIST_AS_PUBLISHED = b"INSERT INTO sankofa_shelf.published VALUES (%s) ON CONFLICT DO NOTHING"
+_PUBLISHED = "SELECT edition FROM sankofa_shelf.published"
 _EDITIONS = """
     SELECT substr(n.nspname, 11) FROM pg_namespace AS n
     JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = 'manifest'
@@ -121,6 +124,11 @@ class PostgresStore:
         with operator_errors(), self._server.connect() as connection:
             if connection.execute(b"SELECT to_regclass('sankofa_shelf.current')").fetchone() == (None,):
                 connection.execute(_CREATE_POINTER)
+            if connection.execute(b"SELECT to_regclass('sankofa_shelf.published')").fetchone() == (None,):
+                connection.execute(_CREATE_PUBLISHED)
+            shelf = self.shelf()  # what was there before the list was is put on it too
+            for edition in {*shelf.editions, *filter(None, [shelf.current]), current}:
+                connection.execute(_LIST_AS_PUBLISHED, (edition,))
             connection.execute(_POINT, (current,))
             connection.execute(f"SET lock_timeout = '{_EVICT_SECONDS}s'".encode())
             for (name,) in connection.execute(_EDITIONS.encode()).fetchall():
@@ -129,6 +137,17 @@ class PostgresStore:
                         connection.execute(f"DROP SCHEMA {schema_of(name)} CASCADE".encode())
                     except psycopg.errors.LockNotAvailable:
                         continue
+
+    def published(self) -> frozenset[str]:
+        """Those kept and the current one too: an older version of this service wrote no list."""
+        shelf = self.shelf()
+        try:
+            listed = {str(name) for (name,) in self._enquiry.rows(_PUBLISHED)}
+        except Refused as refused:
+            if refused.sqlstate not in _NO_SUCH_TABLE:
+                raise StoreUnavailable("datastore", str(refused)) from None
+            listed = set()
+        return frozenset({*listed, *shelf.editions, *filter(None, [shelf.current])})
 
     async def ping(self) -> None:
         """Reads the pointer, then a row of the edition it names."""

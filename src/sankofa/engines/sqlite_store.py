@@ -38,6 +38,7 @@ class SqliteStore:
         self._home = home
         self._editions = home / "editions"
         self._pointer = self._editions / "CURRENT"
+        self._published = self._editions / "PUBLISHED"
         self._schema = ledger_schema
 
     def ledger(self) -> "SqliteLedger":
@@ -85,6 +86,7 @@ class SqliteStore:
 
     def keep(self, editions: Sequence[str], current: str) -> None:
         partial = self._pointer.with_suffix(f".{os.getpid()}")
+        self._list_as_published(current)
         with operator_errors(self._pointer):
             partial.write_text(current + "\n")
             sync(partial)
@@ -93,6 +95,30 @@ class SqliteStore:
             for name in self.shelf().editions:
                 if name not in editions and name != current:
                     shutil.rmtree(self._editions / name)
+
+    def published(self) -> frozenset[str]:
+        """Those kept and the current one too: an older version of this service wrote no list."""
+        shelf = self.shelf()
+        return self._listed_as_published() | {*shelf.editions, *filter(None, [shelf.current])}
+
+    def _listed_as_published(self) -> frozenset[str]:
+        try:
+            lines = self._published.read_text("ascii", errors="replace").split("\n")
+        except FileNotFoundError:
+            return frozenset()
+        except OSError as failure:
+            raise StoreUnavailable("datastore", f"{self._published.name}: {failure}") from failure
+        return frozenset(filter(_EDITION_ID.match, lines))
+
+    def _list_as_published(self, current: str) -> None:
+        """Append what the list has not: the edition, and those there were before the list was."""
+        with operator_errors(self._published):
+            new = (self.published() | {current}) - self._listed_as_published()
+            if new:
+                # A line feed first: the line before may have been cut short by a full disk.
+                with self._published.open("ab", buffering=0) as stream:
+                    stream.write("".join(f"\n{edition}" for edition in sorted(new)).encode() + b"\n")
+                    os.fsync(stream.fileno())
 
     async def ping(self) -> None:
         try:

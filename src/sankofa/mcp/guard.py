@@ -4,11 +4,12 @@ Browsers send what any page asks them to, and a page can point its own name at a
 rebinding). Host and Origin are therefore checked first, before a key is even looked at.
 """
 
-from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from sankofa.access.credentials import presented_key
+from sankofa.access.domains import Domains, Site
 from sankofa.mcp.refusals import MisdirectedRequest, OriginNotAllowed
-from sankofa.model.errors import BadRequest, Unauthorized
+from sankofa.model.errors import BadRequest
 from sankofa.operations.answers import Headers
 from sankofa.settings import Settings
 
@@ -19,49 +20,49 @@ _ANY = "*"
 class Guard:
     """Knows the names of this server. A name without a port stands for that host on every port."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, domains: Domains) -> None:
+        self._domains = domains
         allowed = _listed(settings.mcp_allowed_hosts)
         own = (_host_of(url) for url in (settings.base_url, settings.public_mcp_url))
         self._hosts = frozenset((*_LOCAL, *own, *(name.removesuffix(":*") for name in allowed)))
         self._origins = frozenset(origin.rstrip("/") for origin in _listed(settings.mcp_allowed_origins))
 
-    def check(self, headers: Headers) -> None:
-        """Raises BadRequest, MisdirectedRequest or OriginNotAllowed. No Origin means no browser."""
+    async def check(self, headers: Headers) -> Site:
+        """The site that is asked. Raises BadRequest, MisdirectedRequest or OriginNotAllowed.
+
+        A customer's domain is a name of this server, and its own pages may ask. No Origin means no browser.
+        """
         hosts = _values(headers, b"host")
         if len(hosts) != 1 or not hosts[0]:
             raise BadRequest("A request names the host it is for in exactly one Host header.")
-        if _ANY not in self._hosts and not self._ours(hosts[0]):
+        site = await self._domains.site(hosts[0].encode("latin-1"))
+        if site.keys is None and _ANY not in self._hosts and not self._ours(hosts[0]):
             raise MisdirectedRequest("MCP does not answer to that Host; see SANKOFA_MCP_ALLOWED_HOSTS.")
         for origin in _values(headers, b"origin"):
             if _ANY in self._origins or origin in self._origins:
                 continue
+            if origin == site.base_url:
+                continue
             scheme, _, authority = origin.partition("://")
             if scheme not in ("http", "https") or not self._ours(authority):
                 raise OriginNotAllowed("MCP does not answer to that Origin; see SANKOFA_MCP_ALLOWED_ORIGINS.")
+        return site
 
     def _ours(self, authority: str) -> bool:
         return authority in self._hosts or _without_port(authority) in self._hosts
 
 
 def the_key(headers: Headers) -> str:
-    """The key of `X-API-Key` or of `Authorization: Bearer`. Raises Unauthorized for none, or for a choice."""
-    keys = [value.decode("latin-1") for name, value in headers if name == b"x-api-key"]
-    authorizations = [value.decode("latin-1") for name, value in headers if name == b"authorization"]
-    if len(keys) > 1 or len(authorizations) > 1:
-        raise Unauthorized("Send exactly one API key.")
-    for authorization in authorizations:
-        scheme, _, token = authorization.partition(" ")
-        if scheme.lower() == "bearer":
-            keys.append(token.strip())
-    if not keys:
-        raise Unauthorized("Send a valid API key in the X-API-Key header, or as Authorization: Bearer.")
-    if keys[0] != keys[-1]:
-        raise Unauthorized("X-API-Key and Authorization carry different keys; send one.")
-    return keys[0]
+    """The key of a request. Raises Unauthorized for none, or for more than one."""
+    return presented_key(_texts(headers, b"x-api-key"), _texts(headers, b"authorization"))
 
 
-def _values(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
-    return [value.decode("latin-1").lower() for name, value in headers if name == wanted]
+def _texts(headers: Headers, wanted: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in headers if name == wanted]
+
+
+def _values(headers: Headers, wanted: bytes) -> list[str]:
+    return [text.lower() for text in _texts(headers, wanted)]
 
 
 def _listed(text: str) -> list[str]:

@@ -44,7 +44,7 @@ class McpSurface:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._guard = Guard(service.settings)
+        self._guard = Guard(service.settings, service.domains)
         self._tools: Mapping[str, Tool] = tools()
         self._listing = types.ListToolsResult(tools=[tool.describe() for tool in self._tools.values()])
         server: Server[Any] = Server(
@@ -92,13 +92,15 @@ class McpSurface:
         """The body for the SDK; None where the answer is given already. Raises Problem."""
         headers = scope["headers"]
         # First: a page in a browser is told nothing, not even whether a key is good.
-        self._guard.check(headers)
+        site = await self._guard.check(headers)
+        exchange.base_url = site.base_url
         if exchange.method == "OPTIONS":
             await exchange.answer(204, [(b"allow", _ALLOW.encode())], b"")
             return None
         if exchange.method != "POST":  # the SDK would hold a GET open for ever, with nothing to say on it
             raise MethodNotAllowed(_ALLOW)
         exchange.grant = await self._service.keys.authenticate(the_key(headers))
+        site.admit(exchange.grant)
         body = await exchange.read(receive)
         if len(body) > LONGEST_CALL:
             body, exchange.unread = without_arguments(body)
@@ -142,7 +144,7 @@ class McpSurface:
         edition = self._service.edition.get()
         service = self._service
         call = Call(
-            edition, exchange.grant, today, service.cursors, service.edition.walked, service.settings.base_url
+            edition, exchange.grant, today, service.cursors, service.edition.walked, exchange.base_url
         )
         with tool.own_names():
             answer = await operation.perform(call, **read)

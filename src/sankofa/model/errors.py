@@ -6,9 +6,9 @@ SankofaError
  │   ├─ BadRequest              400  the request itself is malformed (no Host, bad target)
  │   ├─ Unauthorized            401  missing or invalid API key
  │   ├─ UpgradeRequired         402  more than the sample tier serves
- │   ├─ NotFound                404  no record with that identifier, or no such path
+ │   ├─ NotFound                404  no record with that identifier, no such edition or path
  │   ├─ MethodNotAllowed        405  the path exists, the method does not
- │   ├─ Gone                    410  the edition asked for is not, or no longer, kept
+ │   ├─ Gone                    410  the edition asked for is no longer kept, or withdrawn
  │   ├─ PreconditionFailed      412  the file is not the one the client holds a part of
  │   ├─ RangeNotSatisfiable     416  no byte of the range asked for is in the file
  │   ├─ RateLimited             429  burst limit or monthly cap reached
@@ -78,11 +78,14 @@ class Unauthorized(Problem):
 
     status, slug, title = 401, "unauthorized", "Missing or invalid API key"
 
-    def __init__(self, detail: str = "Send a valid API key in the X-API-Key header.") -> None:
+    def __init__(
+        self, detail: str = "Send a valid API key in the X-API-Key header, or as Authorization: Bearer."
+    ) -> None:
         super().__init__(detail)
 
     def headers(self) -> list[tuple[str, str]]:
-        return [("WWW-Authenticate", 'ApiKey realm="sankofa", header="X-API-Key"')]
+        challenges = ('ApiKey realm="sankofa", header="X-API-Key"', 'Bearer realm="sankofa"')
+        return [("WWW-Authenticate", ", ".join(challenges))]
 
 
 class UpgradeRequired(Problem):
@@ -102,7 +105,7 @@ class UpgradeRequired(Problem):
 
 
 class NotFound(Problem):
-    """404: no record with that identifier, or no such path."""
+    """404: no record with that identifier, no such path, or an edition that was never published."""
 
     status, slug, title = 404, "not-found", "Not found"
 
@@ -143,7 +146,7 @@ class RangeNotSatisfiable(Problem):
 
 
 class Gone(Problem):
-    """410: the edition asked for is not kept, or withdrawn; leave `edition` out to be answered by today's."""
+    """410: the edition asked for is no longer kept, or withdrawn; leave `edition` out for today's."""
 
     status, slug, title = 410, "gone", "Gone"
 

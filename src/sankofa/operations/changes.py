@@ -26,7 +26,8 @@ _provenance = msgspec.json.Decoder(Row)
 @operation(
     "/v1/changes",
     row=ChangeRow,
-    errors=(400, 401, 402, 410, 429, 503),
+    errors=(400, 401, 402, 404, 410, 429, 503),
+    paid=True,
     members={
         "since": {
             "type": ["string", "null"],
@@ -47,12 +48,12 @@ async def get_changes(
     Every row that was added, changed or removed since the edition named by `since`, as (`dataset`, `key`);
     everything, as added, where that is omitted. Apply each to the copy in the order given, then remember
     `edition` for the next time. Rows are those in force: every vintage of a fact, the latest of a macro
-    value, current identifiers (on the sample tier the free ones). Derived values are asked for, not followed.
+    value, current identifiers. Derived values are asked for, not followed.
     Ordered by dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
-    short, or empty, and still have a `next_cursor`. An edition that is not kept is a 410: start again.
+    short, or empty, and still have a `next_cursor`. An edition that is no longer kept is a 410: start again.
+    Needs the starter tier or above.
     """
-    paid = not call.grant.sample
-    filters = f"changes|{since or ''}|{dataset or ''}|{paid}"
+    filters = f"changes|{since or ''}|{dataset or ''}"
     edition, start = call.edition, None
     if cursor is not None:
         position = call.cursors.read(cursor, filters)
@@ -61,7 +62,7 @@ async def get_changes(
         start = Place(str(name), str(key), int(part), int(passed))
     most, _ = call.grant.rows(limit)
     before = None if since is None else await call.named(since)
-    found, following = await page(before, edition, start, most, dataset=dataset, paid=paid, effort=_EFFORT)
+    found, following = await page(before, edition, start, most, dataset=dataset, effort=_EFFORT)
     rows = []
     turns = Turns(_ROWS_A_TURN)
     for change in found:

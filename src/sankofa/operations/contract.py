@@ -4,6 +4,7 @@ The keyword parameters of the function are the parameters of the endpoint; their
 how each is read; its docstring is the documentation.
 """
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -19,14 +20,14 @@ import sankofa.operations
 from sankofa.access.cursors import Cursors
 from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition, Selection
-from sankofa.model.errors import Gone, InvalidParameter, NotFound
+from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.rows import Row
 from sankofa.operations.kinds import JsonSchema, Kind
 from sankofa.operations.parameters import TOOL_ONLY, EditionParameter
 
 
 async def _none_kept(edition_id: str) -> Edition:
-    raise Gone(f"edition: {edition_id} is not kept.")
+    raise NotFound(f"edition: {edition_id} was never published here.")
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -40,7 +41,7 @@ class Call(msgspec.Struct, frozen=True):
     """Another edition by its id, for a walk that began on it."""
     base_url: str = ""
     named: Callable[[str], Awaitable[Edition]] = _none_kept
-    """Any kept edition by its id, for a question about two of them. Raises Gone."""
+    """Any kept edition by its id, for a question about two of them. Raises Gone or NotFound."""
     pinned: bool = False
     """Whether the question names its edition: then whatever its answer leads to is of that edition too."""
 
@@ -167,11 +168,14 @@ def operation(
     tool_names: Mapping[str, str] | None = None,
     members: Mapping[str, JsonSchema] | None = None,
     also: tuple[type[Row], ...] = (),
+    paid: bool = False,
+    sample_walks: bool = False,
 ) -> Callable[[Perform], Perform]:
     """Declare the function below as the operation at this path; None where it is a tool only.
 
     `errors` are the statuses section 4 of the specification lists for it; `tool_names` gives the
-    name of a parameter on the MCP tool where it differs.
+    name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
+    and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
     """
 
     def declare(perform: Perform) -> Perform:
@@ -180,7 +184,7 @@ def operation(
         _OPERATIONS[perform.__name__] = Operation(
             name=perform.__name__,
             path=path or "",
-            perform=perform,
+            perform=_tiered(perform, path or tool or "", paid=paid, sample_walks=sample_walks),
             parameters=parameters,
             row=row,
             errors=errors,
@@ -197,6 +201,23 @@ def operation(
         return perform
 
     return declare
+
+
+def _tiered(perform: Perform, name: str, *, paid: bool, sample_walks: bool) -> Perform:
+    """The function behind the check of the caller's tier, whichever surface calls it."""
+    walked = "cursor" in inspect.signature(perform).parameters and not sample_walks
+    if not paid and not walked:
+        return perform
+
+    @functools.wraps(perform)
+    async def checked(call: Call, **arguments: Any) -> Answer:
+        if paid:
+            call.grant.requires_paid(name)
+        elif arguments.get("cursor") is not None:
+            call.grant.requires_paid(f"cursor: walking {name}")
+        return await perform(call, **arguments)
+
+    return checked
 
 
 @cache

@@ -43,7 +43,8 @@ EditionParameter = Annotated[
     str | None,
     Text(EDITION_PATTERN),  # an example would be an edition that nobody keeps
     "The edition that is to answer, as `edition` of an earlier answer names it; the current one where "
-    "omitted. One that is not kept, or no longer, is a 410. The header field `X-Edition` says the same.",
+    "omitted. One that is no longer kept, or withdrawn, is a 410; one that never was, a 404. The header "
+    "field `X-Edition` says the same.",
 ]
 SinceParameter = Annotated[
     str | None, Text(EDITION_PATTERN), "The edition that the copy stands at; omit for everything there is."

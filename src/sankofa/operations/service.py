@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 
 from sankofa.access.cursors import Cursors
+from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.quotas import Quotas
 from sankofa.edition.current import CurrentEdition
@@ -31,6 +32,7 @@ class Service:
             settings.keyvalue_url(settings.usagestore, "usage"), "usage store"
         )
         self.keys = Keys(self.keystore, settings, clock)
+        self.domains = Domains(self.keystore, settings, clock)
         self.quotas = Quotas(self.usagestore, clock)
         self.cursors = Cursors(settings.cursor_secrets())
         self.edition = CurrentEdition(self.datastore)

@@ -35,6 +35,7 @@ _NO_ROWS: Final = Selection((), 0, truncated=False)
     errors=(400, 401, 402, 429, 503),
     tool="search_tenders",
     tool_names={"from": "from_date"},
+    sample_walks=True,
 )
 async def search_tenders(
     call: Call,

@@ -8,15 +8,25 @@ import itertools
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
 
+from sankofa.access.credentials import presented_key
+from sankofa.access.domains import Site
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition
-from sankofa.model.errors import InternalError, InvalidParameter, MethodNotAllowed, NotFound, Problem
+from sankofa.model.errors import (
+    InternalError,
+    InvalidParameter,
+    MethodNotAllowed,
+    NotFound,
+    Problem,
+    StoreUnavailable,
+)
 from sankofa.operations.answers import (
     JSON,
     NO_STORE,
@@ -41,10 +51,10 @@ from sankofa.rest.request import (
     read_arguments,
     read_head,
     read_query,
-    the_key,
 )
 from sankofa.rest.response import (
     VARY,
+    VARY_BY_AUTHORIZATION,
     VARY_BY_EDITION,
     Response,
     Streamed,
@@ -131,8 +141,10 @@ class RestApp:
     async def _respond(self, scope: Scope, request_id: str) -> Response | Streamed:
         usage: list[Usage] = []
         route: OpenPage | FileRoute | Route | None = None
+        host = b""
         try:
             head = read_head(scope["headers"])
+            host = head.host
             check_target(scope, head)
             path: str = scope["path"]
             route = self._exact.get(path) or self._pages.get(path) or file_route(path)
@@ -148,10 +160,10 @@ class RestApp:
                 return await self._file(route, scope, head, usage)
             return await self._perform(route, scope["query_string"], head, usage)
         except Problem as problem:
-            return self._problem(problem, scope, request_id, usage, route)
+            return await self._problem(problem, scope, request_id, usage, route, host)
         except Exception:
             _log.exception("request %s failed", request_id)
-            return self._problem(InternalError(), scope, request_id, usage, route)
+            return await self._problem(InternalError(), scope, request_id, usage, route, host)
 
     def _route(self, path: str, raw: bytes) -> Route:
         prefix, _, identifier = path.rpartition("/")
@@ -163,9 +175,10 @@ class RestApp:
             raise NotFound("No such path; see /openapi.json.")
         return Route(under[0], {under[1]: identifier}, path)
 
-    async def _counted(self, head: Head, usage: list[Usage]) -> Grant:
+    async def _counted(self, site: Site, head: Head, usage: list[Usage]) -> Grant:
         """Whose key it is, after the request is counted. Raises Unauthorized or RateLimited."""
-        grant = await self._service.keys.authenticate(the_key(head))
+        grant = await self._service.keys.authenticate(presented_key(head.keys, head.authorizations))
+        site.admit(grant)
         counted, refusal = await self._service.quotas.count(grant)
         usage.append(counted)
         if refusal is not None:
@@ -175,7 +188,9 @@ class RestApp:
     async def _file(
         self, route: FileRoute, scope: Scope, head: Head, usage: list[Usage]
     ) -> Response | Streamed:
-        grant = await self._counted(head, usage) if route.needs_key else None
+        grant = None
+        if route.needs_key:
+            grant = await self._counted(await self._service.domains.site(head.host), head, usage)
         query = read_query(scope["query_string"])
         by_url = "edition" in query
         named = asked_edition(query.pop("edition", None), head, self._service.today())
@@ -186,11 +201,14 @@ class RestApp:
             self._service, route, named, scope["headers"], grant, by_url=by_url, head_only=only_head
         )
         extra = [*([VARY_BY_EDITION] if head.edition else []), *(rate_headers(usage[0]) if usage else [])]
+        if grant is not None and head.authorizations:
+            extra.append(VARY_BY_AUTHORIZATION)
         return replace(answer, headers=[*answer.headers, *extra])
 
     async def _perform(self, route: Route, query: bytes, head: Head, usage: list[Usage]) -> Response:
         operation, service = route.operation, self._service
-        grant = await self._counted(head, usage)
+        site = await service.domains.site(head.host)
+        grant = await self._counted(site, head, usage)
         today = service.today()
         given = read_arguments(operation, query, today)
         named = given.pop("edition", None)
@@ -205,10 +223,12 @@ class RestApp:
             tag = f"{tag}-{form.tag}"
         if head.edition is not None:
             headers.append(VARY_BY_EDITION)
+        if head.authorizations:
+            headers.append(VARY_BY_AUTHORIZATION)
         if head.if_none_match and (held := held_tag(head.if_none_match, tag)):
             return Response(304, [(b"etag", f'"{held}"'.encode()), *headers], b"")
         kept = service.edition.walked if named is None else _only(edition)
-        base_url = service.settings.base_url
+        base_url = site.base_url
         compared = service.edition.compared
         call = Call(edition, grant, today, service.cursors, kept, base_url, compared, named is not None)
         answer = await operation.perform(call, **arguments)
@@ -216,7 +236,7 @@ class RestApp:
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
         if following := answer.members.get("next_cursor"):
             pinned = read_query(query) | ({} if named is None else {"edition": named})
-            headers.append(next_link(service.settings.base_url, route.asked, pinned, str(following)))
+            headers.append(next_link(base_url, route.asked, pinned, str(following)))
         if form is None:
             headers.append(JSON)
             body = envelope(answer, edition.id, operation.rows_under)
@@ -234,13 +254,14 @@ class RestApp:
         encoded = (b"content-encoding", encoding.encode())
         return Response(200, [(b"etag", f'"{tag}.{encoding}"'.encode()), encoded, *headers], body)
 
-    def _problem(
+    async def _problem(
         self,
         problem: Problem,
         scope: Scope,
         request_id: str,
         usage: list[Usage],
         route: OpenPage | FileRoute | Route | None,
+        host: bytes,
     ) -> Response:
         if problem.status >= 500:
             _log.warning("request %s: %s: %s", request_id, problem.slug, problem.logged)
@@ -249,7 +270,10 @@ class RestApp:
         if isinstance(route, Route):
             headers += self._deprecated.get(route.operation.path, ())
         asked = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
-        body = problem_body(problem, self._service.settings.base_url, asked, request_id)
+        site = self._service.domains.own
+        with suppress(StoreUnavailable):
+            site = await self._service.domains.site(host)
+        body = problem_body(problem, site.base_url, asked, request_id)
         return Response(problem.status, headers, body)
 
 

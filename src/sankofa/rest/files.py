@@ -60,7 +60,7 @@ async def answer_file(
     """The file of the current edition or of the one `named`; the parts of it that are asked for; or that the
     client holds it already.
 
-    Raises Gone, UpgradeRequired, NotFound, PreconditionFailed or RangeNotSatisfiable.
+    Raises Gone, NotFound, UpgradeRequired, PreconditionFailed or RangeNotSatisfiable.
     """
     edition = service.edition.get() if named is None else await service.edition.kept(named)
     file = edition.files.get(route.name)

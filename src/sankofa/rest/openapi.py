@@ -80,7 +80,7 @@ def describe(settings: Settings, today: date, described: Sequence[Operation] | N
             "license": {"name": "As named on each row", "url": "https://sankofa.example/licence"},
         },
         "servers": [{"url": base_url, "description": "The one environment there is."}],
-        "security": [{"ApiKey": []}],
+        "security": [{"ApiKey": []}, {"Bearer": []}],
         "tags": [{"name": name, "description": tags[name]} for name in sorted(tags)],
         "paths": dict(sorted(paths.items())),
         "components": {
@@ -90,7 +90,12 @@ def describe(settings: Settings, today: date, described: Sequence[Operation] | N
                     "in": "header",
                     "name": "X-API-Key",
                     "description": "The same key opens the REST API and the MCP server.",
-                }
+                },
+                "Bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The same key for clients that know only this header; both at once: 401.",
+                },
             },
             "headers": header_components(refused) | form_headers(described),
             "responses": response_components(settings, refused),

@@ -73,15 +73,15 @@ def refusals(settings: Settings) -> dict[str, _Refusal]:
         ),
         "404": _Refusal(
             "NotFound",
-            "No record with that identifier.",
+            "No record with that identifier; or `edition` names one that was never published.",
             NotFound("No organisation with service_id DC000000000000000000000000."),
             "/v1/fundamentals/DC000000000000000000000000",
             sometimes=COUNTED,
         ),
         "410": _Refusal(
             "Gone",
-            "The edition asked for is not kept, or no longer.",
-            Gone("edition: 20240701T060000Z-00011-5d41402abc is not kept, or no longer."),
+            "The edition asked for is no longer kept, or withdrawn.",
+            Gone("edition: 20240701T060000Z-00011-5d41402abc is no longer kept."),
             "/v1/changes",
             always=COUNTED,
         ),
@@ -103,7 +103,8 @@ def refusals(settings: Settings) -> dict[str, _Refusal]:
         "default": _Refusal(
             "Refused",
             "Any other refusal: 400 for a parameter that this endpoint does not take, 405 for a method "
-            "other than GET, HEAD and OPTIONS, 410 for an edition not kept, 414 and 431 for an address "
+            "other than GET, HEAD and OPTIONS, 404 for an edition that never was, 410 for one no longer kept "
+            "or withdrawn, 414 and 431 for an address "
             "or header fields beyond any use, 500 for a defect of the service.",
             MethodNotAllowed("GET, HEAD, OPTIONS"),
             issuer,

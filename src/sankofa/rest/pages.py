@@ -9,6 +9,7 @@ from importlib.metadata import version
 import msgspec
 
 from sankofa import __version__
+from sankofa.access.domains import Site
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.metrics.methodology import methodology
 from sankofa.derive.signals.contract import panels
@@ -20,10 +21,13 @@ from sankofa.rest.app import OpenPage
 from sankofa.rest.openapi import describe
 from sankofa.rest.request import Head
 from sankofa.rest.response import Response, choose_encoding, compressed, held_tag
+from sankofa.settings import Settings
 
 _JSON = (b"content-type", b"application/json")
 _NO_STORE = (b"cache-control", b"no-store")
 _STATUS_KEPT = 0.25
+_DESCRIPTIONS = 64
+"""Descriptions held, one for each host."""
 
 
 def open_pages(service: Service) -> dict[str, OpenPage]:
@@ -44,14 +48,23 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
     return {path: OpenPage(answer) for path, answer in pages.items()}
 
 
-def html_page(body: bytes) -> OpenPage:
-    """A static page."""
+def html_page(service: Service, write: Callable[[Settings], bytes]) -> OpenPage:
+    """A page that is the same for everybody on one host."""
     headers = [(b"content-type", b"text/html; charset=utf-8"), (b"cache-control", b"public, max-age=300")]
 
-    async def answer(_: Head) -> Response:
-        return Response(200, headers, body)
+    async def answer(head: Head) -> Response:
+        site = await _site(service, head)
+        return Response(200, headers, write(site.settings))
 
     return OpenPage(answer)
+
+
+async def _site(service: Service, head: Head) -> Site:
+    """The site asked; the service's own while the store cannot tell: open pages answer all the same."""
+    try:
+        return await service.domains.site(head.host)
+    except errors.StoreUnavailable:
+        return service.domains.own
 
 
 def problems() -> list[type[errors.Problem]]:
@@ -107,29 +120,34 @@ class _Description:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._day = 0
-        self._body = b""
+        self._bodies: dict[str, bytes] = {}
 
     async def __call__(self, head: Head) -> Response:
         today = self._service.today()
-        if self._day != today.toordinal():
-            # In a thread: it takes longer than others should wait.
-            self._body = await asyncio.to_thread(_described, self._service, today)
+        site = await _site(self._service, head)
+        if self._day != today.toordinal() or len(self._bodies) >= _DESCRIPTIONS:
+            self._bodies.clear()
             self._day = today.toordinal()
+        body = self._bodies.get(site.base_url)
+        if body is None:
+            # In a thread: it takes longer than others should wait.
+            body = await asyncio.to_thread(_described, site.settings, today)
+            self._bodies[site.base_url] = body
         tag = f"{__version__}-{self._day}"
         headers = [(b"cache-control", b"public, max-age=300"), (b"vary", b"Accept-Encoding")]
-        encoding = choose_encoding(head.accept_encoding, len(self._body))
+        encoding = choose_encoding(head.accept_encoding, len(body))
         shown = f'"{tag}.{encoding}"' if encoding else f'"{tag}"'
         headers.append((b"etag", shown.encode()))
         if head.if_none_match.strip() == b"*" or held_tag(head.if_none_match, tag):
             return Response(304, headers, b"")
         if encoding:
             headers.append((b"content-encoding", encoding.encode()))
-            return Response(200, [_JSON, *headers], await compressed(self._body, encoding))
-        return Response(200, [_JSON, *headers], self._body)
+            return Response(200, [_JSON, *headers], await compressed(body, encoding))
+        return Response(200, [_JSON, *headers], body)
 
 
-def _described(service: Service, today: date) -> bytes:
-    return msgspec.json.encode(describe(service.settings, today))
+def _described(settings: Settings, today: date) -> bytes:
+    return msgspec.json.encode(describe(settings, today))
 
 
 def _explanation(page: str) -> Callable[[Head], Awaitable[Response]]:

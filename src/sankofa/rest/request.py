@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from sankofa.model.errors import BadRequest, InvalidParameter, Problem, Unauthorized
+from sankofa.model.errors import BadRequest, InvalidParameter, Problem
 from sankofa.operations.contract import EDITION, Operation
 
 LONGEST_QUERY = 4096
@@ -31,28 +31,33 @@ class HeadersTooLarge(Problem):
 class Head(msgspec.Struct, frozen=True, gc=False):
     """The header fields we act on."""
 
-    key: str | None
-    keys: int
+    keys: tuple[str, ...]
     accept_encoding: bytes
     if_none_match: bytes
     hosts: int
     accept: bytes = b""
     edition: str | None = None
+    authorizations: tuple[str, ...] = ()
+    host: bytes = b""
 
 
 def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     """One pass over the header fields. Raises HeadersTooLarge."""
-    key: str | None = None
-    keys = hosts = size = 0
+    keys: tuple[str, ...] = ()
+    authorizations: tuple[str, ...] = ()
+    hosts = size = 0
+    host = b""
     accept_encoding = if_none_match = accept = b""
     edition: str | None = None
     for name, value in headers:
         size += len(name) + len(value) + 4
         if name == b"x-api-key":
-            keys += 1
-            key = value.decode("latin-1")
+            keys = (*keys, value.decode("latin-1"))
         elif name == b"host":
             hosts += bool(value)  # the HTTP server writes an empty one where there was none
+            host = value
+        elif name == b"authorization":
+            authorizations = (*authorizations, value.decode("latin-1"))
         elif name == b"accept-encoding":
             accept_encoding = accept_encoding + b"," + value if accept_encoding else value
         elif name == b"if-none-match":
@@ -64,7 +69,7 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
             edition = text if edition is None else f"{edition}, {text}"
     if size > LARGEST_HEADERS:
         raise HeadersTooLarge(f"Header fields of at most {LARGEST_HEADERS} bytes are accepted.")
-    return Head(key, keys, accept_encoding, if_none_match, hosts, accept, edition)
+    return Head(keys, accept_encoding, if_none_match, hosts, accept, edition, authorizations, host)
 
 
 def check_target(scope: Mapping[str, Any], head: Head) -> None:
@@ -73,15 +78,6 @@ def check_target(scope: Mapping[str, Any], head: Head) -> None:
         raise BadRequest("A request names the host it is for in exactly one Host header.")
     if len(scope["query_string"]) > LONGEST_QUERY or len(scope["path"]) > 1024:
         raise UriTooLong(f"A query of at most {LONGEST_QUERY} bytes is accepted.")
-
-
-def the_key(head: Head) -> str:
-    """The API key. Raises Unauthorized where there is none, or more than one."""
-    if head.key is None:
-        raise Unauthorized()
-    if head.keys > 1:
-        raise Unauthorized("Send exactly one X-API-Key header.")
-    return head.key
 
 
 def asked_edition(named: str | None, head: Head, today: date) -> str | None:

@@ -23,6 +23,8 @@ else:
 VARY = (b"vary", b"X-API-Key, Accept, Accept-Encoding")
 VARY_BY_EDITION = (b"vary", b"X-Edition")
 """Besides, where that field chose the edition."""
+VARY_BY_AUTHORIZATION = (b"vary", b"Authorization")
+"""Besides, where that field carries the key."""
 _SMALLEST_COMPRESSED = 1024
 _ENCODINGS = ("zstd", "br", "gzip")
 

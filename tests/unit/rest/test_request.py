@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from sankofa.model.errors import BadRequest, InvalidParameter, Unauthorized
+from sankofa.model.errors import BadRequest, InvalidParameter
 from sankofa.operations.contract import endpoints
 from sankofa.rest.request import (
     LARGEST_HEADERS,
@@ -15,7 +15,6 @@ from sankofa.rest.request import (
     read_arguments,
     read_head,
     read_query,
-    the_key,
 )
 
 HOST = (b"host", b"x")
@@ -85,11 +84,11 @@ def test_what_cannot_be_read_is_refused_by_name(query: bytes, parameter: str) ->
         assert refused.value.parameter == parameter
 
 
-def test_exactly_one_key_is_taken() -> None:
-    assert the_key(read_head([HOST, (b"x-api-key", b"k")])) == "k"
-    for headers in ([HOST], [HOST, (b"x-api-key", b"k"), (b"x-api-key", b"k")]):
-        with pytest.raises(Unauthorized):
-            the_key(read_head(headers))
+def test_every_key_and_authorization_is_read() -> None:
+    fields = [HOST, (b"x-api-key", b"k"), (b"x-api-key", b"l"), (b"authorization", b"Bearer m")]
+    head = read_head(fields)
+    assert (head.keys, head.authorizations) == (("k", "l"), ("Bearer m",))
+    assert head.host == HOST[1]
 
 
 def test_lists_in_several_fields_are_one_list() -> None:

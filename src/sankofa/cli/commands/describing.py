@@ -3,13 +3,19 @@
 import click
 
 from sankofa import settings
+from sankofa.cli.listing import as_json, print_json
 from sankofa.sources.registry import load_sources
 
 
 @click.command("sources")
-def list_sources() -> None:
+@as_json
+def list_sources(as_json: bool) -> None:
     """What is registered."""
-    for source in load_sources(settings.load().home).values():
+    sources = load_sources(settings.load().home).values()
+    if as_json:
+        print_json(list(sources))
+        return
+    for source in sources:
         licence = source.license_class
         if not source.commercial_redistribution:
             licence += "  REFUSED: no commercial redistribution"

@@ -5,17 +5,23 @@ import msgspec
 
 from sankofa import settings
 from sankofa.cli import publishing
+from sankofa.cli.listing import as_json, print_json
 from sankofa.edition.diff import COUNTED
 
 
 @click.group(invoke_without_command=True)
+@as_json
 @click.pass_context
-def editions(context: click.Context) -> None:
+def editions(context: click.Context, as_json: bool) -> None:
     """What is published."""
-    if context.invoked_subcommand is None:
-        shelf = publishing.edition_list(settings.load())
-        for name in shelf.editions:
-            click.echo(f"{name}{'  current' if name == shelf.current else ''}")
+    if context.invoked_subcommand is not None:
+        return
+    shelf = publishing.edition_list(settings.load())
+    if as_json:
+        print_json([{"edition": name, "current": name == shelf.current} for name in shelf.editions])
+        return
+    for name in shelf.editions:
+        click.echo(f"{name}{'  current' if name == shelf.current else ''}")
 
 
 @editions.command()

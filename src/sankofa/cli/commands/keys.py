@@ -1,19 +1,13 @@
 """Commands on API keys."""
 
-import asyncio
-import functools
-from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
-from typing import Any, TypeVar
-
 import click
+import msgspec
 
-from sankofa import settings
-from sankofa.access.keys import Keys
+from sankofa.access.domains import Domains
+from sankofa.access.keys import KeyRecord, Keys
 from sankofa.access.tiers import TIERS
-from sankofa.engines.keyvalue import open_keyvalue
-
-T = TypeVar("T")
+from sankofa.cli.key_store import with_keys
+from sankofa.cli.listing import as_json, print_json
 
 
 @click.group()
@@ -21,49 +15,39 @@ def keys() -> None:
     """Issue, list and revoke API keys."""
 
 
-def _with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
-    """Run a command on the key store, and close the store after it."""
-
-    @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> T:
-        async def opened() -> T:
-            current = settings.load()
-            store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
-            try:
-                return await command(Keys(store, current, lambda: datetime.now(UTC)), *args, **kwargs)
-            finally:
-                await store.close()
-
-        return asyncio.run(opened())
-
-    return run
-
-
 @keys.command("create")
 @click.option("--tier", required=True, type=click.Choice(TIERS), help="What the key may have.")
 @click.option("--label", default="", help="What the key is for.")
 @click.option("--per-minute", type=click.IntRange(1), help="Its own limit per UTC minute.")
 @click.option("--per-month", type=click.IntRange(1), help="Its own cap per UTC calendar month.")
-@_with_keys
-async def create(store: Keys, tier: str, label: str, per_minute: int | None, per_month: int | None) -> None:
+@with_keys
+async def create(
+    store: Keys, _: Domains, tier: str, label: str, per_minute: int | None, per_month: int | None
+) -> None:
     """Print a new key, once: only its hash is stored."""
     click.echo(await store.create(tier, label, per_minute, per_month))
 
 
 @keys.command("list")
-@_with_keys
-async def list_keys(store: Keys) -> None:
+@as_json
+@with_keys
+async def list_keys(store: Keys, _: Domains, as_json: bool) -> None:
     """What is issued: id, tier, label, limits and whether it is revoked."""
-    for key in await store.list():
+    listed = await store.list()
+    if as_json:
+        shown = [f.name for f in msgspec.structs.fields(KeyRecord) if f.name != "hash"]
+        print_json([{name: getattr(key, name) for name in shown} for key in listed])
+        return
+    for key in listed:
         limits = f"{key.per_minute or '-'}/min {key.per_month or '-'}/month"
         state = f"revoked {key.revoked_at}" if key.revoked_at else "active"
         click.echo(f"{key.id}  {key.tier:<12}  {key.created_at}  {state}  {limits}  {key.label}")
 
 
 @keys.command("revoke")
-@click.argument("key_id", metavar="ID")
-@_with_keys
-async def revoke(store: Keys, key_id: str) -> None:
-    """Revoke a key: it gets 401 from the next request on."""
-    record = await store.revoke(key_id)
+@click.argument("named", metavar="ID|KEY")
+@with_keys
+async def revoke(store: Keys, _: Domains, named: str) -> None:
+    """Revoke a key, by its id or by the key itself: it gets 401 from the next request on."""
+    record = await store.revoke(named)
     click.echo(f"revoked {record.id} at {record.revoked_at}")

@@ -1,0 +1,167 @@
+"""Customers' own domains: hosts on which the service answers one customer's keys, with links to that host.
+
+A record is in the key store under its host. A request to the service's own host never looks for one. On any
+other host a worker trusts what it last read for a second, so an addition or a removal is seen everywhere
+within that time, and a busy domain costs one read a second, not one a request.
+See docs/decisions/0020-customer-domains.md.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from sankofa.access.keys import KeyRecord
+from sankofa.access.tiers import Grant
+from sankofa.engines.keyvalue import KeyValue
+from sankofa.model.days import instant
+from sankofa.model.errors import OperatorError, Unauthorized
+from sankofa.settings import Settings
+
+_NAMES: Final = "domain:"
+_TIER: Final = "professional"
+_TRUSTED_SECONDS: Final = 1.0
+_MOST_SITES: Final = 1024
+_HOST: Final = re.compile(
+    r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*\Z"
+)
+_PORTS: Final = {"http": "80", "https": "443"}
+
+
+class DomainRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is stored of a domain, under its host."""
+
+    host: str
+    keys: tuple[str, ...]
+    """The ids of the keys that are answered there."""
+    added_at: str
+    removed_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The service as it presents itself on one host."""
+
+    settings: Settings
+    """With the addresses of that host: whatever writes a link writes it from these."""
+    keys: frozenset[str] | None = None
+    """The ids of the only keys answered there; None where every valid key is."""
+
+    @property
+    def base_url(self) -> str:
+        return self.settings.base_url
+
+    def admit(self, grant: Grant) -> None:
+        """Raises Unauthorized for a key that is not of the customer whose host this is."""
+        if self.keys is not None and grant.key_id not in self.keys:
+            raise Unauthorized("This host answers the keys of its owner only.")
+
+
+class Domains:
+    """The domains in the key store."""
+
+    def __init__(self, store: KeyValue, settings: Settings, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._decode = msgspec.json.Decoder(DomainRecord).decode
+        self.own = Site(settings)
+        """The service's own host, and every host that is nobody's domain."""
+        own = {urlsplit(url).netloc.lower() for url in (settings.base_url, settings.public_mcp_url)}
+        self._own_hosts = frozenset(host.encode() for host in own)
+        self._own_names = frozenset(_split(host)[0] for host in own)
+        self._sites: dict[bytes, tuple[float, Site]] = {}
+
+    async def site(self, host: bytes) -> Site:
+        """The site that a Host header names. Raises StoreUnavailable."""
+        if host in self._own_hosts:
+            return self.own
+        known = self._sites.get(host)
+        now = time.monotonic()
+        if known is not None and now < known[0]:
+            return known[1]
+        name, port = _split(host.decode("latin-1").lower())
+        site = await self._look_up(name, port)
+        if len(self._sites) >= _MOST_SITES:
+            self._sites.clear()
+        self._sites[host] = now + _TRUSTED_SECONDS, site
+        return site
+
+    async def _look_up(self, name: str, port: str) -> Site:
+        if name in self._own_names or not _HOST.match(name):
+            return self.own
+        stored = await self._store.get(_NAMES + name)
+        record = None if stored is None else self._decode(stored)
+        if record is None or record.removed_at is not None:
+            return self.own
+        scheme = self._settings.domain_scheme
+        ported = f":{port}" if port and port != _PORTS[scheme] else ""
+        base_url = f"{scheme}://{name}{ported}"
+        seen = replace(self._settings, base_url=base_url, mcp_url="", sandbox_key="")
+        return Site(seen, frozenset(record.keys))
+
+    async def add(self, host: str, key: KeyRecord) -> DomainRecord:
+        """Answer a professional key on a host, beside those answered there already. Raises OperatorError."""
+        name = host_name(host)
+        if name in self._own_names:
+            raise OperatorError(f"{name} is the host of the service itself")
+        if key.tier != _TIER:
+            raise OperatorError(f"key {key.id} is of the {key.tier} tier; a domain needs a {_TIER} one")
+        if key.revoked_at is not None:
+            raise OperatorError(f"key {key.id} was revoked at {key.revoked_at}")
+        record = await self._find(name)
+        if record is None:
+            record = DomainRecord(name, (), instant(self._clock()))
+        if key.id not in record.keys:
+            record = msgspec.structs.replace(record, keys=(*record.keys, key.id))
+            await self._put(record)
+        return record
+
+    async def remove(self, host: str) -> DomainRecord:
+        """Answer the host as any other from now on. Raises OperatorError."""
+        record = await self._find(host_name(host))
+        if record is None:
+            raise OperatorError(f"no domain {host_name(host)}: see `sankofa domains list`")
+        # The record stays: a store of keys and values need not know how to delete.
+        record = msgspec.structs.replace(record, removed_at=instant(self._clock()))
+        await self._put(record)
+        return record
+
+    async def list(self) -> list[DomainRecord]:
+        stored = [await self._store.get(name) for name in await self._store.names(_NAMES)]
+        records = [self._decode(one) for one in stored if one is not None]
+        return [record for record in records if record.removed_at is None]
+
+    async def _find(self, name: str) -> DomainRecord | None:
+        stored = await self._store.get(_NAMES + name)
+        record = None if stored is None else self._decode(stored)
+        return None if record is None or record.removed_at is not None else record
+
+    async def _put(self, record: DomainRecord) -> None:
+        await self._store.put(_NAMES + record.host, msgspec.json.encode(record))
+
+
+def host_name(text: str) -> str:
+    """A host as a browser sends it: lower case, in ASCII. Raises OperatorError."""
+    try:
+        name = text.strip().rstrip(".").encode("idna").decode().lower() if text else ""
+    except UnicodeError:
+        name = ""
+    if not _HOST.match(name):
+        raise OperatorError(
+            f"{text!r} is not a host name: give it as data.customer.example, without scheme, port or path"
+        )
+    return name
+
+
+def _split(authority: str) -> tuple[str, str]:
+    """The name in a Host header, and the port after it, if any."""
+    name, colon, port = authority.rpartition(":")
+    if colon and port.isascii() and port.isdigit() and len(port) <= 5:
+        return name.rstrip("."), port
+    return authority.rstrip("."), ""

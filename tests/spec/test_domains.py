@@ -1,0 +1,300 @@
+"""A professional customer's own domain: specification, section 5, rule 7; on both key-value engines."""
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from tests.live import LiveServer, run
+from tests.wire import exchange, request, statuses
+
+HOST = "data.customer.example"
+BASE = f"https://{HOST}"
+SANDBOX = "sankofa-sandbox"
+ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"
+SECONDS_TO_BE_SEEN = 2.0
+
+
+class Customer(NamedTuple):
+    """A running service, and a customer of it with a domain."""
+
+    server: LiveServer
+    key: str
+    key_id: str
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run(self.server.home, *arguments, **self.server.settings)
+
+    def get(self, path: str, key: str | None = "", host: str = HOST, **headers: str) -> httpx.Response:
+        return self.server.get(path, self.key if key == "" else key, host=host, **headers)
+
+    def post(
+        self, method: str, key: str, host: str = HOST, origin: str | None = None, **params: Any
+    ) -> httpx.Response:
+        fields = {"accept": "application/json, text/event-stream", "x-api-key": key, "host": host}
+        fields |= {} if origin is None else {"origin": origin}
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return self.server.http.post("/mcp", json=body, headers=fields)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS_TO_BE_SEEN
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def ids(home: Path, **settings: str) -> dict[str, str]:
+    listed = json.loads(run(home, "keys", "list", "--json", **settings).stdout)
+    return {row["label"]: row["id"] for row in listed}
+
+
+@pytest.fixture(scope="module", params=["embedded", "redis"])
+def customer(
+    request: pytest.FixtureRequest, sample_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Customer]:
+    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("domains") / "home"))
+    settings = {"per_minute_sample": "100000"}
+    if request.param == "redis":
+        redis = request.getfixturevalue("redis_process")
+        redis.ensure()
+        redis.flush()
+        settings["keystore"] = redis.url
+    with LiveServer(home, workers=2, **settings) as server:
+        key = server.key("professional", "--label", "customer", "--per-minute", "100000")
+        made = Customer(server, key, ids(home, **settings)["customer"])
+        added = made.command("domains", "add", HOST, "--key", made.key_id)
+        assert added.returncode == 0, added.stderr
+        until(lambda: made.get(ENTITY, SANDBOX).status_code == 401)
+        yield made
+
+
+def links(value: Any) -> Iterator[str]:
+    """Every absolute address of the service in a JSON value."""
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from links(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from links(part)
+    elif isinstance(value, str) and "://" in value and "sankofa.example" not in value:
+        yield value
+
+
+def test_every_link_of_an_answer_is_on_the_domain(customer: Customer) -> None:
+    page = customer.get("/v1/tenders?limit=1")
+    assert page.status_code == 200
+    assert page.links["next"]["url"].startswith(f"{BASE}/v1/tenders?")
+    export = customer.get("/v1/export").json()["data"]
+    assert export
+    assert {row["url"].split("/", 3)[2] for row in export} == {HOST}
+    assert all(row["url"].startswith(f"{BASE}/") for row in export)
+    assert not [
+        url for url in links(customer.get("/v1/changes?limit=1").json()) if customer.server.url in url
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/v1/tenders?limit=x", 400),
+        ("/v1/entities/DC0", 404),
+        ("/v1/nothing", 404),
+        ("/open/nothing.parquet", 404),
+        ("/v1/export/files/nothing.parquet", 404),
+    ],
+)
+def test_a_problem_leads_to_the_domain(customer: Customer, path: str, status: int) -> None:
+    answer = customer.get(path)
+    assert answer.status_code == status
+    problem = answer.json()
+    assert problem["type"] == problem["docs"]
+    assert problem["docs"].startswith(f"{BASE}/problems/")
+    assert customer.get(problem["docs"].removeprefix(BASE), None).status_code == 200
+    assert customer.server.url not in answer.text
+
+
+def test_the_description_and_the_first_page_are_of_the_domain(customer: Customer) -> None:
+    described = customer.get("/openapi.json", None)
+    assert [server["url"] for server in described.json()["servers"]] == [BASE]
+    assert customer.server.url not in described.text
+    page = customer.get("/", None).text
+    assert BASE in page
+    assert customer.server.url not in page
+    assert SANDBOX not in page, "it is not answered there"
+    own = customer.server.get("/openapi.json").json()
+    assert [server["url"] for server in own["servers"]] == [customer.server.url]
+
+
+@pytest.mark.parametrize("path", [ENTITY, "/v1/export", "/v1/export/files/af-fund-fundamentals.parquet"])
+def test_the_domain_answers_the_keys_of_its_owner_only(customer: Customer, path: str) -> None:
+    other = customer.server.key("professional", "--label", f"other {path}")
+    assert customer.get(path).status_code == 200
+    for key in (SANDBOX, other, "unknown", None):
+        answer = customer.get(path, key)
+        assert answer.status_code == 401, key
+        assert answer.json()["docs"].startswith(BASE)
+        assert "RateLimit" not in answer.headers
+    assert customer.server.get(path, other).status_code == 200, "elsewhere it is as good as ever"
+    assert customer.server.get(path, customer.key).status_code == 200
+
+
+def test_open_pages_and_files_need_no_key_there_either(customer: Customer) -> None:
+    for path in ("/health", "/v1/status", "/openapi.json", "/open/procurement-demand.parquet"):
+        assert customer.get(path, None).status_code == 200
+
+
+def test_mcp_is_on_the_domain_too(customer: Customer) -> None:
+    asked: dict[str, Any] = {"name": "search_tenders", "arguments": {"limit": 1}}
+    assert (
+        customer.post("tools/call", customer.key, **asked).json()["result"]["structuredContent"]["count"] == 1
+    )
+    refused = customer.post("tools/call", SANDBOX, **asked)
+    assert refused.status_code == 401
+    assert refused.json()["docs"].startswith(f"{BASE}/problems/")
+    wrong: dict[str, Any] = {"name": "search_tenders", "arguments": {"limit": 0}}
+    text = customer.post("tools/call", customer.key, **wrong).json()["result"]["content"][0]["text"]
+    assert json.loads(text)["docs"].startswith(f"{BASE}/problems/")
+    assert customer.post("tools/list", customer.key, origin=BASE).status_code == 200
+    assert customer.post("tools/list", customer.key, origin="https://evil.example").status_code == 403
+    assert customer.post("tools/list", customer.key, host="not.customer.example").status_code == 421
+
+
+@pytest.mark.parametrize(
+    ("host", "base"),
+    [
+        (HOST.upper(), BASE),
+        (f"{HOST}.", BASE),
+        (f"{HOST}:443", BASE),
+        (f"{HOST}:8443", f"{BASE}:8443"),
+    ],
+)
+def test_a_host_is_known_however_it_is_written(customer: Customer, host: str, base: str) -> None:
+    answer = customer.get("/v1/tenders?limit=1", host=host)
+    assert answer.links["next"]["url"].startswith(f"{base}/v1/")
+    assert customer.get(ENTITY, SANDBOX, host=host).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "field", ["X-Forwarded-Proto: http", f"X-Forwarded-Host: {HOST}", "Forwarded: proto=http"]
+)
+def test_no_forwarding_header_is_believed(customer: Customer, field: str) -> None:
+    page = request("/v1/tenders?limit=1", f"Host: {HOST}", f"X-API-Key: {customer.key}", field)
+    assert f"<{BASE}/v1/tenders".encode() in exchange(customer.server.port, page)
+    own = request(
+        "/v1/tenders?limit=1", f"Host: 127.0.0.1:{customer.server.port}", f"X-API-Key: {SANDBOX}", field
+    )
+    answer = exchange(customer.server.port, own)
+    assert statuses(answer) == [200]
+    assert f"<{customer.server.url}/v1/tenders".encode() in answer
+
+
+@pytest.mark.parametrize(
+    "host", ["other.example", "customer.example", f"x.{HOST}", f"{HOST}.evil.example", "[::1]", "@"]
+)
+def test_a_host_that_is_nobodys_domain_is_the_service_itself(customer: Customer, host: str) -> None:
+    answer = customer.get("/v1/tenders?limit=1", SANDBOX, host=host)
+    assert answer.status_code == 200
+    assert answer.links["next"]["url"].startswith(customer.server.url)
+
+
+def test_a_domain_added_later_and_removed_is_seen_without_a_restart(customer: Customer) -> None:
+    host = "later.customer.example"
+    assert customer.get(ENTITY, SANDBOX, host=host).status_code == 200
+    assert customer.command("domains", "add", f"{host.upper()}.", "--key", customer.key_id).returncode == 0
+    until(lambda: all(customer.get(ENTITY, SANDBOX, host=host).status_code == 401 for _ in range(8)))
+    assert customer.get("/v1/export", host=host).json()["data"][0]["url"].startswith(f"https://{host}/")
+    assert host in customer.command("domains", "list").stdout
+    assert customer.command("domains", "remove", host).returncode == 0
+    until(lambda: all(customer.get(ENTITY, SANDBOX, host=host).status_code == 200 for _ in range(8)))
+    assert host not in customer.command("domains", "list").stdout
+    again = customer.command("domains", "remove", host)
+    assert (again.returncode, len(again.stderr.splitlines())) == (1, 1)
+    assert customer.command("domains", "add", host, "--key", customer.key_id).returncode == 0
+    until(lambda: customer.get(ENTITY, SANDBOX, host=host).status_code == 401)
+    customer.command("domains", "remove", host)
+
+
+def test_a_customer_may_have_several_keys_and_a_revoked_one_is_401(customer: Customer) -> None:
+    host = "several.customer.example"
+    keys = [customer.server.key("professional", "--label", f"several {n}") for n in range(2)]
+    named = ids(customer.server.home, **customer.server.settings)
+    customer.command("domains", "add", host, "--key", named["several 0"])
+    added = customer.command("domains", "add", host, "--key", keys[1])
+    assert added.returncode == 0, "the key itself will do for its id"
+    assert keys[1] not in added.stdout
+    until(lambda: all(customer.get(ENTITY, key, host=host).status_code == 200 for key in keys * 4))
+    customer.command("keys", "revoke", named["several 0"])
+    assert [customer.get(ENTITY, key, host=host).status_code for key in keys] == [401, 200]
+    customer.command("keys", "revoke", named["several 1"])
+    for key in (*keys, SANDBOX, customer.key):
+        assert customer.get(ENTITY, key, host=host).status_code == 401
+    rows = {row["host"]: row for row in json.loads(customer.command("domains", "list", "--json").stdout)}
+    assert rows[host]["keys"] == rows[host]["revoked_keys"] == [named["several 0"], named["several 1"]]
+    assert rows[HOST]["revoked_keys"] == []
+    customer.command("domains", "remove", host)
+
+
+def test_the_key_must_be_professional_and_valid(customer: Customer) -> None:
+    for tier in ("sample", "starter"):
+        customer.server.key(tier, "--label", f"bound {tier}")
+    customer.server.key("professional", "--label", "bound revoked")
+    named = ids(customer.server.home, **customer.server.settings)
+    customer.command("keys", "revoke", named["bound revoked"])
+    for key, word in (
+        (named["bound sample"], "professional"),
+        (named["bound starter"], "professional"),
+        (named["bound revoked"], "revoked"),
+        ("nothing", "nothing"),
+    ):
+        refused = customer.command("domains", "add", "refused.example", "--key", key)
+        assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
+        assert word in refused.stderr
+    assert "refused.example" not in customer.command("domains", "list").stdout
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        "a b",
+        "https://x.example",
+        "x.example:80",
+        "x.example/",
+        "x-.example",
+        "*.x.example",
+        "x..example",
+        "a" * 64,
+    ],
+)
+def test_what_is_no_host_is_refused(customer: Customer, host: str) -> None:
+    refused = customer.command("domains", "add", host, "--key", customer.key_id)
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
+    assert "host name" in refused.stderr
+
+
+def test_the_host_of_the_service_is_nobodys_domain(customer: Customer) -> None:
+    refused = run(
+        customer.server.home,
+        *("domains", "add", "api.sankofa.test", "--key", customer.key_id),
+        **customer.server.settings,
+        base_url="https://api.sankofa.test",
+    )
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
+
+
+def test_the_scheme_of_links_is_a_setting(sample_home: Path, tmp_path: Path) -> None:
+    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
+    with LiveServer(home, domain_scheme="http") as server:
+        key = server.key("professional")
+        assert run(home, "domains", "add", "inner.example", "--key", key).returncode == 0
+        answer = server.get("/v1/tenders?limit=1", key, host="inner.example:8080")
+        assert answer.links["next"]["url"].startswith("http://inner.example:8080/v1/")
+        followed = server.get(answer.links["next"]["url"].removeprefix("http://inner.example:8080"), key)
+        assert followed.status_code == 200

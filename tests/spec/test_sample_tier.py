@@ -1,0 +1,352 @@
+"""What a sample key can get of a dataset, by any path, form, file or tool, is what the dataset's own endpoint
+gives it. Operations, tools, parameters, forms and files are found in the registries: a new one is asked too.
+"""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pyarrow
+import pytest
+
+from sankofa.derive.signals.contract import panels
+from sankofa.mcp.tools import Tool, tools
+from sankofa.model.provenance import SKUS
+from sankofa.operations.contract import Operation, Parameter, operations
+from sankofa.rest.forms import ARROW, CSV, media_types
+from tests.live import LiveServer
+
+CAP = 3
+SANDBOX = "sankofa-sandbox"
+ISSUERS = ("DC46AF1B1AAA424B58D1368176", "DC000000000000000000000000")
+Arguments = dict[str, Any]
+Rows = list[dict[str, Any]]
+
+OWN_RULE = {
+    "get_crosswalk": "free kinds of one organisation",
+    "find_by_identifier": "at most 20 matches of a free kind",
+    "get_quality_metrics": "figures about the service, not of it",
+    "get_export": "a list of files",
+    "get_usage": "where the key stands",
+    "get_sources": "who publishes what",
+    "get_coverage": "figures about the service, not of it",
+}
+"""Operations whose own endpoint gives the sample tier all it has: none holds rows of a licensed dataset."""
+AS_PUBLISHED = ("source_ref", "release", "identifier", "record_ref", "fact_id", "provenance_id", "inputs")
+"""Fields that say where a row is from, or are part of a tender: identifiers in them are on every tier."""
+
+
+class World(NamedTuple):
+    """The sample world, and what a paying customer sees of it."""
+
+    server: LiveServer
+    paid_key: str
+    organisations: list[str]
+    paid_identifiers: dict[str, str]
+    """Each with its kind."""
+
+    def get(
+        self, path: str, key: str = SANDBOX, params: Arguments | None = None, **headers: str
+    ) -> httpx.Response:
+        return self.server.http.get(path, params=params, headers={"x-api-key": key, **headers})
+
+    def tool(self, name: str, arguments: Arguments, key: str = SANDBOX) -> tuple[int, dict[str, Any]]:
+        """The status of a tool's answer, and its body."""
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": name, "arguments": arguments},
+        }
+        fields = {"x-api-key": key, "accept": "application/json, text/event-stream"}
+        result = self.server.http.post("/mcp", json=body, headers=fields).json()["result"]
+        if result.get("isError"):
+            problem = json.loads(result["content"][0]["text"])
+            return problem["status"], problem
+        return 200, result["structuredContent"]
+
+
+@pytest.fixture(scope="module")
+def world(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("sample-tier") / "home"))
+    with LiveServer(
+        home, per_minute_sample="1000000", per_month_sample="10000000", rows_sample=str(CAP)
+    ) as server:
+        key = server.key("starter", "--per-minute", "1000000")
+        entities = server.get("/v1/changes?dataset=entities&limit=10000", key).json()["data"]
+        organisations = [change["key"][0] for change in entities]
+        paid: dict[str, str] = {}
+        for organisation in organisations:
+            for row in server.get(f"/v1/crosswalk/{organisation}", key).json()["data"]:
+                if row["id_type"] not in ("lei", "ticker"):
+                    paid[row["id_value"]] = row["id_type"]
+        assert len(organisations) > CAP
+        assert {"registry", "aggregator", "isin", "figi"} <= set(paid.values())
+        yield World(server, key, organisations, paid)
+
+
+def values(parameter: Parameter) -> list[Any]:
+    """What a parameter is asked with: all it can be, or examples of it."""
+    known: dict[str, tuple[Any, ...]] = {
+        "service_id": ISSUERS,
+        "entity_id": (*ISSUERS, "ZAF"),
+        "signal_key": tuple(panels()),
+        "sku": SKUS,
+        "limit": (1, CAP),
+    }
+    if parameter.name in known:
+        return list(known[parameter.name])
+    schema = parameter.kind.schema(date(2026, 1, 1))
+    return list(schema.get("enum") or schema.get("examples") or [])
+
+
+def questions(operation: Operation, taken: dict[str, Parameter]) -> Iterator[Arguments]:
+    """Every required parameter with each of its values; with the first of them, every other one by itself."""
+    required = {name: p for name, p in taken.items() if p.required}
+    least = {name: values(p)[0] for name, p in required.items()}
+    if operation.name == "get_shared_facts":
+        least = {"entity_id": ISSUERS[0]}
+        for dataset in ("AF-TENDER", "AF-MACRO"):
+            yield {"country": "ZAF", "dataset": dataset}
+    yield least
+    for name, parameter in taken.items():
+        if name != "cursor":
+            yield from ({**least, name: value} for value in values(parameter))
+
+
+ENDPOINTS = [operation for operation in operations() if operation.path]
+TOOLS = list(tools().values())
+
+
+def is_capped(operation: Operation) -> bool:
+    return operation.name not in OWN_RULE
+
+
+def address(operation: Operation, arguments: Arguments) -> tuple[str, Arguments]:
+    """The path and the query of a question."""
+    path = operation.path.format(**arguments)
+    return path, {name: value for name, value in arguments.items() if f"{{{name}}}" not in operation.path}
+
+
+def rows_in(answer: httpx.Response, operation: Operation) -> int:
+    """How many rows a body has, whatever its envelope says."""
+    kind = answer.headers["content-type"].partition(";")[0]
+    if kind == CSV:
+        return len(list(csv.reader(io.StringIO(answer.text, newline="")))) - 1
+    if kind == ARROW:
+        return int(pyarrow.ipc.open_stream(answer.content).read_all().num_rows)
+    return len(answer.json()[operation.rows_under])
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every text in a row that is not part of what somebody published."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if name not in AS_PUBLISHED:
+                yield from texts(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from texts(part)
+    elif isinstance(value, str):
+        yield value
+
+
+def assert_no_paid_identifier(world: World, rows: Rows) -> None:
+    for text in texts(rows):
+        assert text not in world.paid_identifiers, (text, world.paid_identifiers[text])
+
+
+@pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda o: o.name)
+def test_no_answer_in_any_form_has_more_rows_than_the_cap(world: World, operation: Operation) -> None:
+    edition = world.server.get("/v1/status").json()["edition"]
+    seen: set[int] = set()
+    for arguments in questions(operation, dict(operation.query) | _in_path(operation)):
+        path, query = address(operation, arguments)
+        first = world.get(path, params=query)
+        seen.add(first.status_code)
+        assert first.status_code in (200, 400, 402, 404), first.text
+        for form in (*media_types(), f"{ARROW};compression=zstd", "text/csv;q=0.1"):
+            for more in ({}, {"edition": edition}):
+                answer = world.get(path, params=query | more, accept=form, range="bytes=0-100000000")
+                assert answer.status_code == first.status_code, (path, query, form)
+                if answer.status_code == 200 and is_capped(operation):
+                    assert rows_in(answer, operation) <= CAP, (path, query, form)
+        head = world.server.http.head(path, params=query, headers={"x-api-key": SANDBOX})
+        assert (head.status_code, head.content) == (first.status_code, b"")
+        if first.status_code == 200:
+            assert_no_paid_identifier(world, first.json()[operation.rows_under])
+        if "limit" in operation.query:
+            above = world.get(path, params=query | {"limit": CAP + 1})
+            assert above.status_code in (400, 402), (path, query)
+    assert seen & {200, 402}, "no question was a good one"
+
+
+def _in_path(operation: Operation) -> dict[str, Parameter]:
+    return {name: p for name, p in operation.parameters.items() if p.in_path}
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda t: t.name)
+def test_no_answer_of_a_tool_has_more_rows_than_the_cap(world: World, tool: Tool) -> None:
+    operation = tool.operation
+    named = {operation.tool_names.get(name, name): p for name, p in operation.parameters.items()}
+    answered = 0
+    for arguments in questions(operation, named):
+        status, body = world.tool(tool.name, arguments)
+        assert status in (200, 400, 402, 404), body
+        if status == 200:
+            answered += 1
+            rows = body[operation.rows_under]
+            assert len(rows) <= CAP or not is_capped(operation), arguments
+            assert_no_paid_identifier(world, rows)
+        if "limit" in named:
+            assert world.tool(tool.name, {**arguments, "limit": CAP + 1})[0] in (400, 402), arguments
+    assert answered
+
+
+@pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda o: o.name)
+def test_walking_gives_no_more_than_one_answer_but_of_tenders(world: World, operation: Operation) -> None:
+    """With its own cursor, or with one that a paying customer was given."""
+    for arguments in questions(operation, dict(operation.query) | _in_path(operation)):
+        path, query = address(operation, arguments)
+        for key in (SANDBOX, world.paid_key):
+            answer = world.get(
+                path, key, params={**query, "limit": 1} if "limit" in operation.query else query
+            )
+            if answer.status_code != 200:
+                continue
+            following = answer.json().get("next_cursor")
+            if following is None:
+                continue
+            again = world.get(path, params={**query, "cursor": following})
+            if operation.name == "search_tenders":
+                assert again.status_code == 200
+            else:
+                assert again.status_code == 402, (path, query)
+
+
+def test_walking_with_a_tool_gives_no_more_than_one_answer_but_of_tenders(world: World) -> None:
+    for tool in TOOLS:
+        operation = tool.operation
+        if "cursor" not in operation.parameters:
+            continue
+        named = {operation.tool_names.get(name, name): p for name, p in operation.parameters.items()}
+        for arguments in questions(operation, named):
+            status, body = world.tool(tool.name, {**arguments, "limit": 1}, world.paid_key)
+            following = body.get("next_cursor") if status == 200 else None
+            if following is not None:
+                status, _ = world.tool(tool.name, {**arguments, "limit": 1, "cursor": following})
+                assert status == (200 if tool.name == "search_tenders" else 402), (tool.name, arguments)
+
+
+def test_licensed_files_are_402_however_they_are_asked_for(world: World) -> None:
+    edition = world.server.get("/v1/status").json()["edition"]
+    licensed = []
+    for row in world.get("/v1/export", world.paid_key).json()["data"]:
+        path = httpx.URL(row["url"]).path
+        if row["access"] == "open":
+            assert world.server.get(path).status_code == 200
+            continue
+        licensed.append(row["name"])
+        for params in ({}, {"edition": edition}):
+            for headers in ({}, {"range": "bytes=0-3"}, {"range": "bytes=-8"}, {"if-none-match": "*"}):
+                answer = world.get(path, params=params, **headers)
+                assert answer.status_code == 402, (path, params, headers)
+                assert b"PAR1" not in answer.content
+            head = world.server.http.head(path, params=params, headers={"x-api-key": SANDBOX})
+            assert head.status_code == 402
+        for elsewhere in (
+            f"/open/{row['name']}",
+            f"/open/../v1/export/files/{row['name']}",
+            f"/{row['name']}",
+        ):
+            assert world.get(elsewhere).status_code in (402, 404)
+        assert world.get(path, world.paid_key).status_code == 200
+    assert licensed
+
+
+def test_a_paid_identifier_leads_nowhere(world: World) -> None:
+    """Not by the lookup, not by search: what it is matched on is free."""
+    for value, kind in world.paid_identifiers.items():
+        assert world.get("/v1/crosswalk", params={"id_type": kind, "id_value": value}).status_code == 402
+        for tool in TOOLS:
+            if "query" in tool.operation.parameters and tool.operation.name != "search_tenders":
+                status, body = world.tool(tool.name, {"query": value})
+                assert status == 200
+                for row in body[tool.operation.rows_under]:
+                    matched = json.dumps([row.get("match"), row.get("matched")])
+                    assert value not in matched, (tool.name, value)
+                    assert f'"{kind}"' not in matched, (tool.name, value)
+
+
+def figure(row: dict[str, Any], item: str = "line_item", value: str = "value") -> tuple[str, str, Any]:
+    return row[item], row["period_end"], row[value]
+
+
+def test_figures_shown_elsewhere_are_those_the_endpoint_of_fundamentals_gives(world: World) -> None:
+    """Shared facts and the inputs of metrics and screens: of each the sample key is given the same by its own
+    endpoint, asked for that line item, period and day."""
+    paid: dict[str, Rows] = {}
+    given: dict[tuple[str, ...], set[tuple[str, str, Any]]] = {}
+
+    def is_given(issuer: str, wanted: tuple[str, str, Any]) -> bool:
+        if issuer not in paid:
+            everything = world.get(f"/v1/fundamentals/{issuer}", world.paid_key, {"vintages": "all"})
+            paid[issuer] = everything.json()["data"]
+        for row in paid[issuer]:
+            if figure(row, value="value_reported") == wanted:
+                asked = (issuer, row["line_item"], row["period_type"], row["available_at"])
+                if asked not in given:
+                    given[asked] = own(*asked)
+                if wanted in given[asked]:
+                    return True
+        return False
+
+    def own(issuer: str, item: str, period: str, day: str) -> set[tuple[str, str, Any]]:
+        arguments = {"service_id": issuer, "line_items": [item], "period_type": period, "as_of": day}
+        status, body = world.tool("get_fundamentals", arguments)
+        assert status == 200
+        assert body["count"] <= CAP
+        return {figure(row, value="value_reported") for row in body["data"]}
+
+    shown = 0
+    for issuer in world.organisations:
+        facts = world.get("/v1/shared/facts", params={"entity_id": issuer}).json()["data"]
+        for measure in {fact["measure"] for fact in facts}:
+            asked = {"entity_id": issuer, "measure": measure}
+            facts += world.get("/v1/shared/facts", params=asked).json()["data"]
+        for fact in facts:
+            shown += 1
+            assert is_given(issuer, figure(fact, "measure")), fact
+        for row in world.get(f"/v1/metrics/{issuer}").json()["data"]:
+            for one in row["inputs"]:
+                shown += 1
+                assert is_given(issuer, figure(one)), one
+    for metric in ("net_margin", "return_on_equity", "revenue_growth"):
+        for row in world.get("/v1/screen", params={"metric": metric}).json()["data"]:
+            for one in row["inputs"]:
+                shown += 1
+                assert is_given(row["service_id"], figure(one)), one
+    assert shown > 10 * CAP
+
+
+def test_macro_values_shown_as_facts_are_those_the_endpoint_of_macro_gives(world: World) -> None:
+    facts: Rows = []
+    for country in ("ZAF", "KEN", "NGA"):
+        facts += world.get("/v1/shared/facts", params={"country": country, "dataset": "AF-MACRO"}).json()[
+            "data"
+        ]
+        facts += world.get("/v1/shared/facts", params={"entity_id": country}).json()["data"]
+    assert facts
+    for fact in facts:
+        series = world.get("/v1/macro", params={"series": fact["measure"]}).json()["data"]
+        asked = {"country": fact["country_iso3"], "indicator": fact["measure"]}
+        annual = world.get("/v1/macro", params=asked).json()["data"]
+        given = {(row["date"], row["value"]) for row in series}
+        given |= {(f"{row['year']}-12-31", row["value"]) for row in annual}
+        assert (fact["period_end"], fact["value"]) in given, fact
