@@ -7,6 +7,7 @@ from sankofa.access.cursors import Position
 from sankofa.edition.blocks import Run
 from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK, party_key, searched_words
 from sankofa.edition.reading import Edition, Selection
+from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as role_named
 from sankofa.model.rows import TenderPartyRow, TenderRow
 from sankofa.operations.contract import Answer, Call, operation
@@ -28,6 +29,7 @@ _NO_ROWS: Final = Selection((), 0, truncated=False)
 
 @operation(
     "/v1/tenders",
+    dataset=TENDER,
     row=TenderRow,
     errors=(400, 401, 402, 429, 503),
     tool="search_tenders",
@@ -114,6 +116,7 @@ def _has(held: memoryview, number: int) -> bool:
 
 @operation(
     "/v1/tender-parties",
+    dataset=TENDER,
     row=TenderPartyRow,
     errors=(401, 429, 503),
     tool="get_resolved_parties",
