@@ -27,7 +27,6 @@ from sankofa.model.provenance import (
     LICENSE_NOTICE,
     SERVICE,
     file_license,
-    source_of_ref,
     source_ref,
     strictest,
 )
@@ -237,9 +236,9 @@ class TableWriter:
         if not self.sources:
             self._first_ref = refs[0].as_py()
         while len(refs):
-            source = source_of_ref(refs[0].as_py())
+            source, colon, _ = refs[0].as_py().partition(":")
             self.sources.add(source)
-            refs = refs.filter(compute.invert(compute.starts_with(refs, pattern=f"{source}:")))
+            refs = refs.filter(compute.invert(compute.starts_with(refs, pattern=source + colon)))
 
     @property
     def _license(self) -> str:
