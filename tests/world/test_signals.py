@@ -196,6 +196,8 @@ def test_what_is_said_of_a_closed_period_comes_from_releases_dated_by_then(tmp_p
     for key, panel in panels().items():
         if panel.sku == "AF-TENDER":
             whole, known = (observed(worlds[name], key) for name in ("whole", "cut"))
+            for row in whole + known:  # the two files are not the same
+                assert row.pop("source_ref").startswith("za-etenders:releases.json@")
             closed = [row for row in whole if row["closed_at"] <= str(day)]
             assert closed == [row for row in known if row["closed_at"] <= str(day)]
             assert (closed == []) == (key == "supplier-issuer-demand")

@@ -22,6 +22,7 @@ from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import (
     EVERY_SOURCE,
+    LICENSE_CLASSES,
     ORGANISATIONS,
     OWING_CLASSES,
     SKUS,
@@ -67,11 +68,14 @@ class World:
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
-        """Those that are read. What was captured is held under the class that its source has today."""
+        """Those that are read. What was captured is held under the class that its source has today.
+
+        A class that nobody holds is left as it is, for the check of rows to refuse.
+        """
         held = self.ledger.captures()
         for number, capture in held.items():
             source = self._sources.get(capture.source_id)
-            if source is not None and source.license_class != capture.license_class:
+            if source is not None and capture.license_class in LICENSE_CLASSES:
                 held[number] = capture._replace(license_class=source.license_class)
         return held
 
