@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -122,6 +123,11 @@ class Desk:
     def serve(self, **settings: str) -> Iterator["Asked"]:
         with LiveServer(self.home, workers=1, **self.settings, **settings) as server:
             yield Asked(server, self.key())
+
+
+def without_mark(ref: str) -> str:
+    """A `source_ref` without what tells one capture of a file from another."""
+    return re.sub(r"@[0-9a-f]{8}#", "#", ref)
 
 
 def counts(summary: str) -> dict[str, int]:

@@ -97,9 +97,14 @@ def _shown(identity: Identity, story: list[tuple[date, str, Decimal | None]], mo
     return {"latest": rows[-1:], "as_reported": rows[:1], "all": rows}[mode]
 
 
+def _document(source_ref: str) -> str:
+    """Without the source, the mark of a later capture, and the place in it."""
+    return source_ref.partition(":")[2].partition("#")[0].partition("@")[0]
+
+
 def seen(rows: Sequence[dict[str, Any]]) -> set[Seen]:
     """What the rows of an answer say, in the same words. Their figures must have been read exactly."""
-    documents = {row["record_ref"]: row["source_ref"].partition("#")[0] for row in rows}
+    documents = {row["record_ref"]: _document(row["source_ref"]) for row in rows}
     assert len(documents) == len(rows), "a record_ref names one vintage"
     return {
         Seen(
@@ -110,7 +115,7 @@ def seen(rows: Sequence[dict[str, Any]]) -> set[Seen]:
             int(row["vintage"]),
             row["value_reported"],
             date.fromisoformat(row["available_at"]),
-            row["source_ref"].partition("#")[0],
+            _document(row["source_ref"]),
             row["restated"],
             row["superseded_at"] and date.fromisoformat(row["superseded_at"]),
             row["superseding_record_ref"] and documents.get(row["superseding_record_ref"], _ELSEWHERE),

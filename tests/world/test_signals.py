@@ -118,7 +118,8 @@ def test_awards_are_counted_once_where_they_were_first_released(desk: Desk) -> N
             *(Decimal("0.3888888889"), Decimal("0.5"), Decimal("2.571428571"), None),
         ),
     ]
-    assert {row["source_ref"] for row in rows} == {f"AF-TENDER#ZA 2024-Q{n}" for n in (1, 2, 3)}
+    assert {row["source_ref"].partition("@")[0] for row in rows} == {"za-etenders:releases.json"}
+    assert len({row["source_ref"] for row in rows}) == 3, "each the first release of its quarter"
 
 
 def test_a_quarter_is_there_once_releases_were_captured_at_its_end(desk: Desk) -> None:
@@ -195,6 +196,8 @@ def test_what_is_said_of_a_closed_period_comes_from_releases_dated_by_then(tmp_p
     for key, panel in panels().items():
         if panel.sku == "AF-TENDER":
             whole, known = (observed(worlds[name], key) for name in ("whole", "cut"))
+            for row in whole + known:  # the two files are not the same
+                assert row.pop("source_ref").startswith("za-etenders:releases.json@")
             closed = [row for row in whole if row["closed_at"] <= str(day)]
             assert closed == [row for row in known if row["closed_at"] <= str(day)]
             assert (closed == []) == (key == "supplier-issuer-demand")
@@ -402,4 +405,4 @@ def test_a_row_is_held_under_the_strictest_class_and_captured_with_the_last_of_i
     (row,) = observed(desk, "fundamentals-factors")
     assert (row["metric"], row["license_class"]) == ("net_margin", "licensed-redistribution")
     assert row["observed_at"] == "2024-11-20T12:00:00Z"
-    assert row["source_ref"] == f"AF-FUND#{row['service_id']} 2022-12-31"
+    assert row["source_ref"].startswith("licensed:"), "of the first of its inputs"

@@ -1,7 +1,6 @@
 """What the commands that move data do: ingest, publish, roll back, compare."""
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
@@ -12,10 +11,11 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from sankofa.edition.build import publish, switch, without_cycle_collection
+from sankofa.edition.build import publish, without_cycle_collection
 from sankofa.edition.diff import Difference, diff
-from sankofa.edition.naming import may_name_a_person
+from sankofa.edition.naming import may_hold, may_name_a_person
 from sankofa.edition.reading import open_edition
+from sankofa.edition.world import left_out as left_out_of
 from sankofa.engines.datastore import Datastore, Shelf
 from sankofa.ledger.book import Ledger
 from sankofa.ledger.ingest import Summary, files_under, ingest
@@ -81,8 +81,30 @@ def roll_back(settings: Settings, edition: str) -> None:
             raise EditionError(
                 f"{edition} is withdrawn: somebody it may name was proven a natural person since"
             )
+        barred = _barred(settings, store)
+        if edition in barred:
+            named = ", ".join(barred[edition])
+            raise EditionError(
+                f"{edition} is withdrawn: what it holds may not be redistributed today: {named}"
+            )
         open_edition(store, edition).close()
-        switch(store, edition, keep=sys.maxsize)
+        # What is withdrawn goes: an older edition does not know what a newer one left out.
+        store.keep([name for name in store.shelf().editions if name not in barred], edition)
+
+
+def _barred(settings: Settings, store: Datastore) -> dict[str, list[str]]:
+    """The kept editions that may hold a source which may not be redistributed today, and which that is."""
+    sources = load_sources(settings.home)
+    permitted = {name for name, source in sources.items() if source.commercial_redistribution}
+    with _ledger(settings) as ledger:
+        left_out = [one.source for one in left_out_of(ledger, sources)]
+    found = {}
+    for name in store.shelf().editions:
+        with suppress(EditionError), closing(open_edition(store, name, verified=True)) as kept:
+            refused = set(kept.manifest.get("sources", left_out)) - permitted
+            if may_hold(kept.manifest, refused):
+                found[name] = sorted(refused)
+    return found
 
 
 def _proven(store: Datastore) -> Iterator[int]:

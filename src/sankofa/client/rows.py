@@ -59,7 +59,7 @@ class ChangeRow(TypedDict):
     """One row that is not as it was in an earlier edition."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -78,7 +78,7 @@ class CrosswalkMatchRow(TypedDict):
     """An organisation that an outside identifier leads to."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -99,7 +99,7 @@ class CrosswalkRow(TypedDict):
     """One identifier held for an organisation."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -127,7 +127,7 @@ class EntityRow(TypedDict):
     """One organisation's resolved entity record."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -158,7 +158,7 @@ class ExportRow(TypedDict):
     """One published Parquet file."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -195,7 +195,7 @@ class FundamentalsRow(TypedDict):
     """One vintage of one reported fact."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -242,7 +242,7 @@ class MacroAnnualRow(TypedDict):
     """One annual indicator of one country in one year: the value of the table captured last."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -271,7 +271,7 @@ class MacroSeriesRow(TypedDict):
     """One value of a dated series: its latest vintage known on the day."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -315,7 +315,7 @@ class MetricsRow(TypedDict):
     """One derived value. Its provenance is that of the input that became public last."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -348,7 +348,7 @@ class QualityRow(TypedDict):
     """One measure of a dataset's coverage or freshness."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -371,7 +371,7 @@ class ScreenRow(TypedDict):
     """One derived value in a ranking."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -406,7 +406,7 @@ class FactRow(TypedDict):
     """The latest vintage of one value of any dataset, with who it is of and where it is from."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -447,7 +447,7 @@ class ProcurementDemandRow(TypedDict):
     """One category of one country in one closed month."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -478,7 +478,7 @@ class FundamentalsFactorsRow(TypedDict):
     """One factor of one issuer in one full year."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -517,7 +517,7 @@ class FundamentalsQualityRow(TypedDict):
     """The quality of one issuer's earnings in one full year."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -548,7 +548,7 @@ class FundamentalsRevisionsRow(TypedDict):
     """A full-year figure that was revised: as first reported, and as it stands today."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -591,7 +591,7 @@ class IssuerPersistenceRow(TypedDict):
     """How steadily one issuer earned and grew up to one full year."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -620,7 +620,7 @@ class MacroMomentumRow(TypedDict):
     """One value of a series as it first became known, and how it compares with those before it."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -653,7 +653,7 @@ class PublicBuyerConcentrationRow(TypedDict):
     """The buyers of one country in one closed quarter."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -684,7 +684,7 @@ class SupplierIssuerDemandRow(TypedDict):
     """The awards that one issuer won in one country in one closed quarter, by currency."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -719,7 +719,7 @@ class TenderAwardConcentrationRow(TypedDict):
     """The awards of one country in one closed quarter."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -761,7 +761,7 @@ class TenderPartyRow(TypedDict):
     """A buyer or supplier named in releases, in one role."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str
@@ -792,7 +792,7 @@ class TenderRow(TypedDict):
     """One OCDS release."""
 
     source_ref: str
-    """Source reference: document plus location."""
+    """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
     observed_at: str

@@ -84,7 +84,12 @@ def without_cycle_collection() -> Iterator[None]:
 
 def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> dict[str, Any]:
     if not world.captures:
-        raise CheckFailed("nothing to publish: the ledger is empty")
+        named = ", ".join(f"{one.source} ({one.why})" for one in world.left_out)
+        raise CheckFailed(
+            f"nothing to publish: every source of the ledger is left out: {named}"
+            if named
+            else "nothing to publish: the ledger is empty"
+        )
     from sankofa.edition.parquet import ParquetFiles  # costs 0.2 s and 60 MB, which no server should pay
 
     writer = store.build()
@@ -105,11 +110,13 @@ def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> d
         digest.update(files.flush())
         # The same rows in another layout, or in spite of a floor, are another edition.
         digest.update(json.dumps([FORMAT, world.remarks], sort_keys=True).encode())
-        edition = edition_name(world.clock, world.ledger.position(), digest.hexdigest())
+        notices = world.notices()
+        digest.update(json.dumps([notices, world.held_sources], sort_keys=True).encode())
+        edition = edition_name(world.ledger_clock, world.last_capture, digest.hexdigest())
         manifest = {
             "format": FORMAT,
             "edition": edition,
-            "built_from": world.clock,
+            "built_from": world.ledger_clock,
             "content_sha256": digest.hexdigest(),
             "rows": rows,
             "indexes": indexes,
@@ -118,6 +125,8 @@ def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> d
             ],
             "crosswalk_loaded": world.resolution.crosswalk_loaded,
             "proven": world.resolution.proven,
+            "sources": world.held_sources,
+            "notices": notices,
             "files": files.finish(edition),
             **world.remarks,
         }

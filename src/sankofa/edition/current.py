@@ -5,7 +5,7 @@ import logging
 import time
 from collections import OrderedDict
 
-from sankofa.edition.naming import may_name_a_person
+from sankofa.edition.naming import may_hold, may_name_a_person
 from sankofa.edition.reading import Edition, open_edition, open_newest_usable
 from sankofa.engines.datastore import Datastore, Shelf
 from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, Problem, StoreUnavailable
@@ -48,11 +48,15 @@ class CurrentEdition:
     async def kept(self, edition_id: str) -> Edition:
         """Any kept edition by its id, to be answered from.
 
-        Raises Gone, also where it may name somebody who was proven a natural person since; NotFound where it
-        was never published; StoreUnavailable while it takes long to open.
+        Raises Gone, also where it may name somebody who was proven a natural person since, or holds a source
+        whose licence was withdrawn; NotFound where it was never published; StoreUnavailable while it takes
+        long to open.
         """
         found = await self.compared(edition_id)
-        if self._edition is not None and may_name_a_person(edition_id, self._edition.proven):
+        if self._edition is not None and (
+            may_name_a_person(edition_id, self._edition.proven)
+            or may_hold(found.manifest, self._edition.left_out)
+        ):
             raise Gone(f"edition: {edition_id} is withdrawn.")
         return found
 

@@ -119,7 +119,7 @@ class _Writer:
             known.get(id(figure)) or self._input(name, figure)
             for name, figure in zip(value.names, value.figures, strict=True)
         ]
-        available, source_ref, _, _, _ = max(inputs, key=_public)
+        available, source_ref = max(map(_public, inputs)), inputs[0][1]
         captures = frozenset([capture_id for _, _, capture_id, _, _ in inputs])
         captured = self._captured.get(captures) or self._provenance(captures, inputs)
         named, unit, reference = self._metrics.get(value.metric.slug) or self._metric(value.metric)

@@ -1,4 +1,10 @@
-"""What an edition is called: by the instant of its ledger, its last capture, and what is in it."""
+"""What an edition is called: by the instant of its ledger, its last capture, and what is in it.
+
+And whether one that is kept may still be shown.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
 
 
 def edition_name(clock: str, last_capture: int, digest: str) -> str:
@@ -17,3 +23,9 @@ def ledger_position(edition: str) -> int:
 def may_name_a_person(edition: str, proven: int) -> bool:
     """Whether an edition was made before a capture that proved somebody in the ledger a natural person."""
     return proven > 0 and int(edition.split("-")[1]) < proven
+
+
+def may_hold(manifest: Mapping[str, Any], source_ids: Collection[str]) -> bool:
+    """Whether an edition may hold rows of one of these sources; one that does not say which it has, may."""
+    held = manifest.get("sources")
+    return bool(source_ids) if held is None else not set(held).isdisjoint(source_ids)

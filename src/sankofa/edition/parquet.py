@@ -15,13 +15,21 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import compute
 
 from sankofa.edition.arrow import Columns, parquet_columns
 from sankofa.edition.blocks import Entry
 from sankofa.edition.flat import in_force
 from sankofa.edition.tables import MIN_TIER, Table, tables
 from sankofa.edition.world import World
-from sankofa.model.provenance import LICENSE_CLASSES, LICENSE_NOTICE
+from sankofa.model.provenance import (
+    KEYED_CLASSES,
+    LICENSE_NOTICE,
+    SERVICE,
+    file_license,
+    source_ref,
+    strictest,
+)
 
 _ROWS_IN_A_BATCH: Final = 8_192
 _ROWS_OF_COLUMNS: Final = 4 * _ROWS_IN_A_BATCH
@@ -109,7 +117,9 @@ class ParquetFiles:
         ]
 
     def _attribution(self, writer: "TableWriter") -> str:
-        return self._world.attribution(writer.table.sku)
+        """Whom the rows of a file are owed to: every source they are from, and no other."""
+        derived = self._world.sources_of.get(writer.table.takes_from)
+        return "; ".join(self._world.owed(writer.sources if derived is None else derived))
 
     def abandon(self) -> None:
         """What was written goes with the folder."""
@@ -140,6 +150,10 @@ class TableWriter:
         self._waiting = self._waiting_bytes = 0
         self._encoding: Future[None] | None = None
         self._classes: set[str] = set()
+        self.sources: set[str] = set()
+        """The sources that the rows name."""
+        self._first_ref = source_ref(SERVICE, "edition", table.name)
+        self._left_out = 0
         self._parts = [self._part(1)]
 
     def add(self, row: object) -> None:
@@ -177,13 +191,15 @@ class TableWriter:
                     "sku": self.table.sku,
                     "signal_key": self.table.signal_key,
                     "access": "open" if self.table.open else "licensed",
-                    "license": self.table.license,
+                    "license": self._license,
                     "size_bytes": size,
                     "sha256": sha256,
                     "row_count": part.rows,
                     "columns": self._columns.names,
                     "min_tier": None if self.table.open else MIN_TIER,
-                    "license_class": max(self._classes, key=LICENSE_CLASSES.index, default="public-domain"),
+                    "license_class": strictest(self._classes or ("public-domain",)),
+                    "source_ref": self._first_ref,
+                    "rows_left_out": self._left_out,
                 }
             )
         return found
@@ -196,12 +212,37 @@ class TableWriter:
 
     def _wait(self, batch: pa.Table) -> None:
         """Let some columns wait until a row group is full."""
+        if self.table.open:
+            batch = self._without_keyed(batch)
+        if not batch.num_rows:
+            return
+        self._note_sources(batch.column("source_ref"))
         self._classes.update(batch.column("license_class").unique().to_pylist())
         self._batches.append(batch)
         self._waiting += batch.num_rows
         self._waiting_bytes += batch.nbytes
         if self._waiting >= _ROWS_IN_A_GROUP or self._waiting_bytes >= _BYTES_IN_A_GROUP:
             self._encode()
+
+    def _without_keyed(self, batch: pa.Table) -> pa.Table:
+        """The rows that an open file may have."""
+        keyed = compute.is_in(batch.column("license_class"), value_set=pa.array(sorted(KEYED_CLASSES)))
+        kept = batch.filter(compute.invert(keyed))
+        self._left_out += batch.num_rows - kept.num_rows
+        return kept
+
+    def _note_sources(self, refs: pa.ChunkedArray) -> None:
+        """Take down which sources the rows name: one look at all of them for each source."""
+        if not self.sources:
+            self._first_ref = refs[0].as_py()
+        while len(refs):
+            source, colon, _ = refs[0].as_py().partition(":")
+            self.sources.add(source)
+            refs = refs.filter(compute.invert(compute.starts_with(refs, pattern=source + colon)))
+
+    @property
+    def _license(self) -> str:
+        return file_license(self._classes, keyed=not self.table.open)
 
     def _encode(self) -> None:
         """Hand a row group to the encoder; the one before it is then done."""
@@ -230,7 +271,7 @@ class TableWriter:
             "name": table.name,
             "sku": table.sku or "",
             "signal_key": table.signal_key or "",
-            "license": table.license,
+            "license": self._license,
             "attribution": attribution,
             "notice": LICENSE_NOTICE,
             "methodology": table.methodology or table.summary,

@@ -12,6 +12,7 @@ from sankofa.edition.turns import PIECE, Turns
 from sankofa.engines.datastore import Block, Datastore, EditionReader, Place
 from sankofa.model.errors import EditionError
 from sankofa.model.knowable import Mode
+from sankofa.model.provenance import EVERY_SOURCE, LICENSE_NOTICE, in_a_header
 
 _ROWS_IN_A_BLOCK = 64
 _EVERY_BLOCK = 2**31 - 1
@@ -53,6 +54,17 @@ class Selection(msgspec.Struct, frozen=True):
             yield b"[%b]" % self.between.join(piece).removeprefix(b",")
 
 
+class Notice:
+    """What `_license` says, as each form of an answer has it: written once, not for each answer."""
+
+    __slots__ = ("header", "json", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.json = msgspec.json.encode(text).decode()
+        self.header = in_a_header(text)
+
+
 class Edition:
     """An immutable snapshot: the same question always has the same answer."""
 
@@ -66,6 +78,12 @@ class Edition:
             one["name"]: one for one in self.manifest.get("files", ())
         }
         """Its Parquet files by name, and what the manifest says of each."""
+        told = self.manifest.get("notices") or {EVERY_SOURCE: LICENSE_NOTICE}
+        self._notices = {dataset: Notice(text) for dataset, text in told.items()}
+
+    def notice(self, dataset: str) -> "Notice":
+        """The terms of the data of a dataset, and whom it is owed to; of all, where it is not one we know."""
+        return self._notices.get(dataset) or self._notices[EVERY_SOURCE]
 
     async def file_chunks(self, name: str, start: int, end: int) -> AsyncIterator[bytes]:
         """The bytes [start, end) of a file, a few at a time."""
@@ -85,6 +103,11 @@ class Edition:
     def proven(self) -> int:
         """The newest capture known here to have proven somebody a natural person; see `edition.naming`."""
         return int(self.manifest.get("proven", 0))
+
+    @property
+    def left_out(self) -> list[str]:
+        """The sources that might not be redistributed when it was published."""
+        return [one["source"] for one in self.manifest.get("left_out", ())]
 
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         """The bytes under a key of an index of ours; None where there is no such key."""

@@ -19,8 +19,6 @@ from sankofa.model.rows import Row
 if TYPE_CHECKING:
     import pyarrow
 
-OPEN_LICENSE: Final = "CC-BY-4.0"
-PAID_LICENSE: Final = "LicenseRef-Sankofa-Bulk"
 MIN_TIER: Final = "starter"
 
 Take = Callable[[World, str, Entry, Any], Iterable[object]]
@@ -48,11 +46,8 @@ class Table:
     """Columns, the first first; descending where there is a minus before the name."""
     signal_key: str | None = None
     open: bool = False
+    """Whether its file needs no key: then it has no row of a class that does (`KEYED_CLASSES`)."""
     methodology: str = ""
-
-    @property
-    def license(self) -> str:
-        return OPEN_LICENSE if self.open else PAID_LICENSE
 
 
 _TABLES: dict[str, Table] = {}

@@ -18,8 +18,16 @@ from sankofa.edition.ready import Ready
 from sankofa.edition.sheets import Screening
 from sankofa.engines.datastore import Place
 from sankofa.ledger.book import CaptureInfo, Ledger
-from sankofa.ledger.entities import Entity, Resolution, resolve
+from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.model.errors import CheckFailed
+from sankofa.model.provenance import (
+    EVERY_SOURCE,
+    LICENSE_CLASSES,
+    ORGANISATIONS,
+    OWING_CLASSES,
+    SKUS,
+    notice,
+)
 from sankofa.model.rows import Row
 from sankofa.sources.registry import Source
 
@@ -28,6 +36,8 @@ class World:
     """Everything known at build time, read once.
 
     `kept` is the folder of what was made before (`edition.kept`); None where nothing is to be kept.
+    Only what may be redistributed today is read: sources that are registered (in `sources`) and say so.
+    Without a registry that is everything.
     """
 
     def __init__(
@@ -38,8 +48,11 @@ class World:
         despite_floors: bool = False,
         kept: Path | None = None,
     ) -> None:
-        self.ledger = ledger
         self._sources = sources or {}
+        self.left_out = [] if sources is None else left_out(ledger, sources)
+        """The sources of the ledger that may not be redistributed today."""
+        self._whole = ledger
+        self.ledger = ledger.without([one.source for one in self.left_out]) if self.left_out else ledger
         self._despite_floors = despite_floors
         self._kept = kept
         self.remarks: dict[str, object] = {}
@@ -48,14 +61,44 @@ class World:
         """Of the datasets built before that are placed: where each row stands, in the order they came."""
         self.columns: defaultdict[str, list[Any]] = defaultdict(list)
         """The columns of each kind, in their order, for the lists that lead to them (`edition.columns`)."""
+        self.sources_of: defaultdict[str, set[str]] = defaultdict(set)
+        """By kind, the sources of its rows, where `source_ref` names only one of several."""
+        if self.left_out:
+            self.remarks["left_out"] = [one._asdict() for one in self.left_out]
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
-        return self.ledger.captures()
+        """Those that are read. What was captured is held under the class that its source has today.
+
+        A class that nobody holds is left as it is, for the check of rows to refuse.
+        """
+        held = self.ledger.captures()
+        for number, capture in held.items():
+            source = self._sources.get(capture.source_id)
+            if source is not None and capture.license_class in LICENSE_CLASSES:
+                held[number] = capture._replace(license_class=source.license_class)
+        return held
+
+    @cached_property
+    def _every_capture(self) -> dict[int, CaptureInfo]:
+        return self._whole.captures() if self.left_out else self.captures
+
+    @property
+    def last_capture(self) -> int:
+        """Of the whole ledger: an edition that leaves something out is no older for it."""
+        return max(self._every_capture)
+
+    @property
+    def ledger_clock(self) -> str:
+        """The instant of that capture."""
+        return max(capture.observed_at for capture in self._every_capture.values())
 
     @cached_property
     def resolution(self) -> Resolution:
-        return resolve(self.ledger, self.captures)
+        if not self.left_out:
+            return resolve(self.ledger, self.captures)
+        whole = resolve(self._whole, self._every_capture)
+        return resolve(self.ledger, self.captures, IssuedIds(whole))
 
     @cached_property
     def tenders(self) -> Tenders:
@@ -72,16 +115,43 @@ class World:
             self.remarks["despite_floors"] = found.shortfalls
         return found.rows
 
-    def attribution(self, sku: str | None) -> str:
-        """To whom the data of a dataset (of any, where none is named) is owed, as their licences ask."""
-        captured = {capture.source_id for capture in self.captures.values()}
-        named = [self._sources[name] for name in sorted(captured & self._sources.keys())]
-        owed = [
-            f"{one.attribution or one.publisher or one.id}" + (f" ({one.licence})" if one.licence else "")
-            for one in named
-            if sku is None or one.sku in (sku, None)
-        ]
-        return "; ".join(dict.fromkeys(owed))
+    @cached_property
+    def held_sources(self) -> list[str]:
+        """The ids of the sources that anything is read of."""
+        return sorted({capture.source_id for capture in self.captures.values()})
+
+    def first_capture(self, sku: str) -> CaptureInfo | None:
+        """The first capture of a source of a dataset."""
+        own = {name for name, source in self._sources.items() if source.sku == sku}
+        return next((c for _, c in sorted(self.captures.items()) if c.source_id in own), None)
+
+    def owed(self, source_ids: Iterable[str]) -> list[str]:
+        """To whom data of these sources is owed, as their licences ask."""
+        named = (self._sources[name] for name in sorted(source_ids) if name in self._sources)
+        return list(dict.fromkeys(source.owed for source in named))
+
+    def notices(self) -> dict[str, str]:
+        """What `_license` says of each dataset: by sku, of organisations, and of everything."""
+        by_sku = {name: self._sources[name].sku for name in self.held_sources if name in self._sources}
+        says_who = {
+            name
+            for name, sku in by_sku.items()
+            if sku is None and self._sources[name].license_class in OWING_CLASSES
+        }
+        found = {
+            EVERY_SOURCE: notice(self.owed(self.held_sources)),
+            ORGANISATIONS: notice(self.owed(self._named_by())),
+        }
+        for sku in SKUS:
+            own = {name for name, of in by_sku.items() if of == sku}
+            found[sku] = notice(self.owed(own | says_who if sku != "AF-MACRO" and own else own))
+        return found
+
+    def _named_by(self) -> set[str]:
+        """The sources that say anything of an organisation."""
+        said = {statement.source_id for entity in self.entities for statement in entity.statements}
+        claimed = {claim.capture_id for entity in self.entities for claim in entity.claims}
+        return said | {self.captures[number].source_id for number in claimed}
 
     @cached_property
     def issuers(self) -> Issuers:
@@ -102,6 +172,26 @@ class World:
     def clock(self) -> str:
         """The instant of the last capture: an edition is as old as its ledger, whoever builds it when."""
         return max((capture.observed_at for capture in self.captures.values()), default="")
+
+
+class LeftOut(NamedTuple):
+    """A source of the ledger that an edition has nothing of."""
+
+    source: str
+    why: str
+    captures: int
+    rows: int
+
+
+def left_out(ledger: Ledger, sources: Mapping[str, Source]) -> list[LeftOut]:
+    """The sources of a ledger that may not be redistributed as they are registered today."""
+    found = []
+    for source_id, held in ledger.holdings().items():
+        source = sources.get(source_id)
+        if source is None or not source.commercial_redistribution:
+            why = "not registered" if source is None else "commercial_redistribution is not true"
+            found.append(LeftOut(source_id, why, *held))
+    return found
 
 
 class Places:

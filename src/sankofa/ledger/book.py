@@ -2,21 +2,24 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from datetime import datetime
 from importlib.resources import files
 from typing import NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import Datastore, Row
+from sankofa.engines.datastore import Datastore, LedgerSession, Row
 from sankofa.ledger.capture import ABSORB_WITHHELD, Capture
+from sankofa.ledger.leaving_out import LeavingOut
 from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_rows
 from sankofa.ledger.persons import Persons
 from sankofa.model.days import instant
 from sankofa.model.errors import SettingsError
 from sankofa.model.observations import Told
+from sankofa.model.provenance import source_ref
 from sankofa.model.records import Profile
 
 SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
@@ -51,6 +54,17 @@ class CaptureInfo(NamedTuple):
     license_class: str
     file_name: str
     content_sha256: str = ""
+
+    def ref(self, location: str, document: str = "") -> str:
+        """The `source_ref` of a place in the captured file, or in a document inside it."""
+        return source_ref(self.source_id, document or self.file_name, location, self.content_sha256)
+
+
+class Holding(NamedTuple):
+    """How much the ledger holds of a source."""
+
+    captures: int
+    rows: int
 
 
 class FactColumns(NamedTuple):
@@ -87,13 +101,32 @@ class Ledger:
     """Opened once per command; not shared between threads."""
 
     def __init__(self, store: Datastore, gate_key: bytes, clock: Callable[[], datetime]) -> None:
-        self._session = store.ledger()
+        self._session: LedgerSession = store.ledger()
+        self._partial = False
         self._gate_key = gate_key
         self._clock = clock
         if any(self._session.query(_UNLISTED_CAPTURES)):
             with self._session.transaction():
                 self._session.absorb(_LIST_FACT_SUBJECTS)
                 self._session.absorb(_LIST_CAPTURES)
+
+    def without(self, source_ids: Collection[str]) -> "Ledger":
+        """This ledger as if these sources had never been ingested, to be read alone.
+
+        Whoever one of them proved to be a natural person stays withheld.
+        """
+        view = copy(self)
+        view._session = LeavingOut(self._session, source_ids)
+        view._partial = True
+        return view
+
+    def holdings(self) -> dict[str, Holding]:
+        """How much is held of each source."""
+        held: defaultdict[str, Holding] = defaultdict(lambda: Holding(0, 0))
+        for source_id, counts in self._session.query("SELECT source_id, counts FROM capture"):
+            captures, rows = held[source_id]
+            held[source_id] = Holding(captures + 1, rows + int(json.loads(counts)["appended"]))
+        return dict(sorted(held.items()))
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Everything read inside belongs together, whatever is being ingested meanwhile."""
@@ -204,18 +237,28 @@ class Ledger:
         return [c for (c,) in self._session.query("SELECT DISTINCT country FROM release ORDER BY country")]
 
     def releases(self, country: str, *, bodies: bool) -> Iterator[ReleaseRow]:
-        """A country's releases in the order they are served, each as corrected last."""
-        last: tuple[str, str, str] | None = None
+        """A country's releases in the order they are served, each as corrected last.
+
+        Content that several sources tell alike is of the one that told it first.
+        """
         body = "body" if bodies else "''"
-        for row in self._session.query(
-            f"SELECT ocid, release_id, release_date, country, location, summary, parties, {body}, capture_id "  # noqa: S608 - a column's name
-            "FROM release WHERE country = ? "
+        served: ReleaseRow | None = None
+        content, repeated = "", False
+        for digest, *told in self._session.query(
+            "SELECT digest, ocid, release_id, release_date, country, location, summary, parties, "  # noqa: S608 - a column's name
+            f"{body}, capture_id FROM release WHERE country = ? "
             "ORDER BY country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC",
             (country,),
         ):
-            if row[:3] != last:
-                last = row[:3]
-                yield ReleaseRow(*row)
+            row = ReleaseRow(*told)
+            if served is None or row[:3] != served[:3]:
+                if served is not None:
+                    yield served
+                served, content, repeated = row, digest, True
+            elif repeated := repeated and digest == content:
+                served = row
+        if served is not None:
+            yield served
 
     def release_body(self, ocid: str, release_id: str, release_date: str) -> str:
         """The cleaned release as corrected last."""
@@ -229,10 +272,18 @@ class Ledger:
     def parties(self) -> Iterator[tuple[str, str, str, list[tuple[str, str]], str]]:
         """(party_id, name, country, identifiers, org_evidence) of every party there is evidence for."""
         decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
+        named = self._named_parties() if self._partial else None
         for party_id, name, country, identifiers, evidence in self._session.query(
             "SELECT party_id, name, country, identifiers, org_evidence FROM party"
         ):
-            yield party_id, name, country, decode(identifiers), evidence
+            if named is None or party_id in named:
+                yield party_id, name, country, decode(identifiers), evidence
+
+    def _named_parties(self) -> set[str]:
+        """The parties of the releases that are read: a party is stored once, whoever else names it."""
+        decode = msgspec.json.Decoder(list[list[str]]).decode
+        told = self._session.query("SELECT parties FROM release")
+        return {party_id for (parties,) in told for party_id, *_ in decode(parties)}
 
     def holds_record(self, subject: str) -> bool:
         """Whether a source told anything of an organisation under this identifier."""

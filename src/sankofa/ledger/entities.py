@@ -73,9 +73,44 @@ class Resolution:
     proven: int
     """The newest capture that proved somebody a natural person of whom the ledger holds rows from before: an
     edition made earlier may name them. 0 where there is none."""
+    first_seen: dict[str, int] = field(default_factory=dict)
+    """By subject, the capture that first told of it."""
 
 
-def resolve(ledger: Ledger, captures: dict[int, CaptureInfo]) -> Resolution:
+class IssuedIds:
+    """The service_ids that organisations have in the whole ledger, for an edition that leaves sources out.
+
+    An organisation keeps its id though the record it was first known by is left out. Where two are told apart
+    again that a left-out source had made one, the id stays with the one it was made for, else with the older.
+    """
+
+    def __init__(self, whole: "Resolution") -> None:
+        self._first_seen = whole.first_seen
+        self._whole = {subject: entity for entity in whole.entities for subject in entity.subjects}
+
+    def keep(self, entities: list[Entity]) -> None:
+        """Give each of these organisations the ids that its subjects have in the whole ledger."""
+        parts = defaultdict[str, list[Entity]](list)
+        for entity in entities:
+            whole = self._whole.get(entity.subjects[0])
+            parts[whole.service_id if whole else entity.service_id].append(entity)
+        for issued, group in parts.items():
+            group.sort(key=self._age)
+            own = {service_id(s): entity for entity in group for s in entity.subjects}
+            whole = self._whole.get(group[0].subjects[0])
+            for name in (issued, *(whole.aliases if whole else ())):
+                holder = own.get(name, group[0])
+                if name == issued:
+                    holder.aliases = tuple(sorted({holder.service_id, *holder.aliases} - {issued}))
+                    holder.service_id = issued
+                elif name != holder.service_id:
+                    holder.aliases = tuple(sorted({name, *holder.aliases}))
+
+    def _age(self, entity: Entity) -> tuple[int, int, str]:
+        return min((self._first_seen.get(s, 0), _rank(s), s) for s in entity.subjects)
+
+
+def resolve(ledger: Ledger, captures: dict[int, CaptureInfo], issued: IssuedIds | None = None) -> Resolution:
     """Put together who is who from everything in the ledger, the same whatever order it came in."""
     persons = ledger.persons()
     held = dict(ledger.fact_subjects())
@@ -94,20 +129,22 @@ def resolve(ledger: Ledger, captures: dict[int, CaptureInfo]) -> Resolution:
             proven = max(proven, persons.proven_by([subject, identifier]))
         else:
             _see(first_seen, subject, capture_id)
-            source_ref = f"{captures[capture_id].file_name}#{location}"
-            claims[subject].append(Claim(identifier, source_ref, capture_id))
+            claims[subject].append(Claim(identifier, captures[capture_id].ref(location), capture_id))
     loaded = bool(claims) or any(subject.startswith("lei:") for subject in named)
     for subject, statements in named.items():
         for statement in statements:
-            document = statement.profile.document or captures[statement.capture_id].file_name
+            told_in = captures[statement.capture_id].ref(subject, statement.profile.document)
             claims[subject] += [
-                Claim(identifier, f"{document}#{subject}", statement.capture_id)
+                Claim(identifier, told_in, statement.capture_id)
                 for identifier in statement.profile.identifiers
             ]
     groups, conflicts = _merge(first_seen, claims)
     unresolved = {c.identifier for c in conflicts if not c.identifier.startswith("registry:")}
     entities = [_entity(group, first_seen, named, claims, unresolved, captures) for group in groups]
-    return Resolution(sorted(entities, key=lambda e: e.service_id), conflicts, loaded, proven)
+    if issued is not None:
+        issued.keep(entities)
+    entities.sort(key=lambda entity: entity.service_id)
+    return Resolution(entities, conflicts, loaded, proven, first_seen)
 
 
 def _in_force(ledger: Ledger) -> Iterator[Statement]:
@@ -149,7 +186,7 @@ def _entity(
     for subject in subjects:  # an issuer known only by the identifier its filings give
         if subject not in held and (subject not in unresolved or subject in own):
             first = first_seen[subject]
-            held[subject] = Claim(subject, f"{captures[first].file_name}#{subject}", first)
+            held[subject] = Claim(subject, captures[first].ref(subject), first)
     ordered = [held[identifier] for identifier in sorted(held)]
     return Entity(surviving, tuple(aliases), tuple(sorted(subjects)), first_seen[oldest], statements, ordered)
 

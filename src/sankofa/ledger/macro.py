@@ -32,6 +32,11 @@ _HELD_SERIES = """
     ORDER BY a.series, a.series_type, a.frequency, a.country, a.capture_id, a.part
 """
 _NAMES = "SELECT indicator, name FROM indicator ORDER BY indicator, capture_id"
+# By source: what one calls an indicator must stand without what another calls it.
+_NAMES_BY_SOURCE = """
+    SELECT i.indicator, i.name FROM indicator AS i JOIN capture AS c ON c.capture_id = i.capture_id
+    WHERE c.source_id = ? ORDER BY i.indicator, i.capture_id
+"""
 _FORGET_STAGED = {  # a statement that appends nothing: what was staged goes
     "annual": "INSERT INTO annual SELECT * FROM staged_annual WHERE 1 = 0",
     "series": "INSERT INTO series SELECT * FROM staged_series WHERE 1 = 0",
@@ -194,7 +199,7 @@ class MacroCapture:
 
     def _flush_names(self) -> None:
         if self._known_names is None:
-            self._known_names = dict(self._session.query(_NAMES))
+            self._known_names = dict(self._session.query(_NAMES_BY_SOURCE, (self._source_id,)))
         known = self._known_names
         news = {
             i: n for i, n in self._names.items() if known.get(i) != n and not (i in known and self._repeated)

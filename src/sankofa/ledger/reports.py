@@ -15,6 +15,7 @@ import msgspec
 from sankofa.ledger.book import CaptureInfo, FactColumns, Ledger
 from sankofa.model.days import ordinal
 from sankofa.model.periods import YearEvidence
+from sankofa.model.provenance import source_ref
 
 PUBLISHED_CONFIDENCE = Decimal("0.85")
 """Below this an extracted figure stays in the ledger (decisions, section 2)."""
@@ -48,9 +49,15 @@ class Report(msgspec.Struct, frozen=True, gc=False):
             self.capture.source_id, self.capture_id,
         )  # fmt: skip
 
+    recaptured: bool = False
+    """Whether an earlier capture has another figure in the same place of the same document."""
+
     @property
     def source_ref(self) -> str:
-        return f"{self.document}#{self.location}" if self.location else self.document
+        """A figure without a place in its document stands under its issuer."""
+        capture = self.capture
+        digest = capture.content_sha256 if self.recaptured else ""
+        return source_ref(capture.source_id, self.document, self.location or self.subject, digest)
 
 
 Reports = dict[Identity, list[Report]]
@@ -100,6 +107,10 @@ class Published:
             self._gather(reports, subject, rows, every=not self._dated or len(self._facts) > 1)
         if not self._dated:
             reports = {identity: _first_captures(told) for identity, told in reports.items()}
+        if len({number for _, facts in self._facts for number in facts.capture_id}) > 1:
+            for told in reports.values():
+                if len(told) > 1:
+                    _mark_recaptured(told)
         return reports
 
     def _gather(self, reports: Reports, subject: str, rows: Iterable[_Fact], *, every: bool) -> None:
@@ -161,3 +172,16 @@ def _first_captures(reports: list[Report]) -> list[Report]:
         r if r.evidenced else msgspec.structs.replace(r, available=first[r.document, r.value])
         for r in reports
     ]
+
+
+def _mark_recaptured(reports: list[Report]) -> None:
+    """Tell apart what several captures have in one place of one document; the first stays as it is."""
+    if len({report.document for report in reports}) == len(reports):
+        return
+    first: dict[tuple[str, ...], int] = {}
+    places = [(r.capture.source_id, r.document, r.location or r.subject) for r in reports]
+    for place, report in zip(places, reports, strict=True):
+        first[place] = min(first.get(place, report.capture_id), report.capture_id)
+    for number, (place, report) in enumerate(zip(places, reports, strict=True)):
+        if report.capture_id != first[place]:
+            reports[number] = msgspec.structs.replace(report, recaptured=True)

@@ -86,14 +86,15 @@ class TenderDoor:
             self._capture.session.append(table, rows)
 
     def _held(self, triples: set[Triple]) -> dict[Triple, list[str]]:
-        """What the ledger has of each, oldest first."""
+        """What this source told of each, oldest first: what another told may be left out one day."""
         marks = ",".join(["(?,?,?)"] * len(triples))
         held: dict[Triple, list[str]] = {}
         for ocid, release_id, release_date, digest in self._capture.session.query(
             f"SELECT r.ocid, r.release_id, r.release_date, r.digest FROM (VALUES {marks}) AS asked "  # noqa: S608 - marks alone
             "JOIN release AS r ON r.ocid = asked.column1 AND r.release_id = asked.column2 "
-            "AND r.release_date = asked.column3 ORDER BY r.number",
-            [part for triple in sorted(triples) for part in triple],
+            "AND r.release_date = asked.column3 LEFT JOIN capture AS c ON c.capture_id = r.capture_id "
+            "WHERE coalesce(c.source_id, ?) = ? ORDER BY r.number",  # the capture under way is not listed yet
+            [*(part for triple in sorted(triples) for part in triple), *(self._capture.source_id,) * 2],
         ):
             held.setdefault((ocid, release_id, release_date), []).append(digest)
         return held

@@ -148,7 +148,7 @@ class McpSurface:
         )
         with tool.own_names():
             answer = await operation.perform(call, **read)
-        return envelope(answer, edition.id, operation.rows_under)
+        return envelope(answer, edition, operation)
 
     def _note(self, problem: Problem, exchange: Exchange) -> None:
         _log.warning("request %s: %s: %s", exchange.request_id, problem.slug, problem.logged)

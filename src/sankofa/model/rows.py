@@ -25,7 +25,9 @@ _Day = date  # where a row has a field of that name
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """What every row carries."""
 
-    source_ref: Annotated[str, Meta(description="Source reference: document plus location.", min_length=1)]
+    source_ref: Annotated[
+        str, Meta(description="Where it is from: `<source id>:<document>#<location>`.", min_length=1)
+    ]
     license_class: Annotated[str, Meta(description="Licence class the source is held under.", min_length=1)]
     observed_at: Annotated[
         str,

@@ -3,9 +3,9 @@
 import msgspec
 
 from sankofa.access.quotas import Usage
+from sankofa.edition.reading import Edition
 from sankofa.model.errors import Problem
-from sankofa.model.provenance import LICENSE_NOTICE
-from sankofa.operations.contract import Answer
+from sankofa.operations.contract import Answer, Operation
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -14,14 +14,13 @@ JSON = (b"content-type", b"application/json")
 PROBLEM_JSON = (b"content-type", b"application/problem+json")
 PRIVATE = (b"cache-control", b"private")
 NO_STORE = (b"cache-control", b"no-store")
-_LICENSE = '"_license":' + msgspec.json.encode(LICENSE_NOTICE).decode()
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
-def envelope(answer: Answer, edition_id: str, rows_under: str) -> bytes:
+def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
     """The body of a list response; the rows are already bytes, and copied only here."""
     selection = answer.selection
-    parts: list[bytes | memoryview] = [f'{{"{rows_under}":['.encode()]
+    parts: list[bytes | memoryview] = [f'{{"{operation.rows_under}":['.encode()]
     if selection.between and selection.runs:
         spaced: list[bytes | memoryview] = [selection.between] * (2 * len(selection.runs) - 1)
         spaced[::2] = selection.runs
@@ -30,9 +29,10 @@ def envelope(answer: Answer, edition_id: str, rows_under: str) -> bytes:
         parts += selection.runs
     as_of = "" if answer.as_of is None else f'"as_of":"{answer.as_of.isoformat()}",'
     truncated = "true" if selection.truncated else "false"
-    edition = answer.edition_id or edition_id
+    terms = f'"_license":{operation.notice(answer, edition).json}'
+    named = answer.edition_id or edition.id
     parts.append(
-        f'],"count":{selection.count},{_LICENSE},{as_of}"edition":"{edition}","truncated":{truncated}'.encode()
+        f'],"count":{selection.count},{terms},{as_of}"edition":"{named}","truncated":{truncated}'.encode()
     )
     parts += [b",%b:%b" % (_encode(name), _encode(value)) for name, value in answer.members.items()]
     parts.append(b"}")

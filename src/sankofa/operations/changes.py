@@ -8,6 +8,7 @@ from sankofa.access.cursors import Position
 from sankofa.edition.changes import Change, Place, page
 from sankofa.edition.reading import Edition, Selection
 from sankofa.edition.turns import Turns
+from sankofa.model.provenance import source_of_ref, source_ref
 from sankofa.model.rows import ChangeRow, Row, wire
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import (
@@ -84,7 +85,7 @@ def _row(change: Change, since: str, edition: Edition) -> bytes:
     gone = change.row is None
     return wire.encode(
         ChangeRow(
-            source_ref=f"edition {edition.id}#not in it, unlike {since}" if gone else told.source_ref,
+            source_ref=_gone(told.source_ref, edition.id, since) if gone else told.source_ref,
             license_class=told.license_class,
             observed_at=str(edition.manifest["built_from"]) if gone else told.observed_at,
             dataset=change.dataset,
@@ -93,3 +94,8 @@ def _row(change: Change, since: str, edition: Edition) -> bytes:
             row=msgspec.Raw(change.row or b"null"),
         )
     )
+
+
+def _gone(ref: str, edition_id: str, since: str) -> str:
+    """Where to see that a row of a source is no longer there."""
+    return source_ref(source_of_ref(ref), f"edition {edition_id}", f"not in it, unlike {since}")

@@ -19,8 +19,9 @@ import msgspec
 import sankofa.operations
 from sankofa.access.cursors import Cursors
 from sankofa.access.tiers import Grant
-from sankofa.edition.reading import Edition, Selection
+from sankofa.edition.reading import Edition, Notice, Selection
 from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.provenance import EVERY_SOURCE
 from sankofa.model.rows import Row
 from sankofa.operations.kinds import JsonSchema, Kind
 from sankofa.operations.parameters import TOOL_ONLY, EditionParameter
@@ -56,6 +57,8 @@ class Answer(msgspec.Struct, frozen=True):
     """Where it is not the edition that was asked."""
     shape: type[Row] | None = None
     """Which of its shapes the rows have, where the operation has several and there may be no row to tell."""
+    dataset: str | None = None
+    """Which dataset the rows are of, where that hangs on the question; see `Operation.dataset`."""
 
 
 Perform = Callable[..., Awaitable[Answer]]
@@ -98,9 +101,16 @@ class Operation:
     also: tuple[type[Row], ...] = ()
     """Other shapes its rows may have; all rows of one answer have the same."""
 
+    dataset: str = EVERY_SOURCE
+    """Whose sources `_license` names: those of a sku, of organisations, or all."""
+
     @property
     def shapes(self) -> tuple[type[Row], ...]:
         return self.row, *self.also
+
+    def notice(self, answer: Answer, edition: Edition) -> Notice:
+        """What `_license` says of an answer."""
+        return edition.notice(self.dataset if answer.dataset is None else answer.dataset)
 
     def argument(self, name: str, text: str, today: date) -> tuple[str, Any]:
         """The argument that a parameter in a query stands for. Raises InvalidParameter."""
@@ -170,12 +180,14 @@ def operation(
     also: tuple[type[Row], ...] = (),
     paid: bool = False,
     sample_walks: bool = False,
+    dataset: str = EVERY_SOURCE,
 ) -> Callable[[Perform], Perform]:
     """Declare the function below as the operation at this path; None where it is a tool only.
 
     `errors` are the statuses section 4 of the specification lists for it; `tool_names` gives the
     name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
     and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
+    `dataset` says whose sources `_license` names.
     """
 
     def declare(perform: Perform) -> Perform:
@@ -197,6 +209,7 @@ def operation(
             query={p.name: p for p in parameters.values() if not (p.in_path or p.tool_only)},
             defaults={p.argument: p.default for p in parameters.values() if not p.required},
             also=also,
+            dataset=dataset,
         )
         return perform
 

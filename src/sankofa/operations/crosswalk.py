@@ -6,6 +6,7 @@ from sankofa.edition.datasets.crosswalk import FREE, FREE_TYPES, ORDER, PAID
 from sankofa.edition.reading import Selection
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.identifiers import asked_key
+from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import IdTypeParameter, IdValueParameter, ServiceIdParameter
@@ -20,6 +21,7 @@ class _Withheld(msgspec.Struct):
 
 @operation(
     "/v1/crosswalk/{service_id}",
+    dataset=ORGANISATIONS,
     row=CrosswalkRow,
     errors=(401, 404, 429, 503),
     members={
@@ -58,6 +60,7 @@ async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer
 
 @operation(
     "/v1/crosswalk",
+    dataset=ORGANISATIONS,
     row=CrosswalkMatchRow,
     errors=(400, 401, 402, 429, 503),
     members={

@@ -1,6 +1,7 @@
 """GET /v1/entities/{service_id}."""
 
 from sankofa.model.errors import NotFound
+from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import EntityRow
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import ServiceIdParameter
@@ -8,6 +9,7 @@ from sankofa.operations.parameters import ServiceIdParameter
 
 @operation(
     "/v1/entities/{service_id}",
+    dataset=ORGANISATIONS,
     row=EntityRow,
     errors=(401, 404, 429, 503),
     tool="get_entity",

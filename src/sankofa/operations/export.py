@@ -3,6 +3,7 @@
 from typing import Final
 
 from sankofa.edition.reading import Selection
+from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import ExportRow, wire
 from sankofa.operations.contract import Answer, Call, operation
 
@@ -42,7 +43,7 @@ async def get_export(call: Call) -> Answer:
                     columns=one["columns"],
                     min_tier=one["min_tier"],
                     updated_at=built_from,
-                    source_ref=f"edition/{call.edition.id}#{name}",
+                    source_ref=one.get("source_ref") or source_ref(SERVICE, "edition", name),
                     license_class=one["license_class"],
                     observed_at=built_from,
                 )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from sankofa.edition.blocks import ANY_TAG
 from sankofa.model.errors import NotFound
+from sankofa.model.facts import FUND
 from sankofa.model.knowable import Mode
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import FundamentalsRow
@@ -21,6 +22,7 @@ _MODES = {"latest": int(Mode.LATEST), "as_reported": int(Mode.AS_REPORTED), "all
 
 @operation(
     "/v1/fundamentals/{service_id}",
+    dataset=FUND,
     row=FundamentalsRow,
     errors=(400, 401, 404, 429, 503),
     tool="get_fundamentals",

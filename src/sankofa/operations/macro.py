@@ -7,6 +7,7 @@ from sankofa.edition.datasets.macro import ANNUAL, SERIES, annual_key, key_list,
 from sankofa.edition.reading import Selection
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
+from sankofa.model.facts import MACRO
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import (
@@ -28,6 +29,7 @@ _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
 
 @operation(
     "/v1/macro",
+    dataset=MACRO,
     row=MacroAnnualRow,
     also=(MacroSeriesRow,),
     errors=(400, 401, 402, 429, 503),

@@ -7,6 +7,7 @@ from sankofa.derive.metrics.standing import REASONS, State
 from sankofa.edition.blocks import ANY_TAG
 from sankofa.edition.reading import Selection
 from sankofa.edition.screening import dated, omissions, screen
+from sankofa.model.facts import FUND
 from sankofa.model.rows import MetricsRow, ScreenRow
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.kinds import JsonSchema
@@ -44,7 +45,7 @@ _OMITTED: dict[str, JsonSchema] = {
 }
 
 
-@operation("/v1/screen", row=ScreenRow, errors=(400, 401, 402, 429, 503), members=_OMITTED)
+@operation("/v1/screen", dataset=FUND, row=ScreenRow, errors=(400, 401, 402, 429, 503), members=_OMITTED)
 async def get_screen(
     call: Call,
     *,
@@ -70,7 +71,13 @@ async def get_screen(
     return Answer(selection, as_of=day, members={"omitted": found.omitted})
 
 
-@operation("/v1/metrics/{service_id}", row=MetricsRow, errors=(400, 401, 402, 429, 503), members=_OMITTED)
+@operation(
+    "/v1/metrics/{service_id}",
+    dataset=FUND,
+    row=MetricsRow,
+    errors=(400, 401, 402, 429, 503),
+    members=_OMITTED,
+)
 async def get_metrics(
     call: Call,
     *,

@@ -19,4 +19,4 @@ async def get_quality_metrics(call: Call, *, sku: SkuParameter) -> Answer:
     found = await call.edition.select("quality", sku.upper(), day=call.today.toordinal())
     if found is None:
         raise NotFound(f"No dataset {sku}.")
-    return Answer(found)
+    return Answer(found, dataset=sku.upper())

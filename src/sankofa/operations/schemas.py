@@ -34,7 +34,11 @@ def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
     properties: dict[str, JsonSchema] = {
         operation.rows_under: {"type": "array", "items": row, "description": "In the documented order."},
         "count": {"type": "integer", "minimum": 0, "description": "How many rows this answer holds."},
-        "_license": {"type": "string", "description": "The terms of the data.", "examples": [LICENSE_NOTICE]},
+        "_license": {
+            "type": "string",
+            "description": "The terms of the data, and the attribution that its sources ask for.",
+            "examples": [LICENSE_NOTICE],
+        },
     }
     if "as_of" in operation.parameters:
         properties["as_of"] = {

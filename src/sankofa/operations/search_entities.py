@@ -7,6 +7,7 @@ from sankofa.edition.reading import Selection
 from sankofa.edition.search import Hit, search_names, search_symbol
 from sankofa.edition.turns import Turns
 from sankofa.model.identifiers import asked_key
+from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, EntityMatchRow, Match, wire
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import CountryParameter, LimitParameter, QueryParameter
@@ -22,7 +23,9 @@ class _Placed(msgspec.Struct):
 _placed = msgspec.json.Decoder(_Placed).decode
 
 
-@operation(None, row=EntityMatchRow, errors=(400, 401, 402, 429, 503), tool="search_entities")
+@operation(
+    None, row=EntityMatchRow, errors=(400, 401, 402, 429, 503), dataset=ORGANISATIONS, tool="search_entities"
+)
 async def search_entities(
     call: Call, *, query: QueryParameter, country: CountryParameter = None, limit: LimitParameter = None
 ) -> Answer:

@@ -63,7 +63,7 @@ async def get_shared_facts(
                 )
     if cut:
         found = Selection(found.runs, found.count, truncated=True)
-    return Answer(found, as_of=day)
+    return Answer(found, as_of=day, dataset=dataset)
 
 
 def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> str:

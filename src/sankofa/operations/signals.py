@@ -10,6 +10,7 @@ from sankofa.edition.datasets.signals import kind_of
 from sankofa.edition.reading import Selection
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import NotFound
+from sankofa.model.facts import TENDER
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import (
     AsOfParameter,
@@ -24,6 +25,7 @@ from sankofa.operations.parameters import (
 
 @operation(
     "/v1/signals/procurement-demand",
+    dataset=TENDER,
     row=ProcurementDemandRow,
     errors=(401, 402, 429, 503),
     rows_under="observations",
@@ -78,7 +80,7 @@ async def get_signal(call: Call, *, signal_key: SignalKeyParameter, limit: Limit
         raise NotFound(f"No signal panel {signal_key}.")
     day = call.today.toordinal()
     found = await call.edition.select(kind_of(panel.key), shelf(), day=day, limit=most)
-    return Answer(_served(found, cut=cut))
+    return Answer(_served(found, cut=cut), dataset=panel.sku)
 
 
 def _served(found: Selection | None, *, cut: bool) -> Selection:

@@ -8,6 +8,7 @@ from sankofa.edition.blocks import Run
 from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK, party_key, searched_words
 from sankofa.edition.reading import Edition, Selection
 from sankofa.edition.turns import Turns
+from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as role_named
 from sankofa.model.rows import TenderPartyRow, TenderRow
 from sankofa.operations.contract import Answer, Call, operation
@@ -31,6 +32,7 @@ _NO_ROWS: Final = Selection((), 0, truncated=False)
 
 @operation(
     "/v1/tenders",
+    dataset=TENDER,
     row=TenderRow,
     errors=(400, 401, 402, 429, 503),
     tool="search_tenders",
@@ -127,6 +129,7 @@ def _has(held: memoryview, number: int) -> bool:
 
 @operation(
     "/v1/tender-parties",
+    dataset=TENDER,
     row=TenderPartyRow,
     errors=(401, 429, 503),
     tool="get_resolved_parties",

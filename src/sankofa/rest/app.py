@@ -239,14 +239,14 @@ class RestApp:
             headers.append(next_link(base_url, route.asked, pinned, str(following)))
         if form is None:
             headers.append(JSON)
-            body = envelope(answer, edition.id, operation.rows_under)
+            body = envelope(answer, edition, operation)
             encoding = choose_encoding(head.accept_encoding, len(body))
             body = body if encoding is None else await compressed(body, encoding)
         else:
             sight = form.wants_columns(answer)
             columns = () if sight is None else await edition.columns(sight)
             # In a thread: ten thousand rows take a twentieth of a second, and others are waiting.
-            written = asyncio.to_thread(_write, form, operation, answer, edition.id, columns, head)
+            written = asyncio.to_thread(_write, form, operation, answer, edition, columns, head)
             told, body, encoding = await written
             headers += told
         if encoding is None:
@@ -278,10 +278,10 @@ class RestApp:
 
 
 def _write(
-    form: Form, operation: Operation, answer: Answer, edition_id: str, columns: Kept, head: Head
+    form: Form, operation: Operation, answer: Answer, edition: Edition, columns: Kept, head: Head
 ) -> tuple[Headers, bytes, str | None]:
     """An answer in another form than JSON, packed as the client takes it."""
-    told, body = form.body(operation, answer, edition_id, columns)
+    told, body = form.body(operation, answer, edition, columns)
     encoding = choose_encoding(head.accept_encoding, len(body))
     return told, body if encoding is None else compress(body, encoding, quickly=True), encoding
 

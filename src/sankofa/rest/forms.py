@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.edition.flat import Column, Sight, columns_of, read_columns, seen, table_of
-from sankofa.model.provenance import LICENSE_NOTICE
+from sankofa.edition.reading import Edition
 from sankofa.model.rows import Row
 from sankofa.operations.answers import Headers
 from sankofa.operations.contract import Answer, Operation
@@ -49,17 +49,18 @@ class Form(NamedTuple):
         return None if few or self.media_type != ARROW else answer.selection.sight
 
     def body(
-        self, operation: Operation, answer: Answer, edition_id: str, kept: Kept = ()
+        self, operation: Operation, answer: Answer, edition: Edition, kept: Kept = ()
     ) -> tuple[Headers, bytes]:
         """What the answer is in this form, and the header fields that say what its envelope would."""
         columns = columns_of(_shape(operation, answer))
-        members = _members(answer, edition_id)
+        members = _members(answer, edition.id)
+        terms = operation.notice(answer, edition)
         if self.media_type == CSV:
             body, kind = _csv(columns, answer.selection.lists()), b"text/csv; charset=utf-8; header=present"
         else:
-            body = _arrow(columns, answer, kept, members, packed=self.packed)
+            body = _arrow(columns, answer, kept, {"license": terms.text, **members}, packed=self.packed)
             kind = f"{ARROW};{_PACKED}".encode() if self.packed else ARROW.encode()
-        told = {"license": LICENSE_NOTICE, **members}
+        told = {"license": terms.header, **members}
         fields = [(f"x-{name.replace('_', '-')}".encode(), text.encode()) for name, text in told.items()]
         return [(b"content-type", kind), *fields], body
 
@@ -144,7 +145,7 @@ def _arrow(
         table = seen(kept, columns, selection.sight, selection.count)
     if table is None:
         table = table_of(columns, *selection.lists())
-    schema = table.schema.with_metadata({"license": LICENSE_NOTICE, **members})
+    schema = table.schema.with_metadata(members)
     sink = pyarrow.BufferOutputStream()
     options = pyarrow.ipc.IpcWriteOptions(compression=pyarrow.Codec("zstd", 1) if packed else None)
     with pyarrow.ipc.new_stream(sink, schema, options=options) as stream:

@@ -38,6 +38,14 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hard_floors: dict[str, float] = {}
     """As `floors`; an edition in which the source falls short of one is not published."""
 
+    @property
+    def owed(self) -> str:
+        """Who is to be named where its data is used, and the licence."""
+        text = self.attribution or self.publisher or self.title or self.id
+        if self.publisher and self.publisher not in text:
+            text = f"{self.publisher}: {text}"
+        return f"{text} ({self.licence or self.license_class})"
+
     def refuse_unless_redistributable(self) -> None:
         """The licence gate: what may not be redistributed commercially does not come in."""
         if self.commercial_redistribution is not True:

@@ -78,7 +78,7 @@ def encoded(own: Entity, value: Value) -> bytes:
             )
             for name, f in zip(value.names, value.figures, strict=True)
         ],
-        source_ref=newest.source_ref,
+        source_ref=reports[0].source_ref,
         license_class=strictest(report.capture.license_class for report in reports),
         observed_at=max(report.capture.observed_at for report in reports),
     )

@@ -65,6 +65,9 @@ def _published(manifest: dict[str, Any]) -> None:
     rows = ", ".join(f"{kind} {count}" for kind, count in manifest["rows"].items())
     for conflict in manifest["conflicts"]:
         click.echo(f"left unresolved: {conflict}", err=True)
+    for one in manifest.get("left_out", ()):
+        held = f"captures {one['captures']}, rows {one['rows']}"
+        click.echo(f"left out {one['source']} ({one['why']}): {held}")
     for line in manifest["quality"]:
         click.echo(line)
     for shortfall in manifest.get("despite_floors", ()):

@@ -48,6 +48,8 @@ class Observation(NamedTuple):
     row: PanelRow
     day: int
     seen_from: int
+    sources: frozenset[str] = frozenset()
+    """The ids of the sources that it is derived from."""
 
 
 Observe = Callable[[Basis], Iterator[Observation]]
@@ -102,14 +104,19 @@ class Origin(TypedDict):
     observed_at: str
 
 
-def origin(sku: str, place: str, inputs: Iterable[CaptureInfo]) -> Origin:
-    """A dataset and the place in it; the strictest licence class and the latest capture of the inputs."""
+def origin(first: str, inputs: Iterable[CaptureInfo]) -> tuple[Origin, frozenset[str]]:
+    """The provenance of a derived row, and the sources of its inputs.
+
+    `first` is the `source_ref` of the first input; the licence class is the strictest of all of them, the
+    time that of the latest capture.
+    """
     captures = list(inputs)
-    return Origin(
-        source_ref=f"{sku}#{place}",
-        license_class=strictest(capture.license_class for capture in captures),
+    derived = Origin(
+        source_ref=first,
+        license_class=strictest({capture.license_class for capture in captures}),
         observed_at=max(capture.observed_at for capture in captures),
     )
+    return derived, frozenset([capture.source_id for capture in captures])
 
 
 _PANELS: dict[str, Panel] = {}

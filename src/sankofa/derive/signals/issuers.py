@@ -1,7 +1,6 @@
 """What panels of issuers share: how one is declared, and what a row says of its issuer."""
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date
 from functools import wraps
 from typing import TypedDict
 
@@ -56,10 +55,10 @@ def named(entity: Entity) -> Named:
     return Named(service_id=entity.service_id, legal_name=entity.legal_name, country=entity.country)
 
 
-def filed(entity: Entity, end: int, reports: Iterable[Report]) -> Origin:
-    """The provenance of what is derived from reports of an issuer, for the year that ends on a day."""
-    place = f"{entity.service_id} {date.fromordinal(end)}"
-    return origin("AF-FUND", place, (report.capture for report in reports))
+def filed(reports: Iterable[Report]) -> tuple[Origin, frozenset[str]]:
+    """The provenance of what is derived from reports of an issuer, and the sources of these."""
+    told = list(reports)
+    return origin(told[0].source_ref, (report.capture for report in told))
 
 
 def years_back(years: list[FullYear], year: FullYear) -> Iterator[FullYear]:

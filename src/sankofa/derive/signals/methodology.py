@@ -44,8 +44,9 @@ def holds_for_all() -> str:
 - Ratios, indices and deviations are computed exactly and then rounded half-even to {SIGNIFICANT_DIGITS}
   significant digits. Counts and sums are not rounded.
 - A value that lacks one of its inputs is null. Nothing is estimated; absent is never zero.
-- `source_ref` names the dataset and the place in it that a row is derived from, `license_class` the strictest
-  class of its inputs, `observed_at` the latest capture among them."""
+- `source_ref` is that of the first of a row's inputs, `license_class` the strictest class of all of them,
+  `observed_at` the latest capture among them. A row derived from anything that is held under
+  `statutory-filing` or `licensed-redistribution` is in no open file."""
 
 
 def columns_of(panel: Panel) -> list[tuple[str, str]]:

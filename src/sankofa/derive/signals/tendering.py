@@ -1,11 +1,12 @@
 """Tenders by period: in each an ocid is one tender, and its first release there tells of it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import groupby
 from typing import NamedTuple
 
 from sankofa.derive.tenders import Resolved, Tender
+from sankofa.ledger.book import CaptureInfo
 from sankofa.ledger.party_matching import normalised
 
 
@@ -28,6 +29,12 @@ def by_period(tenders: Iterable[Tender], number: Callable[[str], int]) -> Iterat
             if known is None or instant_of(tender) < instant_of(known):
                 first[tender.row.ocid] = tender
         yield Told(period, list(first.values()), frozenset(captures))
+
+
+def first_ref(tenders: Iterable[Tender], captures: Mapping[int, CaptureInfo]) -> str:
+    """The `source_ref` of the release that came first."""
+    row = min(tenders, key=lambda tender: (*instant_of(tender), tender.row.ocid)).row
+    return captures[row.capture_id].ref(row.location)
 
 
 def instant_of(tender: Tender) -> tuple[str, str]:

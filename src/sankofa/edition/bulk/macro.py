@@ -71,7 +71,7 @@ def _annual(world: World) -> Iterator[AnnualVintage]:
                         available_at=None,
                         vintage=number,
                         superseded_at=following,
-                        source_ref=f"{document}#{indicator} {country} {year}",
+                        source_ref=capture.ref(f"{indicator} {country} {year}", document),
                         license_class=capture.license_class,
                         observed_at=capture.observed_at,
                     )
@@ -104,7 +104,7 @@ def _vintages(
             available_at=date.fromordinal(report.available),
             vintage=vintage.number,
             superseded_at=date.fromordinal(successor.available) if successor else None,
-            source_ref=f"{report.document}#{report.location or f'{key} {day}'}",
+            source_ref=capture.ref(report.location or f"{key} {day}", report.document),
             license_class=capture.license_class,
             observed_at=capture.observed_at,
         )

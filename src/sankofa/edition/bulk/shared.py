@@ -19,6 +19,7 @@ from sankofa.edition.tables import Table, table
 from sankofa.edition.world import World
 from sankofa.model.facts import FUND, IN_AN_ID, MACRO, TENDER, SharedFact, Who
 from sankofa.model.places import alpha3_of, country_name
+from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import FactRow, Row, wire
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _countries(world: World) -> Iterator[SharedEntity]:
             entity_type="country",
             entity_name=country_name(alpha2),
             country_iso3=alpha3,
-            source_ref=f"ISO 3166-1#{alpha3}",
+            source_ref=source_ref(SERVICE, "ISO 3166-1", alpha3),
             license_class="public-domain",
             observed_at=world.clock,
         )

@@ -73,7 +73,7 @@ def _award(world: World, tender: Tender, award: Award, supplier: Resolved | None
         supplier_identifier=None if own is None else PartyIdentifier(*own),
         supplier_count=len(award.suppliers),
         withheld_suppliers=award.withheld,
-        source_ref=f"{capture.file_name}#{row.location}",
+        source_ref=capture.ref(row.location),
         license_class=capture.license_class,
         observed_at=capture.observed_at,
     )

@@ -37,6 +37,8 @@ def _row(world: World, entity: Entity) -> EntityRow:
     spoken = entity.statements[0] if entity.statements else None
     capture = world.captures[spoken.capture_id if spoken else entity.first_capture]
     document = spoken.profile.document if spoken else ""
+    world.sources_of["entity"].update(statement.source_id for statement in entity.statements)
+    world.sources_of["entity"].update(world.captures[claim.capture_id].source_id for claim in entity.claims)
     return EntityRow(
         service_id=entity.service_id,
         legal_name=legal_name,
@@ -48,7 +50,7 @@ def _row(world: World, entity: Entity) -> EntityRow:
         legal_form=_first(p.legal_form for p in profiles),
         lei=_first(i.value for i in identifiers if i.id_type == "lei"),
         listings=[Listing(i.scheme or "", i.value) for i in identifiers if i.id_type == "ticker"],
-        source_ref=f"{document or capture.source_id}#{spoken.subject if spoken else entity.subjects[0]}",
+        source_ref=capture.ref(spoken.subject if spoken else entity.subjects[0], document),
         license_class=capture.license_class,
         observed_at=capture.observed_at,
     )

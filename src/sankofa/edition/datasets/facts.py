@@ -119,4 +119,4 @@ def _awards(world: World, entity: Who, told: list[Vintage[Won]]) -> Iterator[Ent
 
 def _source(world: World, row: ReleaseRow) -> Source:
     capture = world.captures[row.capture_id]
-    return Source(f"{capture.file_name}#{row.location}", capture.license_class, capture.observed_at)
+    return Source(capture.ref(row.location), capture.license_class, capture.observed_at)

@@ -165,7 +165,7 @@ class _Provenance:
         if around is None:
             capture = self._world.captures[capture_id]
             around = self._around[capture_id, document] = (
-                f'{{"source_ref":{_text(f"{document}#")[:-1]}',
+                f'{{"source_ref":{_text(capture.ref("", document))[:-1]}',
                 f'","license_class":"{capture.license_class}","observed_at":"{capture.observed_at}",',
             )
         return f"{around[0]}{location}{around[1]}"

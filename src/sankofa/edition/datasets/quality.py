@@ -6,6 +6,7 @@ from itertools import groupby
 from sankofa.derive.quality import Quality
 from sankofa.edition.blocks import Entry
 from sankofa.edition.world import Shelved, World, dataset
+from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import QualityRow, wire
 
 
@@ -17,10 +18,13 @@ def quality(world: World) -> Iterator[Shelved]:
 
 
 def _row(world: World, one: Quality) -> QualityRow:
+    """Of what is measured the first capture is named; of a dataset without any, the ledger."""
+    first = world.first_capture(one.sku)
+    location = f"{one.sku} {one.measure}"
     return QualityRow(
         **one._asdict(),
         measured_at=world.clock,
-        source_ref=f"ledger#{one.sku} {one.measure}",
+        source_ref=source_ref(SERVICE, "ledger", location) if first is None else first.ref(location),
         license_class="public-domain",
         observed_at=world.clock,
     )

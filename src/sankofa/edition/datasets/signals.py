@@ -12,14 +12,15 @@ from functools import partial
 import msgspec
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.signals.contract import ObserveIssuer, Panel, panels, shelf
+from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, panels, shelf
 from sankofa.edition.blocks import Entry
 from sankofa.edition.columns import pack_column
 from sankofa.edition.issuers import issuer_part
 from sankofa.edition.world import Shelved, World, dataset
+from sankofa.model.provenance import KEYED_CLASSES
 from sankofa.model.rows import wire
 
-_read = msgspec.msgpack.Decoder(list[tuple[bytes, int]]).decode
+_read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int]], list[str]]).decode
 _write = msgspec.msgpack.Encoder().encode
 
 
@@ -29,22 +30,41 @@ def kind_of(key: str) -> str:
 
 
 def _rows(panel: Panel, world: World) -> Iterator[Shelved]:
-    yield Shelved(shelf(), (Entry(wire.encode(o.row), o.seen_from) for o in panel.observe(world)))
+    yield Shelved(shelf(), (Entry(wire.encode(o.row), o.seen_from) for o in _observed(panel, world)))
 
 
 def _issuer_rows(panel: Panel, world: World) -> Iterator[Shelved]:
-    parts = (world.issuers.part(kind_of(panel.key), entity.service_id) for entity in world.entities)
-    yield Shelved(shelf(), (Entry(row, first) for part in parts if part for row, first in _read(part)))
+    kind = kind_of(panel.key)
+
+    def entries() -> Iterator[Entry]:
+        for entity in world.entities:
+            if part := world.issuers.part(kind, entity.service_id):
+                rows, sources = _read(part)
+                world.sources_of[kind].update(sources)
+                yield from (Entry(row, first) for row, first in rows)
+
+    yield Shelved(shelf(), entries())
 
 
 def _made(observe: ObserveIssuer, issuer: Issuer) -> bytes:
-    made = [(wire.encode(o.row), o.seen_from) for o in observe(issuer)]
-    return _write(made) if made else b""
+    observed = list(observe(issuer))
+    sources = {source for o in observed for source in o.sources}
+    made = [(wire.encode(o.row), o.seen_from) for o in observed]
+    return _write((made, sorted(sources))) if made else b""
+
+
+def _observed(panel: Panel, world: World) -> Iterator[Observation]:
+    """The rows of a panel; the sources of those that its file has are noted on the way."""
+    named = world.sources_of[kind_of(panel.key)]
+    for observation in panel.observe(world):
+        if panel.access != "open" or observation.row.license_class not in KEYED_CLASSES:
+            named |= observation.sources
+        yield observation
 
 
 def _columns(panel: Panel, world: World) -> Iterator[Shelved]:
     columns: defaultdict[str, list[Entry]] = defaultdict(list)
-    for row, day, seen_from in panel.observe(world):
+    for row, day, seen_from, _ in _observed(panel, world):
         entry = Entry(wire.encode(row), seen_from, tag=day)
         for name in panel.shelves(row):
             columns[name].append(entry)

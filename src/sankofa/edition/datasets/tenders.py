@@ -88,7 +88,7 @@ def _row(world: World, tender: Tender) -> TenderRow:
         award_count=summary.award_count,
         withheld_parties=summary.withheld_parties,
         release=msgspec.Raw(row.body.encode()),
-        source_ref=f"{capture.file_name}#{row.location}",
+        source_ref=capture.ref(row.location),
         license_class=capture.license_class,
         observed_at=capture.observed_at,
     )
@@ -161,7 +161,7 @@ def _party(world: World, party: Resolved, role: str, sightings: _Sightings) -> T
         release_count=sightings.count,
         first_seen=date.fromisoformat(sightings.first),
         last_seen=date.fromisoformat(sightings.last),
-        source_ref=f"{capture.file_name}#{sightings.location}",
+        source_ref=capture.ref(sightings.location),
         license_class=capture.license_class,
         observed_at=capture.observed_at,
     )

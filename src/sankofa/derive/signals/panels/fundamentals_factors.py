@@ -61,14 +61,15 @@ def fundamentals_factors(issuer: Issuer) -> Iterator[Observation]:
     rows = []
     for year, metric, value, inputs in current_values(issuer.years, FACTORS):
         reports = [figure.report for _, figure in inputs]
+        provenance, sources = filed(reports)
         row = FundamentalsFactorsRow(
             **named(issuer.entity),
             period_end=date.fromordinal(year.end),
             metric=metric.slug,
             value=value,
             available_at=date.fromordinal(max(report.available for report in reports)),
-            **filed(issuer.entity, year.end, reports),
+            **provenance,
         )
         stands_from = max(figure.stands_from for _, figure in inputs)
-        rows.append(Observation(row, year.end, stands_from))
+        rows.append(Observation(row, year.end, stands_from, sources))
     yield from sorted(rows, key=lambda o: -o.day)  # within a year they come by metric

@@ -87,6 +87,7 @@ def _observed(
     if not figures:
         return
     reports = [figure.report for figure in figures]
+    provenance, sources = filed(reports)
     row = FundamentalsQualityRow(
         **named(issuer.entity),
         period_end=date.fromordinal(year.end),
@@ -95,9 +96,9 @@ def _observed(
         margin_volatility=volatility,
         margin_years=len(margins),
         available_at=date.fromordinal(max(report.available for report in reports)),
-        **filed(issuer.entity, year.end, reports),
+        **provenance,
     )
-    yield Observation(row, year.end, max(figure.stands_from for figure in figures))
+    yield Observation(row, year.end, max(figure.stands_from for figure in figures), sources)
 
 
 def _exact(inputs: Inputs) -> Fraction:

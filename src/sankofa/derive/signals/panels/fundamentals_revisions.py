@@ -91,6 +91,7 @@ def _observed(issuer: Issuer, identity: Identity, told: list[Report]) -> Iterato
         return
     before = Decimal(first.value or 0)
     now = None if latest.value is None else Decimal(latest.value)
+    provenance, sources = filed(vintage.report for vintage in story)
     row = FundamentalsRevisionsRow(
         **named(issuer.entity),
         period_start=date.fromordinal(start) if start else None,
@@ -105,9 +106,9 @@ def _observed(issuer: Issuer, identity: Identity, told: list[Report]) -> Iterato
         direction=None if now is None else "up" if now > before else "down" if now < before else "none",
         first_available_at=date.fromordinal(first.available),
         available_at=date.fromordinal(latest.available),
-        **filed(issuer.entity, end, (vintage.report for vintage in story)),
+        **provenance,
     )
-    yield Observation(row, end, story[-1].known_from)
+    yield Observation(row, end, story[-1].known_from, sources)
 
 
 def _size(first: Decimal, latest: Decimal | None) -> Decimal | None:

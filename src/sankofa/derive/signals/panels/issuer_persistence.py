@@ -67,6 +67,7 @@ def _observed(issuer: Issuer, years: list[FullYear], year: FullYear) -> Iterator
     if not figures:
         return
     reports = [figure.report for figure in figures]
+    provenance, sources = filed(reports)
     row = IssuerPersistenceRow(
         **named(issuer.entity),
         period_end=date.fromordinal(year.end),
@@ -74,9 +75,9 @@ def _observed(issuer: Issuer, years: list[FullYear], year: FullYear) -> Iterator
         profit_years=profit,
         revenue_growth_years=growth,
         available_at=date.fromordinal(max(report.available for report in reports)),
-        **filed(issuer.entity, year.end, reports),
+        **provenance,
     )
-    yield Observation(row, year.end, max(figure.stands_from for figure in figures))
+    yield Observation(row, year.end, max(figure.stands_from for figure in figures), sources)
 
 
 def _in_a_row(told: list[Told | None]) -> tuple[int | None, list[Figure]]:

@@ -99,6 +99,10 @@ def _observed(
             continue
         momentum.append(rounded(Fraction(report.figure) / Fraction(earlier.figure) - 1))
         inputs.append(earlier)
+    first = basis.captures[report.capture_id].ref(
+        report.location or f"{series.series} {day}", report.document
+    )
+    provenance, sources = origin(first, (basis.captures[r.capture_id] for r in inputs))
     row = MacroMomentumRow(
         series=series.series,
         series_type=series.series_type,
@@ -110,9 +114,9 @@ def _observed(
         unit=report.unit or None,
         momentum_1p=momentum[0],
         momentum_3p=momentum[1],
-        **origin("AF-MACRO", f"{series.series} {day}", (basis.captures[r.capture_id] for r in inputs)),
+        **provenance,
     )
-    yield Observation(row, ordinal(day), known_at)
+    yield Observation(row, ordinal(day), known_at, sources)
 
 
 def _only(periods: dict[int, list[_Story]], period: int, day: int) -> SeriesReport | None:

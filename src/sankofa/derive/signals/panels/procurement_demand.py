@@ -12,8 +12,9 @@ from msgspec import Meta
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.calendar import captured_until, month, month_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
-from sankofa.derive.signals.tendering import buyer_of, by_period, concentration
+from sankofa.derive.signals.tendering import buyer_of, by_period, concentration, first_ref
 from sankofa.derive.tenders import Tender
+from sankofa.model.provenance import LICENSE_CLASSES, strictness
 
 _SPAN: Final = 3
 _HISTORY: Final = 2 * _SPAN
@@ -54,6 +55,8 @@ class _Category(NamedTuple):
     valued: int
     buyers: Counter[str | None]
     captures: frozenset[int]
+    first: str
+    """The `source_ref` of its first release."""
 
 
 class _Month(NamedTuple):
@@ -98,20 +101,35 @@ def _of_country(basis: Basis, country: str) -> Iterator[Observation]:
     months: dict[int, _Month] = {}
     captures: set[int] = set()
     for told in by_period(basis.tenders.of(country), month_number):
-        months[told.number] = _summed_up(told.tenders)
+        months[told.number] = _summed_up(basis, told.tenders)
         captures |= told.captures
     captured = captured_until(basis.captures[n] for n in captures)
-    first = min(months, default=0)
+    since = _since(basis, months)
     for number in sorted(months, reverse=True):
         closing = month(number).last_day.toordinal()
         if closing > captured:
             continue
         for category in sorted(months[number].categories):
-            row = _row(basis, country, category, months, number, first)
-            yield Observation(row, closing, closing)
+            row, sources = _row(basis, country, category, months, number, since)
+            yield Observation(row, closing, closing, sources)
 
 
-def _summed_up(tenders: Iterable[Tender]) -> _Month:
+_Since = list[tuple[int, int]]
+"""Months with a release, and a capture that brought one: the first, then each that is held more freely."""
+
+
+def _since(basis: Basis, months: dict[int, _Month]) -> _Since:
+    found: _Since = []
+    best = len(LICENSE_CLASSES)
+    for number in sorted(months):
+        held = {strictness(basis.captures[n].license_class): n for n in sorted(months[number].captures)}
+        if (freest := min(held)) < best:
+            best = freest
+            found.append((number, held[freest]))
+    return found
+
+
+def _summed_up(basis: Basis, tenders: Iterable[Tender]) -> _Month:
     grouped: defaultdict[str | None, list[Tender]] = defaultdict(list)
     for tender in tenders:
         grouped[tender.summary.category].append(tender)
@@ -121,6 +139,7 @@ def _summed_up(tenders: Iterable[Tender]) -> _Month:
             sum(t.summary.value_amount is not None for t in members),
             Counter(map(buyer_of, members)),
             frozenset(t.row.capture_id for t in members),
+            first_ref(members, basis.captures),
         )
         for category, members in grouped.items()
         if category
@@ -130,13 +149,15 @@ def _summed_up(tenders: Iterable[Tender]) -> _Month:
 
 
 def _row(
-    basis: Basis, country: str, category: str, months: dict[int, _Month], number: int, first: int
-) -> ProcurementDemandRow:
+    basis: Basis, country: str, category: str, months: dict[int, _Month], number: int, since: _Since
+) -> tuple[ProcurementDemandRow, frozenset[str]]:
+    """And the sources it is derived from."""
     told, own = months[number], months[number].categories[category]
-    momentum, history = _momentum(category, months, number, first)
+    momentum, history = _momentum(category, months, number, since)
     hhi = None if None in own.buyers else concentration(own.buyers.values())
     name, closed_at = month(number)
-    return ProcurementDemandRow(
+    provenance, sources = origin(own.first, (basis.captures[n] for n in told.captures | history))
+    row = ProcurementDemandRow(
         country=country,
         category=category,
         month=name,
@@ -146,17 +167,19 @@ def _row(
         buyer_hhi=None if hhi is None else rounded(hhi),
         momentum_3m=momentum,
         value_coverage=rounded(Fraction(own.valued, own.tenders)),
-        **origin("AF-TENDER", f"{country} {name}", (basis.captures[n] for n in told.captures | history)),
+        **provenance,
     )
+    return row, sources
 
 
 def _momentum(
-    category: str, months: dict[int, _Month], number: int, first: int
+    category: str, months: dict[int, _Month], number: int, since: _Since
 ) -> tuple[Decimal | None, frozenset[int]]:
     """And the captures that it hangs on."""
-    if number - first + 1 < _HISTORY:
+    proof = [capture_id for month, capture_id in since if number - month + 1 >= _HISTORY]
+    if not proof:
         return None, frozenset()
-    counts, captures = [], frozenset[int]()
+    counts, captures = [], frozenset(proof[-1:])
     for earlier in range(number - _HISTORY + 1, number + 1):
         told = months[earlier].categories.get(category) if earlier in months else None
         counts.append(told.tenders if told else 0)

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta
 
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.calendar import captured_until, quarter, quarter_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
-from sankofa.derive.signals.tendering import buyer_of, by_period, concentration
+from sankofa.derive.signals.tendering import buyer_of, by_period, concentration, first_ref
 
 
 class PublicBuyerConcentrationRow(PanelRow, frozen=True, kw_only=True):
@@ -59,28 +59,36 @@ def public_buyer_concentration(basis: Basis) -> Iterator[Observation]:
     Ordered by country, then quarter descending.
     """
     for country in basis.tenders.countries:
-        quarters: dict[int, tuple[Counter[str | None], frozenset[int]]] = {}
+        quarters: dict[int, _Quarter] = {}
         captures: set[int] = set()
         for told in by_period(basis.tenders.of(country), quarter_number):
             inputs = frozenset(tender.row.capture_id for tender in told.tenders)
-            quarters[told.number] = Counter(map(buyer_of, told.tenders)), inputs
+            first = first_ref(told.tenders, basis.captures)
+            quarters[told.number] = _Quarter(Counter(map(buyer_of, told.tenders)), inputs, first)
             captures |= told.captures
         captured = captured_until(basis.captures[n] for n in captures)
-        for number, (buyers, inputs) in quarters.items():
-            closing = quarter(number).last_day.toordinal()
-            if closing <= captured:
-                yield Observation(_row(basis, country, number, buyers, inputs), closing, closing)
+        for number, told_of in quarters.items():
+            if quarter(number).last_day.toordinal() <= captured:
+                yield _observation(basis, country, number, told_of)
 
 
-def _row(
-    basis: Basis, country: str, number: int, buyers: Counter[str | None], inputs: frozenset[int]
-) -> PublicBuyerConcentrationRow:
+class _Quarter(NamedTuple):
+    """How many tenders each buyer has, the captures that say so, and the `source_ref` of the first."""
+
+    buyers: Counter[str | None]
+    captures: frozenset[int]
+    first: str
+
+
+def _observation(basis: Basis, country: str, number: int, told: _Quarter) -> Observation:
+    buyers = told.buyers
+    provenance, sources = origin(told.first, (basis.captures[n] for n in told.captures))
     tenders = buyers.total()
     del buyers[None]
     named = buyers.total()
     hhi = concentration(buyers.values())
     name, closed_at = quarter(number)
-    return PublicBuyerConcentrationRow(
+    row = PublicBuyerConcentrationRow(
         country=country,
         quarter=name,
         closed_at=closed_at,
@@ -90,5 +98,7 @@ def _row(
         buyer_hhi=None if hhi is None else rounded(hhi),
         top_buyer_share=rounded(Fraction(max(buyers.values()), named)) if named else None,
         effective_buyers=None if hhi is None else rounded(1 / hhi),
-        **origin("AF-TENDER", f"{country} {name}", (basis.captures[n] for n in inputs)),
+        **provenance,
     )
+    closing = closed_at.toordinal()
+    return Observation(row, closing, closing, sources)

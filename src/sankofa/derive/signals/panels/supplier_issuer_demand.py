@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from sankofa.derive.metrics.contract import EXACT
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.awarding import Won, closed_awards
+from sankofa.derive.signals.awarding import Won, closed_awards, first_award_ref
 from sankofa.derive.signals.calendar import quarter
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.issuers import named, reporting
@@ -67,7 +67,7 @@ def supplier_issuer_demand(basis: Basis) -> Iterator[Observation]:
     issuers |= {entity.service_id: entity for entity in basis.entities if _listed(entity)}
     held: defaultdict[tuple[str, int, str], list[Won]] = defaultdict(list)
     for country in basis.tenders.countries:
-        for number, awards in closed_awards(basis, country):
+        for number, awards, _ in closed_awards(basis, country):
             for won in awards:
                 for winner in {supplier.match.service_id for supplier in won.award.suppliers}:
                     if winner in issuers:
@@ -91,6 +91,8 @@ def _observed(
     with localcontext(EXACT):
         for money in sorted(amounts):
             sums[money] = sum(amounts[money], Decimal())
+    inputs = (basis.captures[won.capture_id] for won in awards)
+    provenance, sources = origin(first_award_ref(awards, basis.captures), inputs)
     for currency, total in (sums or {None: None}).items():
         row = SupplierIssuerDemandRow(
             **named(issuer),
@@ -102,13 +104,9 @@ def _observed(
             value_coverage=rounded(Fraction(sum(map(len, amounts.values())), len(awards))),
             currency=currency,
             award_value=total,
-            **origin(
-                "AF-TENDER",
-                f"{country} {name} {issuer.service_id}",
-                (basis.captures[won.capture_id] for won in awards),
-            ),
+            **provenance,
         )
-        yield Observation(row, closing, closing)
+        yield Observation(row, closing, closing, sources)
 
 
 def _listed(entity: Entity) -> bool:

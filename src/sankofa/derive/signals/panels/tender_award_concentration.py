@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NamedTuple
 from msgspec import Meta
 
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.awarding import Won, closed_awards
+from sankofa.derive.signals.awarding import AwardedQuarter, closed_awards, first_award_ref
 from sankofa.derive.signals.calendar import quarter
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tendering import concentration
@@ -69,8 +69,8 @@ def tender_award_concentration(basis: Basis) -> Iterator[Observation]:
     for country in basis.tenders.countries:
         before = _Before(set(), set())
         rows = []
-        for number, awards in closed_awards(basis, country):
-            rows.append(_observation(basis, country, number, awards, before))
+        for told in closed_awards(basis, country):
+            rows.append(_observation(basis, country, told, before))
         yield from reversed(rows)
 
 
@@ -81,8 +81,9 @@ class _Before(NamedTuple):
     captures: set[int]
 
 
-def _observation(basis: Basis, country: str, number: int, awards: list[Won], before: _Before) -> Observation:
+def _observation(basis: Basis, country: str, told: AwardedQuarter, before: _Before) -> Observation:
     """Of one quarter; then its winners are among those who won `before`."""
+    awards = told.awards
     parts = [shares for won in awards if (shares := won.shares())]
     held: defaultdict[str, Fraction] = defaultdict(Fraction)
     for shares in parts:
@@ -90,8 +91,9 @@ def _observation(basis: Basis, country: str, number: int, awards: list[Won], bef
             held[supplier] += part
     hhi = concentration(held.values())
     repeated = sum((part for supplier, part in held.items() if supplier in before.winners), Fraction())
-    told = {won.capture_id for won in awards}
-    name, closed_at = quarter(number)
+    name, closed_at = quarter(told.number)
+    inputs = (basis.captures[n] for n in told.captures | before.captures)
+    provenance, sources = origin(first_award_ref(awards, basis.captures), inputs)
     row = TenderAwardConcentrationRow(
         country=country,
         quarter=name,
@@ -103,9 +105,9 @@ def _observation(basis: Basis, country: str, number: int, awards: list[Won], bef
         top_supplier_share=rounded(max(held.values()) / len(parts)) if parts else None,
         effective_suppliers=None if hhi is None else rounded(1 / hhi),
         repeat_winner_share=rounded(repeated / len(parts)) if parts and before.winners else None,
-        **origin("AF-TENDER", f"{country} {name}", (basis.captures[n] for n in told | before.captures)),
+        **provenance,
     )
     before.winners.update(held)
-    before.captures.update(told if held else ())
+    before.captures.update(told.captures if held else ())
     closing = closed_at.toordinal()
-    return Observation(row, closing, closing)
+    return Observation(row, closing, closing, sources)

@@ -1,0 +1,338 @@
+"""What a licence asks: sources left out once it is withdrawn, and the attribution that every answer owes."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sankofa.engines.datastore import open_datastore
+from sankofa.ledger.book import SCHEMA
+from tests.spec.market import Asked, Desk, package, release
+from tests.spec.register import COLUMNS, lei, record, sid
+from tests.spec.test_tenders import wait_for_edition
+
+ISSUER = lei("ISSUER")
+OTHER = lei("OTHER")
+TICKER = "ticker:JSE:ISS"
+NOTICE = "Licence-clean data"
+REF = re.compile(r"(?P<source>[A-Za-z0-9][A-Za-z0-9._-]*):(?P<document>[^#]+)#.+")
+FILINGS = (
+    "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document,location,"
+    "confidence\n"
+)
+KINDS = {
+    "numbers": ("identifiers-csv", None),
+    "names": ("gleif-lei", None),
+    "filed": ("filings-csv", "AF-FUND"),
+    "filed-too": ("filings-csv", "AF-FUND"),
+    "portal": ("ocds", "AF-TENDER"),
+    "portal-too": ("ocds", "AF-TENDER"),
+    "bank": ("worldbank", "AF-MACRO"),
+    "bank-too": ("worldbank", "AF-MACRO"),
+    "rates": ("series-csv", "AF-MACRO"),
+    "rates-too": ("series-csv", "AF-MACRO"),
+}
+WITHDRAWN = ("numbers", "filed-too", "portal-too", "bank-too", "rates-too")
+
+
+def registry(closed: tuple[str, ...] = (), gone: tuple[str, ...] = ()) -> str:
+    """Every source of the test, but those that are no longer registered."""
+    entries = []
+    for name, (adapter, sku) in KINDS.items():
+        if name not in gone:
+            entries.append(
+                f"""
+[sources.{name}]
+adapter = "{adapter}"
+{f'sku = "{sku}"' if sku else ""}
+{'country = "ZA"' if adapter == "ocds" else ""}
+publisher = "Bureau \u00e9 of {name}"
+licence = "CC-BY-4.0"
+license_class = "cc-by"
+commercial_redistribution = {"false" if name in closed else "true"}
+attribution = "\u00a9 {name} office"
+"""
+            )
+    return "".join(entries)
+
+
+def filing(entity: str, value: int, document: str, year: int = 2023) -> str:
+    return (
+        f"{entity},revenue,{value},ZAR,{year}-01-01,{year}-12-31,FY,{year + 1}-03-01,{document},p. 4,0.99\n"
+    )
+
+
+def ingest_all(desk: Desk) -> None:
+    """The issuer is known by its ticker first, then by its LEI; every kind of row from two sources."""
+    desk.ingest("numbers", "numbers.csv", f"entity,id_type,id_value,registry\n{TICKER},lei,{ISSUER},\n")
+    names = (record(ISSUER, "Issuer Holdings Ltd", "ZA"), record(OTHER, "Other Holdings Ltd", "ZA"))
+    desk.ingest("names", "names.csv", "\n".join([COLUMNS, *names]) + "\n")
+    desk.ingest("filed", "filed.csv", FILINGS + filing(f"lei:{ISSUER}", 1001, "annual-2023"))
+    desk.ingest("filed-too", "too.csv", FILINGS + filing(f"lei:{ISSUER}", 2002, "annual-2022", 2022))
+    same, own = release("both"), [release(f"own-{n}", f"2025-0{n}-01T10:00:00Z") for n in (1, 2, 3)]
+    for one in own:
+        one["buyer"] = {"name": "Department of Second Opinions"}
+    desk.ingest("portal-too", "too.json", package(same, *own))
+    desk.ingest("portal", "portal.json", package(same, release("only", "2025-05-01T10:00:00Z")))
+    for name, place in (("bank", "ZAF"), ("bank-too", "KEN")):
+        table = f"Country Name,Country Code,Year,Value\nSomewhere,{place},2020,{len(name)}.25\n"
+        desk.ingest(name, "ny.gdp.mktp.cd.csv", table)
+    for name in ("rates", "rates-too"):
+        rows = "series,series_type,frequency,country,date,value,unit,release_date\n"
+        for month in range(1, 8):
+            rows += f"{name.upper()},cpi,monthly,ZA,2025-0{month}-01,1{month}.5,index,2025-0{month}-20\n"
+        desk.ingest(name, f"{name}.csv", rows)
+
+
+class Published(NamedTuple):
+    """A desk whose licences were all in force, then some withdrawn."""
+
+    desk: Desk
+    first: str
+    second: str
+    said: str
+    asked: Asked
+    before: dict[str, Any]
+
+
+PATHS = (
+    f"/v1/entities/{sid(TICKER)}",
+    f"/v1/crosswalk/{sid(TICKER)}",
+    f"/v1/fundamentals/{sid(TICKER)}",
+    f"/v1/shared/facts?entity_id={sid(TICKER)}",
+    "/v1/shared/facts?country=ZAF&dataset=AF-MACRO",
+    f"/v1/metrics/{sid(TICKER)}",
+    "/v1/tenders?country=ZA",
+    "/v1/tender-parties",
+    "/v1/macro?country=ZA&indicator=NY.GDP.MKTP.CD",
+    "/v1/macro?country=KE&indicator=NY.GDP.MKTP.CD",
+    "/v1/macro?series=RATES",
+    "/v1/macro?series=RATES-TOO",
+    "/v1/signals/macro-momentum",
+    "/v1/changes",
+    "/v1/export",
+    "/v1/quality-metrics/AF-FUND",
+    "/v1/quality-metrics/AF-TENDER",
+    "/v1/quality-metrics/AF-MACRO",
+)
+
+
+def answers(asked: Asked) -> dict[str, Any]:
+    return {path: asked.server.get(path, asked.key).json() for path in PATHS}
+
+
+def rows_of(body: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(body.get("data", body.get("observations", body.get("facts", []))))
+
+
+@pytest.fixture(scope="module")
+def published(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
+    desk = Desk(tmp_path_factory.mktemp("licences"), **engine)
+    (desk.home / "sources.toml").write_text(registry())
+    ingest_all(desk)
+    first = desk.publish()
+    with desk.serve() as asked:
+        before = answers(asked)
+        (desk.home / "sources.toml").write_text(registry(closed=WITHDRAWN[:3], gone=WITHDRAWN[3:]))
+        done = desk.command("publish")
+        assert done.returncode == 0, done.stderr
+        second = done.stdout.splitlines()[-1].split()[2].rstrip(":")
+        wait_for_edition(asked, second)
+        yield Published(desk, first, second, done.stdout, asked, before)
+
+
+def test_publish_says_in_one_line_each_what_it_left_out(published: Published) -> None:
+    lines = [line for line in published.said.splitlines() if line.startswith("left out ")]
+    assert lines == [
+        "left out bank-too (not registered): captures 1, rows 1",
+        "left out filed-too (commercial_redistribution is not true): captures 1, rows 1",
+        "left out numbers (commercial_redistribution is not true): captures 1, rows 1",
+        "left out portal-too (commercial_redistribution is not true): captures 1, rows 4",
+        "left out rates-too (not registered): captures 1, rows 7",
+    ]
+    store = open_datastore(published.desk.settings.get("datastore", "sqlite:"), published.desk.home, SCHEMA)
+    manifest = store.open(published.second).manifest
+    assert [one["source"] for one in manifest["left_out"]] == sorted(WITHDRAWN)
+    assert set(manifest["left_out"][0]) == {"source", "why", "captures", "rows"}
+    assert sorted(manifest["sources"]) == sorted(set(KINDS) - set(WITHDRAWN))
+
+
+def test_nothing_of_a_source_that_is_left_out_is_served(published: Published) -> None:
+    after = answers(published.asked)
+    told = json.dumps(after)
+    assert not [name for name in WITHDRAWN if f'"{name}:' in told or f" {name} office" in told]
+    assert "Second Opinions" not in told
+    assert "2002" not in [str(row["value_reported"]) for row in rows_of(after[PATHS[2]])]
+    kept, left = ("country=ZA&ind", "series=RATES"), ("country=KE&ind", "series=RATES-TOO")
+    for path, body in after.items():
+        if path.endswith(kept) or any(name in path for name in kept[:1]):
+            assert rows_of(body), path
+        if path.endswith(left) or left[0] in path:
+            assert not rows_of(body), path
+            assert rows_of(published.before[path]), path
+
+
+def test_what_another_source_told_too_is_still_there(published: Published) -> None:
+    tenders = published.asked.server.get("/v1/tenders?country=ZA", published.asked.key).json()["data"]
+    assert {row["release_id"] for row in tenders} == {"both-1", "only-1"}
+    assert {row["source_ref"].partition(":")[0] for row in tenders} == {"portal"}
+    before = {
+        row["release_id"]: row["source_ref"] for row in rows_of(published.before["/v1/tenders?country=ZA"])
+    }
+    assert len(before) == 5
+    assert before["both-1"].startswith("portal-too:"), "the one that told it first"
+
+
+def test_an_organisation_keeps_its_id_though_the_record_it_is_named_after_is_left_out(
+    published: Published,
+) -> None:
+    """The ticker came with the source that is left out; what is held under the LEI keeps the id."""
+    asked = published.asked
+    (row,) = asked.server.get(f"/v1/entities/{sid(TICKER)}", asked.key).json()["data"]
+    assert (row["service_id"], row["lei"], row["listings"]) == (sid(TICKER), ISSUER, [])
+    (same,) = asked.server.get(f"/v1/entities/{sid(f'lei:{ISSUER}')}", asked.key).json()["data"]
+    assert same["service_id"] == sid(TICKER)
+    assert rows_of(published.before[PATHS[0]])[0]["listings"] == [{"exchange": "JSE", "ticker": "ISS"}]
+
+
+def test_editions_that_hold_it_are_withdrawn(published: Published) -> None:
+    asked = published.asked
+    for path in ("/v1/tenders", "/v1/export", "/open/macro-momentum.parquet"):
+        refused = asked.server.get(f"{path}?edition={published.first}", asked.key)
+        assert (refused.status_code, refused.json()["detail"]) == (
+            410,
+            f"edition: {published.first} is withdrawn.",
+        )
+    rolled = published.desk.command("editions", "rollback", published.first)
+    assert rolled.returncode == 1
+    assert "withdrawn" in rolled.stderr
+    assert "filed-too" in rolled.stderr
+    gone = asked.get("/v1/changes", since=published.first, dataset="fundamentals")["data"]
+    assert [(row["change"], row["row"]) for row in gone] == [("removed", None)]
+    assert gone[0]["source_ref"].startswith("filed-too:")
+
+
+def test_every_row_begins_with_its_source_and_names_a_place(published: Published) -> None:
+    for path, body in published.before.items():
+        for row in rows_of(body):
+            found = REF.fullmatch(row["source_ref"])
+            assert found is not None, (path, row["source_ref"])
+            assert found["source"] in KINDS or path == "/v1/export", (path, row["source_ref"])
+            for one in row.get("inputs", ()):
+                assert REF.fullmatch(one["source_ref"])
+    (figure,) = (row for row in rows_of(published.before[PATHS[2]]) if row["value_reported"] == 1001)
+    assert figure["source_ref"] == "filed:annual-2023#p. 4"
+
+
+def test_the_notice_of_a_dataset_names_its_own_sources_and_no_other(published: Published) -> None:
+    owed = {
+        PATHS[2]: {"filed", "filed-too", "numbers", "names"},
+        "/v1/tenders?country=ZA": {"portal", "portal-too", "numbers", "names"},
+        "/v1/macro?series=RATES": {"bank", "bank-too", "rates", "rates-too"},
+        "/v1/signals/macro-momentum": {"bank", "bank-too", "rates", "rates-too"},
+        PATHS[1]: {"numbers", "names"},
+        "/v1/changes": set(KINDS),
+    }
+    for path, names in owed.items():
+        terms = published.before[path]["_license"]
+        assert terms.startswith(NOTICE)
+        assert "no natural-person data" in terms
+        named = {
+            name for name in KINDS if f"Bureau \u00e9 of {name}: \u00a9 {name} office (CC-BY-4.0)" in terms
+        }
+        assert named == names, path
+
+
+def test_every_form_and_the_tool_carry_the_same_notice(published: Published) -> None:
+    asked = published.asked
+    terms = asked.server.get("/v1/macro?series=RATES", asked.key).json()["_license"]
+    assert "rates office" in terms
+    assert "rates-too" not in terms
+    assert asked.tool("get_macro", series="RATES")[1]["_license"] == terms
+    answer = asked.server.get("/v1/macro?series=RATES", asked.key, accept="text/csv")
+    header = answer.headers["X-License"]
+    assert header.isascii()
+    assert header.startswith(NOTICE)
+    assert "Bureau e of rates: ? rates office (CC-BY-4.0)" in header
+    listed = list(csv.DictReader(io.StringIO(answer.text)))
+    assert listed
+    assert all(row["source_ref"].startswith("rates:") for row in listed)
+    stream = asked.server.get(
+        "/v1/macro?series=RATES", asked.key, accept="application/vnd.apache.arrow.stream"
+    )
+    schema = pa.ipc.open_stream(stream.content).schema
+    assert schema.metadata[b"license"].decode() == terms
+
+
+def test_a_file_names_the_sources_of_its_rows_alone(published: Published) -> None:
+    asked = published.asked
+    listed = asked.server.get("/v1/export", asked.key).json()["data"]
+    for one in listed:
+        content = asked.server.get(one["url"].replace(asked.server.url, ""), asked.key).content
+        table = pq.read_table(io.BytesIO(content))
+        owed = table.schema.metadata[b"attribution"].decode()
+        named = {name for name in KINDS if f"\u00a9 {name} office" in owed}
+        own = {ref.partition(":")[0] for ref in table.column("source_ref").to_pylist()} & KINDS.keys()
+        assert own <= named, one["name"]
+        if one["name"] not in ("af-fund-entities.parquet", "shared-entity.parquet"):  # told by several
+            assert own == named, one["name"]
+        assert not named & set(WITHDRAWN), one["name"]
+
+
+def test_two_captures_of_one_table_have_different_refs(fresh_engine: dict[str, str], tmp_path: Any) -> None:
+    desk = Desk(tmp_path / "twice", **fresh_engine)
+    (desk.home / "sources.toml").write_text(registry())
+    for value in (1, 2):
+        table = f"Country Name,Country Code,Year,Value\nSouth Africa,ZAF,2020,{value}\n"
+        desk.ingest("bank", "ny.gdp.mktp.cd.csv", table)
+        desk.ingest("filed", "filed.csv", FILINGS + filing(f"lei:{ISSUER}", value, "annual-2023"))
+    desk.publish()
+    with desk.serve() as asked:
+        bulk = asked.server.get("/v1/export/files/af-macro-annual.parquet", asked.key).content
+        refs = pq.read_table(io.BytesIO(bulk)).column("source_ref").to_pylist()
+        assert len(refs) == len(set(refs)) == 2
+        assert all(ref.endswith("#NY.GDP.MKTP.CD ZA 2020") for ref in refs)
+        rows = asked.get(f"/v1/fundamentals/{sid(f'lei:{ISSUER}')}", vintages="all")["data"]
+        first, second = (row["source_ref"] for row in sorted(rows, key=lambda row: row["vintage"]))
+        assert first == "filed:annual-2023#p. 4"
+        assert re.fullmatch(r"filed:annual-2023@[0-9a-f]{8}#p\. 4", second)
+
+
+def test_where_nothing_may_be_published_publish_refuses_and_the_old_edition_serves_on(
+    fresh_engine: dict[str, str], tmp_path: Any
+) -> None:
+    desk = Desk(tmp_path / "all", **fresh_engine)
+    (desk.home / "sources.toml").write_text(registry())
+    ingest_all(desk)
+    first = desk.publish()
+    (desk.home / "sources.toml").write_text(registry(closed=tuple(KINDS)))
+    refused = desk.command("publish")
+    assert refused.returncode == 1
+    assert "every source of the ledger is left out" in refused.stderr
+    assert "portal-too (commercial_redistribution is not true)" in refused.stderr
+    assert first in desk.command("editions").stdout
+    (desk.home / "sources.toml").write_text(registry())
+    assert desk.publish() == first, "and a licence that is back brings everything back, under the same ids"
+
+
+def test_a_current_edition_that_holds_it_is_replaced_though_nothing_else_changed(
+    fresh_engine: dict[str, str], tmp_path: Any
+) -> None:
+    """What the source told is superseded in every row: the rows stay the same, the edition does not."""
+    desk = Desk(tmp_path / "same", **fresh_engine)
+    (desk.home / "sources.toml").write_text(registry())
+    desk.ingest("portal", "a.json", package(release("both")))
+    desk.ingest("portal-too", "b.json", package(release("both")))
+    first = desk.publish()
+    (desk.home / "sources.toml").write_text(registry(closed=("portal-too",)))
+    second = desk.publish()
+    assert second != first
+    with desk.serve() as asked:
+        assert asked.get("/v1/tenders")["edition"] == second
+        assert asked.server.get(f"/v1/tenders?edition={first}", asked.key).status_code == 410
