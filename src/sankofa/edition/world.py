@@ -21,6 +21,7 @@ from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity, Resolution, resolve
 from sankofa.model.errors import CheckFailed
 from sankofa.model.rows import Row
+from sankofa.sources.base import adapters
 from sankofa.sources.registry import Source
 
 
@@ -51,7 +52,12 @@ class World:
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
-        return self.ledger.captures()
+        read_by = adapters()
+        rounding = {name for name, source in self._sources.items() if read_by[source.adapter].rounds_dates}
+        return {
+            number: capture._replace(rounds_dates=True) if capture.source_id in rounding else capture
+            for number, capture in self.ledger.captures().items()
+        }
 
     @cached_property
     def resolution(self) -> Resolution:

@@ -51,6 +51,8 @@ class CaptureInfo(NamedTuple):
     license_class: str
     file_name: str
     content_sha256: str = ""
+    rounds_dates: bool = False
+    """Whether its source gives the dates of periods rounded to month ends."""
 
 
 class FactColumns(NamedTuple):

@@ -64,18 +64,16 @@ def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
     for (concept, unit, period_end, period_start), told in reports.items():
         end = ordinal(period_end)
         story = steps(told) if len(told) > 1 or told[0].value is None else told
-        if not story:
-            lasting.update([end] if period_start else ())
-            continue
-        latest = story[-1]
-        if period_start:  # as wanted, of twelve months: a full year whenever it was known
-            full = story
-            lasting.add(end)
+        if period_start:
+            start = ordinal(period_start)
+            full = [report for report in story or told if ends.is_full(start, end, report.available)]
+            lasting.update([end] if full else ())
         else:
             ending = ends.ending(end)
             full = [report for report in story if report.available in ending]
-            if not full:
-                continue
+        if not full or not story:
+            continue
+        latest = story[-1]
         known = full[0].available
         known = known if known > end else end
         if known < published.get(end, FOREVER):
