@@ -7,6 +7,7 @@ and then a filing misdates a figure: what else was known by then tells such trai
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Final, NamedTuple
 
 YEAR: Final = 365.25
@@ -165,15 +166,13 @@ def _turns(start: int, end: int, said: Sequence[_Said]) -> list[int]:
     """The days on which a full year came to be doubted, then not, and so on."""
     tally = _Tally(start, end)
     turns: list[int] = []
-    for one in said:
-        if not tally.count(one):
-            continue
+    for known, of_a_day in groupby(
+        [one for one in said if tally.concerns(one)], key=lambda one: one[0].known
+    ):
+        for one in of_a_day:
+            tally.count(one)
         if tally.doubted() != len(turns) % 2:
-            known = one.evidence.known
-            if turns and turns[-1] == known:
-                turns.pop()
-            else:
-                turns.append(known)
+            turns.append(known)
     return turns
 
 
@@ -190,24 +189,25 @@ class _Tally:
         self._own = self._near = 0
         """Of full years that end on this day, and on one too close to it."""
 
-    def count(self, one: _Said) -> bool:
-        """Whether it is of any account."""
+    def concerns(self, one: _Said) -> bool:
+        """Whether it is of the same time or, if a full year, within a year of it."""
+        e = one.evidence
+        reach = -YEAR if one.months == 12 else _OVERLAP
+        return e.end > self._start + reach and (e.start or 0) < self._end - reach
+
+    def count(self, one: _Said) -> None:
         e, months, year_end = one
-        start = e.start or 0
         place = round((year_end - self._end) / (YEAR / 12)) % 12
-        within_a_year = e.end > self._start - YEAR and start < self._end + YEAR
-        if months == 12 and within_a_year:
+        if months == 12:
             self._around[place] = max(self._around[place], e.facts)
             if e.end == self._end:
                 self._own = max(self._own, e.facts)
             elif abs(e.end - self._end) <= ROUNDED_WITHIN and not e.rounded:
                 self._near = max(self._near, e.facts)
-        if e.end > self._start + _OVERLAP and start < self._end - _OVERLAP:
+        if e.end > self._start + _OVERLAP and (e.start or 0) < self._end - _OVERLAP:
             told = self._figures[place]
             told[months] = max(told.get(months, 0), e.facts)
             self._first_said.setdefault(place, e.known)
-            return True
-        return months == 12 and within_a_year
 
     def doubted(self) -> bool:
         if not self._own:

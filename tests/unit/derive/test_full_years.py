@@ -27,7 +27,7 @@ def issuer(*told: Told) -> list[FullYear]:
         )
     ends = YearEnds(evidence)
     wanted = {
-        identity: found for identity, found in reports.items() if ends.may_be_full(identity[3], identity[2])
+        identity: found for identity, found in reports.items() if ends.ever_full(identity[3], identity[2])
     }
     return full_years(wanted, ends)
 

@@ -64,14 +64,11 @@ def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
     for (concept, unit, period_end, period_start), told in reports.items():
         end = ordinal(period_end)
         story = steps(told) if len(told) > 1 or told[0].value is None else told
-        if period_start:
-            start = ordinal(period_start)
-            full = [report for report in story or told if ends.is_full(start, end, report.available)]
-            lasting.update([end] if full else ())
-        else:
-            ending = ends.ending(end)
-            full = [report for report in story if report.available in ending]
-        if not full or not story:
+        full_on = ends.full(ordinal(period_start) if period_start else None, end)
+        if period_start and full_on:
+            lasting.add(end)
+        full = [report for report in story if report.available in full_on]
+        if not full:
             continue
         latest = story[-1]
         known = full[0].available

@@ -17,25 +17,25 @@ class YearEnds:
     def __init__(self, evidence: Iterable[YearEvidence]) -> None:
         evidence = list(evidence)
         self.names = IssuerYears(evidence)
-        self._instants: defaultdict[int, set[int]] = defaultdict(set)
+        self._reported: defaultdict[tuple[int | None, int], set[int]] = defaultdict(set)
         for told in evidence:
-            if told.start is None:
-                self._instants[told.end].add(told.known)
-        self._ending: dict[int, set[int]] = {}
+            start, end = told.start, told.end
+            if start is None or months_of(start, end) == 12:
+                self._reported[start, end].add(told.known)
+        self._full: dict[tuple[int | None, int], set[int]] = {}
 
-    def ending(self, day: int) -> set[int]:
-        """The days on which an instant was reported that, by what was known then, is that of a year's end."""
-        found = self._ending.get(day)
+    def full(self, start: int | None, end: int) -> set[int]:
+        """The days on which a period was reported that, by what was known then, is a full year or ends one."""
+        period = (start, end)
+        found = self._full.get(period)
         if found is None:
-            reported = self._instants.get(day, ()) if self.names.can_end_a_year(day) else ()
-            found = self._ending[day] = {known for known in reported if self.is_full(None, day, known)}
+            possible = start is not None or self.names.can_end_a_year(end)
+            reported = self._reported.get(period, ()) if possible else ()
+            name = self.names.name
+            found = {known for known in reported if name(start, end, known).period_type == "FY"}
+            self._full[period] = found
         return found
 
-    def is_full(self, start: int | None, end: int, known: int) -> bool:
-        """Whether, by what was known on a day, a period is a full year or the day on which one ends."""
-        return self.names.name(start, end, known).period_type == "FY"
-
-    def may_be_full(self, start: str, end: str) -> bool:
-        """Whether a period lasts a full year, or is a day on which one ends by what was known with any report."""
-        day = ordinal(end)
-        return months_of(ordinal(start), day) == 12 if start else bool(self.ending(day))
+    def ever_full(self, start: str, end: str) -> bool:
+        """Whether a period is a full year, or the day on which one ends, by what was known with any report."""
+        return bool(self.full(ordinal(start) if start else None, ordinal(end)))
