@@ -154,7 +154,7 @@ def test_shared_facts_are_the_same_facts_and_call_them_structured(both: LiveServ
     assert len(facts) == len(rows(both))
     assert {fact["method"] for fact in facts} == {"structured"}
     files = both.get("/v1/export", key).json()["data"]
-    (url,) = [f["url"] for f in files if f["name"] == "af-fund-fact"]
+    (url,) = [f["url"] for f in files if f["name"] == "af-fund-fact.parquet"]
     table = pyarrow.parquet.read_table(BytesIO(both.http.get(url, headers={"X-API-Key": key}).content))
     assert {(f["fact_id"], f["provenance_id"], f["method"]) for f in table.to_pylist()} == {
         (f["fact_id"], f["provenance_id"], f["method"]) for f in facts

@@ -8,6 +8,7 @@ first that came later. Twelve months are a full year only where they end on an e
 
 import calendar
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable
 from datetime import date
 from typing import Final, NamedTuple
@@ -30,6 +31,8 @@ PERIOD_TYPES: Final = ("FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", 
 
 _INSTANT_TOLERANCE = 10
 _DURATION_TOLERANCE = 25
+_BALANCE_SHEET = 5
+"""Figures of one day that are more than a stray one or two."""
 _OF_THREE = {0: "Q4", 1: "Q1", 2: "Q2", 3: "Q3"}
 _OF_SIX = {0: "H2", 2: "H1"}
 _OF_NINE = {3: "9M"}
@@ -46,7 +49,13 @@ class IssuerYears:
     """The financial years of one issuer, as evidence for naming its periods."""
 
     def __init__(self, evidence: Iterable[YearEvidence]) -> None:
-        telling = {e for e in evidence if e.start or e.declared}
+        telling = set()
+        self._instants: defaultdict[int, list[YearEvidence]] = defaultdict(list)
+        for e in evidence:
+            if e.start or e.declared:
+                telling.add(e)
+            if not e.start:
+                self._instants[e.end].append(e)
         rows = sorted(telling, key=lambda e: (e.known, e.end, e.start or 0, e.declared or "", e.facts))
         years = FullYears([(e, months) for e in rows if e.start and (months := months_of(e.start, e.end))])
         # Where no full year is reported: what the template itself declares, and last the half-years
@@ -98,6 +107,8 @@ class IssuerYears:
             return Period(TRAILING if months == 12 else "other", None)
         if (start is None or months == 12) and told.ends_a_year(end):
             return Period("FY", date.fromordinal(end).year)
+        if start is None and told.may_end_a_year(end) and self._is_balance_sheet(end, known, told):
+            return Period("FY", date.fromordinal(end).year)
         if start is None:
             place = told.place(end, _INSTANT_TOLERANCE)
             return Period(_OF_INSTANT.get(place or 0, "other"), told.year_of_instant(end, rounded=rounded))
@@ -106,6 +117,20 @@ class IssuerYears:
         place = told.place(end, _DURATION_TOLERANCE, start)
         names = {3: _OF_THREE, 6: _OF_SIX, 9: _OF_NINE}.get(months or 0, {})
         return Period("other" if place is None else names.get(place, "other"), told.year_of(start, end))
+
+    def _is_balance_sheet(self, day: int, known: int, told: "_YearEnds") -> bool:
+        """Whether the balances of the days around a year-end, which may be misdated itself, are of this day."""
+        own = self._figures(day, known)
+        if own < _BALANCE_SHEET:
+            return False
+        around = range(day - _INSTANT_TOLERANCE, day + _INSTANT_TOLERANCE + 1)
+        figures = {other: n for other in around if other != day and (n := self._figures(other, known))}
+        return not any(told.ends_a_year(other) or (n, day) > (own, other) for other, n in figures.items())
+
+    def _figures(self, day: int, known: int) -> int:
+        """How many figures of an instant any one day told, of those until a day."""
+        told = self._instants.get(day)
+        return max([e.facts for e in told if e.known <= known], default=0) if told else 0
 
 
 def _year_ends_before(begun: list[YearEvidence], years: FullYears) -> list[tuple[YearEvidence, int]]:
@@ -124,6 +149,7 @@ class _YearEnds:
         self.years = years
         self._starts = {end: start for start, end in reversed(years)}
         self._closing = sorted(self._starts)
+        self._reported = [end for end in self._closing if self._starts[end]]
         # The eve of a year is a year-end too, unless a year is known to end a few days from it.
         opening = {start - 1 for start, _ in years if start and not _near(self._closing, start - 1)}
         self._days = sorted(opening.union(self._closing)) if opening else self._closing
@@ -137,6 +163,12 @@ class _YearEnds:
         if _astray(day, end) > _INSTANT_TOLERANCE:
             return False
         return (day - end) % 7 == 0 if _in_weeks(start, end) else _same_day_of_the_year(day, end)
+
+    def may_end_a_year(self, day: int) -> bool:
+        """Whether a day is close to a year-end that only the period after it, or an anniversary, tells of."""
+        if _near(self._reported, day):
+            return False
+        return bool(_near(self._days, day)) or _astray(day, self._nearest(day)[1]) <= _INSTANT_TOLERANCE
 
     def place(self, end: int, tolerance: int, start: int | None = None) -> int | None:
         """How many quarters after a year-end a period ends: 0 to 3; None where it is at no quarter's end."""

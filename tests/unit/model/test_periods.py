@@ -209,6 +209,19 @@ def test_the_eve_of_a_year_is_the_end_of_the_one_before() -> None:
     assert named(issuer, "", "2009-01-26") == ("other", 2010)
 
 
+def test_the_balance_sheet_tells_the_year_end_where_a_half_year_begins_a_day_early() -> None:
+    half = told("2009-08-20", "2009-01-25", "2009-07-26", 40)
+    closing = YearEvidence(on("2009-08-20"), None, on("2009-01-25"), None, 22)
+    opening = YearEvidence(on("2009-08-20"), None, on("2009-01-26"), None, 4)
+    issuer = IssuerYears([half, closing, opening])
+    assert named(issuer, "", "2009-01-25", "2009-08-20") == ("FY", 2009)
+    assert named(issuer, "", "2009-01-26", "2009-08-20").period_type == "other"
+    # Where the day that is told has balances, no other is the year-end.
+    dated = half._replace(start=on("2009-01-26"))
+    many = opening._replace(facts=30)
+    assert named(IssuerYears([dated, closing, many]), "", "2009-01-26", "2009-08-20").period_type == "other"
+
+
 def test_twelve_months_to_a_quarters_end_are_trailing() -> None:
     issuer = IssuerYears(
         [
