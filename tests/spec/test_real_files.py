@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from tests.live import LiveServer, create_key, run
 from tests.once import made_once
 from tests.world.reference import MODES, Told, knowable, seen, told_in
 
-NVIDIA, LPA = 1045810, 1997711
+NVIDIA, LPA, AMAZON = 1045810, 1997711, 1018724
 CAPTURED = date(2026, 1, 1)  # every row here is dated, so this never counts
 COMPANYFACTS = ("sec-companyfacts", "companyfacts")
 STATEMENTS = ("sec-financial-statements", "sec-fsds")
@@ -67,7 +68,7 @@ def _companyfact(number: int, concept: str, unit: str, row: dict[str, Any]) -> F
 
 
 def statements(folder: Path) -> Iterator[Filing | None]:
-    """Every row of the raw num.txt; None where it is not to be read."""
+    """Every row of the raw num.txt, its period by the rounded dates given; None where it is not to be read."""
     for path in sorted(folder.glob("*.zip")):
         with zipfile.ZipFile(path) as archive:
             filings = {row["adsh"]: row for row in _table(archive, "sub.txt")}
@@ -118,6 +119,23 @@ def _start(end: date, quarters: int) -> date | None:
     return last + timedelta(days=1)
 
 
+def once(real: Sequence[Filing], rounded: Sequence[Filing]) -> Iterator[Filing]:
+    """What both sources say of one filing, with its real dates; what only one says, as it says it."""
+    yield from real
+    ends = defaultdict(list)
+    for filing in real:
+        ends[_figure_of(filing)].append(filing.told.end)
+    for filing in rounded:
+        if not any(abs((end - filing.told.end).days) <= 16 for end in ends[_figure_of(filing)]):
+            yield filing
+
+
+def _figure_of(filing: Filing) -> tuple[object, ...]:
+    told = filing.told
+    quarters = 0 if told.start is None else round(((told.end - told.start).days + 1) / 91.3125)
+    return filing.number, told.document, told.concept, told.unit, told.value, quarters
+
+
 def restated(told: dict[int, list[Told]]) -> set[tuple[int, Fact]]:
     """The facts of which more than one figure was ever reported."""
     figures: defaultdict[tuple[int, Fact], set[Decimal | None]] = defaultdict(set)
@@ -147,7 +165,7 @@ class Real(NamedTuple):
     said: dict[str, list[str]]
     """What the ingest of each source said, and then that of its last file again."""
     told: dict[int, list[Told]]
-    """Everything said of each issuer, whichever source says it."""
+    """Everything said of each issuer, whichever source says it, and what both say once."""
 
 
 READERS = {COMPANYFACTS: companyfacts, STATEMENTS: statements}
@@ -177,8 +195,8 @@ def _take_in(home: Path, folder: Path) -> Real:
         said[source] = [d.stdout for d in done]
         rows = list(reader(folder / name))
         raw[source] = Raw(len(rows), [row for row in rows if row is not None])
-        for number, report in raw[source].reports:
-            told[number].append(report)
+    for number, report in once(raw[COMPANYFACTS[0]].reports, raw[STATEMENTS[0]].reports):
+        told[number].append(report)
     published = run(home, "publish")
     assert published.returncode == 0, published.stderr
     return Real(home, raw, said, dict(told))
@@ -207,6 +225,12 @@ class Client:
             assert (whole["count"], whole["truncated"]) == (len(whole["data"]), False)
             self._known[number, query] = whole["data"]
         return self._known[number, query]
+
+    def metrics(self, number: int, day: str) -> list[dict[str, Any]]:
+        answer = self._server.get(f"/v1/metrics/{service_id(cik(number))}?as_of={day}", self._key)
+        assert answer.status_code == 200, answer.text
+        found: list[dict[str, Any]] = answer.json()["data"]
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -284,6 +308,64 @@ def test_statements_are_served_as_a_replay_of_the_raw_tables_has_them(real: Real
                 rows = client.rows(number, f"as_of={day}&vintages={mode}")
                 expected = knowable(of[number], date.fromisoformat(day), mode)
                 assert seen(rows) == told_in(mode, expected), (number, day, mode)
+
+
+def by_day(rows: Sequence[dict[str, Any]]) -> set[date]:
+    return {date.fromisoformat(row["period_end"]) for row in rows}
+
+
+def test_a_filing_held_with_real_and_with_rounded_dates_is_served_once(real: Real, client: Client) -> None:
+    said = [filing for filing in real.raw[STATEMENTS[0]].reports if filing.number == NVIDIA]
+    alone = {(told.document, told.concept, told.unit, told.end) for told in real.told[NVIDIA]}
+    rows = client.rows(NVIDIA, "vintages=all")
+    figures = Counter(
+        (row["source_ref"].partition("#")[0], row["concept"], row["unit"], row["period_type"],
+         row["fiscal_year"], row["value_reported"])
+        for row in rows
+        if row["period_type"] != "other"
+    )  # fmt: skip
+    assert max(figures.values()) == 1
+    assert 0 < len(said) - sum((t.document, t.concept, t.unit, t.end) in alone for _, t in said)
+
+
+def test_a_row_says_whether_its_dates_are_rounded(real: Real, client: Client) -> None:
+    exact = {filing.told[:5] for filing in real.raw[COMPANYFACTS[0]].reports if filing.number == NVIDIA}
+    methods: Counter[str] = Counter()
+    for row in client.rows(NVIDIA, "vintages=all"):
+        start = row["period_start"] and date.fromisoformat(row["period_start"])
+        document = row["source_ref"].partition("#")[0]
+        end = date.fromisoformat(row["period_end"])
+        is_exact = (row["concept"], row["unit"], start, end, document) in exact
+        assert row["method"] == ("structured" if is_exact else "structured-rounded")
+        methods[row["method"]] += 1
+    assert methods["structured-rounded"] > 50
+    assert {row["method"] for row in client.rows(AMAZON)} == {"structured-rounded"}
+
+
+def test_a_rounded_year_never_stands_beside_a_real_one(client: Client) -> None:
+    rows = client.rows(NVIDIA, "vintages=all&period_type=FY")
+    ends = sorted(by_day(rows))
+    assert len(ends) > 15
+    assert all((after - before).days > 300 for before, after in pairwise(ends))
+    assert len({row["fiscal_year"] for row in rows}) == len(ends)
+
+
+def test_twelve_months_to_a_quarters_end_are_trailing(client: Client) -> None:
+    trailing = client.rows(AMAZON, "vintages=all&period_type=TTM")
+    assert by_day(trailing) == {date(2008, 6, 30), date(2009, 6, 30), date(2009, 3, 31), date(2010, 3, 31)}
+    years = client.rows(AMAZON, "vintages=all&period_type=FY")
+    assert {(end.month, end.day) for end in by_day(years)} == {(12, 31)}
+
+
+def test_trailing_figures_enter_no_metric(client: Client) -> None:
+    rows = client.metrics(AMAZON, "2010-06-30")
+    assert {row["period_end"] for row in rows} == {"2009-12-31"}
+    assert len(rows) >= 20
+
+
+def test_a_metric_is_of_the_real_year(client: Client) -> None:
+    for day, end in (("2009-09-30", None), ("2010-03-18", "2010-01-31"), ("2011-06-30", "2011-01-30")):
+        assert {row["period_end"] for row in client.metrics(NVIDIA, day)} == ({end} if end else set())
 
 
 def test_executive_pay_and_other_taxonomies_are_never_served(client: Client) -> None:

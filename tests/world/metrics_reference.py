@@ -5,6 +5,7 @@ public by then (`reference.knowable`), finds the latest full year, computes toda
 every input whether the figure it holds today was the one in force on that day.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -96,7 +97,7 @@ class Issuer:
         self.told = told
         self.today = knowable(told, today, "latest")
         self._ever = knowable(told, today, "all")
-        self._year_ends = {(t.end, t.available) for t in told if t.start and _twelve_months(t.start, t.end)}
+        self._years = _reported_years(told)
         self._named: dict[tuple[date | None, date, date], bool] = {}
         self._today: dict[tuple[str, date], Worked] = {}
         self._years: dict[date, Year] = {}
@@ -179,16 +180,22 @@ class Issuer:
         return self._named[named]
 
     def _is_full_year(self, row: Seen) -> bool:
-        """Twelve months, or an instant on a year-end as far as those were known that day."""
-        if row.start is not None:
-            return _twelve_months(row.start, row.end)
-        every = {end for end, _ in self._year_ends}
-        known = {end for end, public in self._year_ends if public is not None and public <= row.available}
-        if any(0 < abs((row.end - e).days) <= 10 for e in known) and row.end not in every:
+        """Twelve months to a year-end, or an instant on one, as far as those were known that day."""
+        if row.start is not None and not _twelve_months(row.start, row.end):
             return False
-        nearest = min(known, key=lambda e: (abs((row.end - e).days), e))
-        away = (row.end - nearest).days
-        return abs(away - round(away / 365.25) * 365.25) <= 10
+        known = {(start, end) for start, end, public in self._years if public <= row.available}
+        ends = {end for _, end in known} | {start - timedelta(days=1) for start, _ in known}
+        if any(abs((row.end - end).days) <= 10 for end in ends):
+            return row.end in ends
+        start, end = min(known, key=lambda year: abs((row.end - year[1]).days))
+        away = (row.end - end).days
+        if abs(away - round(away / 365.25) * 365.25) > 10:
+            return False
+        if ((end - start).days + 1) % 7 == 0:
+            return away % 7 == 0
+        return (row.end + timedelta(days=1)).replace(year=2000) == (end + timedelta(days=1)).replace(
+            year=2000
+        )
 
 
 @cache
@@ -222,6 +229,25 @@ def _table(rows: Sequence[Seen], unit: str, end: date, before: date | None) -> d
             if row is not None:
                 table[mark + item] = row
     return table
+
+
+def _reported_years(told: Sequence[Told]) -> set[tuple[date, date, date]]:
+    """The full years told of, and when: twelve months that are not the smaller part of an interim report.
+
+    An interim report that gives the twelve months to its last day too gives more of the year to date.
+    """
+    figures = Counter((t.document, t.start, t.end) for t in told if t.start)
+    trailing = {
+        (start, end)
+        for (document, start, end), count in figures.items()
+        if start and _twelve_months(start, end)
+        and any(d == document and e == end and s and start < s and n > count for (d, s, e), n in figures.items())
+    }  # fmt: skip
+    return {
+        (t.start, t.end, t.available)
+        for t in told
+        if t.start and t.available and _twelve_months(t.start, t.end) and (t.start, t.end) not in trailing
+    }
 
 
 def _ten_digits(exact: Fraction) -> Decimal:

@@ -64,6 +64,7 @@ def history(chance: random.Random) -> list[Told]:
     change = chance.choice((None, None, None, 2, 3))
     items = [i for i in sorted(ITEMS) if chance.random() < 0.85]
     lag = timedelta(days=chance.randrange(30, 150))
+    interim = chance.random() < 0.4
     evidence = (date(2016, 1, 1), date(2016, 12, 31)) if years[0][1].month == 12 else years[0]
     start, end = evidence
     told.append(Told("finance_income", "", start, end, "d0", Decimal(1), end + timedelta(days=1), TODAY))
@@ -84,11 +85,27 @@ def history(chance: random.Random) -> list[Told]:
             if chance.random() < 0.06:  # a convenience translation
                 translated = Decimal(str(figure)) / 4
                 told.append(Told(item, "EUR", begin, end, f"f{number}", translated, known, TODAY))
+        if interim and number:  # from when the issuer's year is known
+            told += _half_year(chance, number, (start, end), unit, lag)
         if chance.random() < 0.15:  # opening balances under a new standard, a day after the year-end
             opened = end + timedelta(days=1)
             day = filed + timedelta(days=60)
             told.append(Told("assets", unit, None, opened, f"q{number}", _figure(chance), day, TODAY))
     return [t for t in told if t.available is not None and t.available <= TODAY]
+
+
+def _half_year(
+    chance: random.Random, number: int, year: tuple[date, date], unit: str, lag: timedelta
+) -> Iterator[Told]:
+    """An interim report: the half-year, and of fewer figures the twelve months to its end."""
+    start, middle = year[0], year[0] + timedelta(days=181)
+    for place, item in enumerate(sorted(FLOWS)):
+        filed = middle + lag
+        yield Told(item, unit, start, middle, f"h{number}", _figure(chance), filed, TODAY)
+        if place % 3 == 0:
+            before = middle - timedelta(days=364)
+            yield Told(item, unit, before, middle, f"h{number}", _figure(chance), filed, TODAY)
+    yield Told("assets", unit, None, middle, f"h{number}", _figure(chance), middle + lag, TODAY)
 
 
 def _later(chance: random.Random, first: Told) -> Iterator[Told]:

@@ -48,7 +48,7 @@ Metric = Literal[
 
 Order = Literal["asc", "desc"]
 
-PeriodType = Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other"]
+PeriodType = Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", "TTM"]
 
 SharedFactsDataset = Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]
 
@@ -218,8 +218,8 @@ class FundamentalsRow(TypedDict):
     """Null for an instant."""
     period_end: str
     """The last day of the period, or the day of an instant."""
-    period_type: Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other"]
-    """Told from the dates."""
+    period_type: Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", "TTM"]
+    """Told from the dates; TTM are twelve months that end on no year-end of the issuer."""
     fiscal_year: int | None
     """The year in which the financial year ends."""
     available_at: str
@@ -234,8 +234,8 @@ class FundamentalsRow(TypedDict):
     """The vintage that replaced it, where knowable."""
     extraction_confidence: Number | None
     """Null where structured."""
-    method: Literal["extracted", "structured"]
-    """Extracted from a document, or published as data."""
+    method: Literal["extracted", "structured", "structured-rounded"]
+    """Extracted from a document, or published as data; `structured-rounded` where the source rounds the dates of periods to month ends."""
 
 
 class MacroAnnualRow(TypedDict):

@@ -35,7 +35,7 @@ class Issuer:
     @cached_property
     def years(self) -> list[FullYear]:
         """Its full years, oldest first, with the figures each holds today."""
-        return full_years(self._published.reports(self._ends.full), self._ends)
+        return full_years(self._published.reports(self._ends.ever_full), self._ends)
 
     @cached_property
     def _published(self) -> Published:

@@ -29,6 +29,7 @@ from sankofa.model.provenance import (
     notice,
 )
 from sankofa.model.rows import Row
+from sankofa.sources.base import adapters
 from sankofa.sources.registry import Source
 
 
@@ -75,8 +76,13 @@ class World:
         held = self.ledger.captures()
         for number, capture in held.items():
             source = self._sources.get(capture.source_id)
-            if source is not None and capture.license_class in LICENSE_CLASSES:
-                held[number] = capture._replace(license_class=source.license_class)
+            if source is None:
+                continue
+            own = capture.license_class
+            held[number] = capture._replace(
+                license_class=source.license_class if own in LICENSE_CLASSES else own,
+                rounds_dates=adapters()[source.adapter].rounds_dates,
+            )
         return held
 
     @cached_property

@@ -54,6 +54,8 @@ class CaptureInfo(NamedTuple):
     license_class: str
     file_name: str
     content_sha256: str = ""
+    rounds_dates: bool = False
+    """Whether its source gives the dates of periods rounded to month ends."""
 
     def ref(self, location: str, document: str = "") -> str:
         """The `source_ref` of a place in the captured file, or in a document inside it."""

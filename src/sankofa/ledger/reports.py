@@ -7,14 +7,16 @@ two of one day stand. Facts and derived values both read the ledger through it.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 import msgspec
 
 from sankofa.ledger.book import CaptureInfo, FactColumns, Ledger
+from sankofa.ledger.rounded_dates import real_and_rounded
 from sankofa.model.days import ordinal
-from sankofa.model.periods import YearEvidence
+from sankofa.model.facts import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED
+from sankofa.model.financial_years import YearEvidence
 from sankofa.model.provenance import source_ref
 
 PUBLISHED_CONFIDENCE = Decimal("0.85")
@@ -53,6 +55,13 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     """Whether an earlier capture has another figure in the same place of the same document."""
 
     @property
+    def method(self) -> str:
+        """How the figure was come by."""
+        if self.confidence:
+            return EXTRACTED
+        return STRUCTURED_ROUNDED if self.capture.rounds_dates else STRUCTURED
+
+    @property
     def source_ref(self) -> str:
         """A figure without a place in its document stands under its issuer."""
         capture = self.capture
@@ -61,6 +70,8 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 
 
 Reports = dict[Identity, list[Report]]
+_Told = tuple[str, str, str, str]
+"""The day a figure became known, the start and end of its period, and the period its template declares."""
 _Fact = tuple[str, str, str, str, str, str, str, str, str, str, int]
 """A row of `FactColumns`."""
 
@@ -70,13 +81,20 @@ class Published:
 
     def __init__(self, ledger: Ledger, captures: Mapping[int, CaptureInfo], subjects: Iterable[str]) -> None:
         self._captures = captures
-        self._facts = [(subject, _published(ledger.facts(subject))) for subject in subjects]
+        held = [(subject, _published(ledger.facts(subject))) for subject in subjects]
+        real, rounded = real_and_rounded(held, captures)
+        self._facts = real + rounded
         self._dated = all("" not in facts.available_at for _, facts in self._facts)
-        self._told: Counter[tuple[str, str, str, str]] = Counter()
-        for _, facts in self._facts:
+        self._told = self._periods(real)
+        self._told_rounded = self._periods(rounded)
+
+    def _periods(self, held: list[tuple[str, FactColumns]]) -> Counter[_Told]:
+        """How many figures were told of each period on each day."""
+        told: Counter[_Told] = Counter()
+        for _, facts in held:
             known = facts.available_at if self._dated else self._known(facts)
-            told = zip(known, facts.period_start, facts.period_end, facts.declared_period, strict=True)
-            self._told.update(told)
+            told.update(zip(known, facts.period_start, facts.period_end, facts.declared_period, strict=True))
+        return told
 
     def _known(self, facts: FactColumns) -> list[str]:
         """The days on which facts became known: those of their captures where the source evidences none."""
@@ -89,9 +107,15 @@ class Published:
         """What all of it tells of the issuer's financial year."""
         return [
             YearEvidence(
-                ordinal(day), ordinal(start) if start else None, ordinal(end), declared or None, facts
+                ordinal(day),
+                ordinal(start) if start else None,
+                ordinal(end),
+                declared or None,
+                facts,
+                rounded,
             )
-            for (day, start, end, declared), facts in self._told.items()
+            for told, rounded in ((self._told, False), (self._told_rounded, True))
+            for (day, start, end, declared), facts in told.items()
         ]
 
     def reports(self, wanted: Callable[[str, str], bool] = lambda start, end: True) -> Reports:
@@ -100,7 +124,8 @@ class Published:
         Not all that merely repeat a figure are among them: they add nothing to what is known when.
         """
         reports: Reports = {}
-        needed = {period for period in {(start, end) for _, start, end, _ in self._told} if wanted(*period)}
+        periods_told = {(start, end) for _, start, end, _ in chain(self._told, self._told_rounded)}
+        needed = {period for period in periods_told if wanted(*period)}
         for subject, facts in self._facts:
             periods = zip(facts.period_start, facts.period_end, strict=True)
             rows: Iterator[_Fact] = compress(zip(*facts, strict=True), map(needed.__contains__, periods))

@@ -12,6 +12,12 @@ import msgspec
 from sankofa.model.provenance import SKUS
 
 FUND, TENDER, MACRO = SKUS
+EXTRACTED: Final = "extracted"
+STRUCTURED: Final = "structured"
+STRUCTURED_ROUNDED: Final = "structured-rounded"
+"""Published as data, the dates of its period rounded to month ends; a shared fact says `structured`."""
+METHODS: Final = (EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED)
+SHARED_METHODS: Final = (EXTRACTED, STRUCTURED)
 AWARD_VALUE: Final = "award_value"
 TENDER_VALUE: Final = "tender_value"
 IN_AN_ID: Final = ":"
@@ -33,7 +39,7 @@ class Source(NamedTuple):
     license_class: str
     observed_at: str
     extraction_confidence: float | None = None
-    method: str = "structured"
+    method: str = STRUCTURED
 
 
 class Sourced(Protocol):
@@ -52,8 +58,9 @@ class Sourced(Protocol):
 
 
 def source_of(row: Sourced) -> Source:
-    """Where a row is from."""
-    return Source(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, row.method)
+    """Where a row is from, as its fact says it."""
+    method = STRUCTURED if row.method == STRUCTURED_ROUNDED else row.method
+    return Source(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, method)
 
 
 class SharedFact(msgspec.Struct, frozen=True):

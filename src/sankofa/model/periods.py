@@ -1,36 +1,42 @@
 """What a period is called, told from its dates and the issuer's own year (decisions, section 2).
 
 A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's year is told
-from the full-year durations it reported, but for the twelve months to each quarter's end that some report
-beside it. To keep a past view reproducible, a figure is named by the years evidenced on the day it became
-known; only a figure older than all such evidence borrows the first that came later.
+from the full-year durations it reported (`model.financial_years`). To keep a past view reproducible, a figure is
+named by the years evidenced on the day it became known; only a figure older than all such evidence borrows the
+first that came later. Twelve months are a full year only where they end on an evidenced year-end.
 """
 
-from bisect import bisect_right
+import calendar
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from datetime import date
 from typing import Final, NamedTuple
 
-QUARTER: Final = 365.25 / 4
-_YEAR: Final = 4 * QUARTER
-PERIOD_TYPES: Final = ("FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other")
+from sankofa.model.financial_years import (
+    ROUNDED_WITHIN,
+    TRAILING,
+    YEAR,
+    FullYears,
+    Known,
+    Year,
+    YearEvidence,
+    close_to,
+    months_of,
+)
 
-# Days a duration may last to be "about" that many months: 52/53-week years, and the
-# 12/12/12/16-week quarters some retailers keep.
-_MONTHS = {
-    days: months
-    for low, high, months in ((75, 118, 3), (160, 203, 6), (245, 292, 9), (345, 385, 12))
-    for days in range(low, high + 1)
-}
+QUARTER: Final = YEAR / 4
+PERIOD_TYPES: Final = ("FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", TRAILING)
+"""Editions store a period type as its place here: add new ones at the end."""
+
 _INSTANT_TOLERANCE = 10
 _DURATION_TOLERANCE = 25
-_SAME_END = 7
-"""Days from one year-end within which two others are less than half a month apart."""
+_BALANCE_SHEET = 5
+"""Figures of one day that are more than a stray one or two."""
 _OF_THREE = {0: "Q4", 1: "Q1", 2: "Q2", 3: "Q3"}
 _OF_SIX = {0: "H2", 2: "H1"}
 _OF_NINE = {3: "9M"}
-_OF_INSTANT = {0: "FY", 1: "Q1", 2: "H1", 3: "9M"}
+_OF_INSTANT = {1: "Q1", 2: "H1", 3: "9M"}
 _HINT_QUARTERS = {"FY": 0, "Q4": 0, "H2": 0, "Q1": 1, "Q2": 2, "H1": 2, "Q3": 3, "9M": 3}
 
 
@@ -39,29 +45,19 @@ class Period(NamedTuple):
     fiscal_year: int | None
 
 
-class YearEvidence(NamedTuple):
-    """One reported duration (or a declared period), and the day it became known. Ordinals."""
-
-    known: int
-    start: int | None
-    end: int
-    declared: str | None = None
-    facts: int = 1
-    """How many figures of it became known that day."""
-
-
-def months_of(start: int, end: int) -> int | None:
-    """About how many months a duration lasts: 3, 6, 9, 12, or None."""
-    return _MONTHS.get(end - start + 1)
-
-
 class IssuerYears:
     """The financial years of one issuer, as evidence for naming its periods."""
 
     def __init__(self, evidence: Iterable[YearEvidence]) -> None:
-        telling = {e for e in evidence if e.start or e.declared}
+        telling = set()
+        self._instants: defaultdict[int, list[YearEvidence]] = defaultdict(list)
+        for e in evidence:
+            if e.start or e.declared:
+                telling.add(e)
+            if not e.start:
+                self._instants[e.end].append(e)
         rows = sorted(telling, key=lambda e: (e.known, e.end, e.start or 0, e.declared or "", e.facts))
-        years = _FullYears([(e, months) for e in rows if e.start and (months := months_of(e.start, e.end))])
+        years = FullYears([(e, months) for e in rows if e.start and (months := months_of(e.start, e.end))])
         # Where no full year is reported: what the template itself declares, and last the half-years
         # and nine months, which begin with the year.
         declared = [
@@ -69,154 +65,181 @@ class IssuerYears:
             for e in rows
             if e.declared in _HINT_QUARTERS
         ]
-        cumulative = [
-            (e.known, None, max(1, e.start - 1))
-            for e in rows
-            if e.start and months_of(e.start, e.end) in (6, 9)
-        ]
-        self._evidence = (years, _Known(declared), _Known(cumulative))
-        ends = {int(end % _YEAR) for kind in self._evidence for end in kind.ends}
+        begun = [e for e in rows if e.start and months_of(e.start, e.end) in (6, 9)]
+        cumulative = [(e.known, None, max(1, eve)) for e, eve in _year_ends_before(begun, years)]
+        self._evidence = (years, Known(declared), Known(cumulative))
+        ends = {int(end % YEAR) for kind in self._evidence for end in kind.ends}
         reach = range(-_INSTANT_TOLERANCE - 2, _INSTANT_TOLERANCE + 3)  # two more, for what the year rounds
-        near = {int((end + step) % _YEAR) for end in ends for step in reach}
+        near = {int((end + step) % YEAR) for end in ends for step in reach}
         # Day 365 lasts a quarter of a day: whole steps may pass it over.
         self._anniversaries = near | {365} if near & {0, 364} else near
-        self._named: dict[tuple[int | None, int, int], Period] = {}
+        self._named: dict[tuple[int | None, int, int, bool], Period] = {}
+        self._known: dict[int, _YearEnds] = {}
 
     def can_end_a_year(self, day: int) -> bool:
         """Whether an instant is near the anniversary of any year-end there is evidence of: no other is FY."""
-        return int(day % _YEAR) in self._anniversaries
+        return int(day % YEAR) in self._anniversaries
 
-    def name(self, start: int | None, end: int, known: int) -> Period:
-        """The period_type and fiscal_year of a period whose figure became known on `known`."""
-        key = (start, end, known)
+    def name(self, start: int | None, end: int, known: int, *, rounded: bool = False) -> Period:
+        """The period_type and fiscal_year of a period whose figure became known on `known`.
+
+        `rounded` where its dates are rounded to month ends.
+        """
+        key = (start, end, known, rounded)
         period = self._named.get(key)
         if period is None:
-            period = self._named[key] = self._name(start, end, known)
+            period = self._named[key] = self._name(*key)
         return period
 
-    def _told(self, known: int) -> list[tuple[int | None, int]]:
-        """The years that the best evidence there was by a day tells of; without any, the first that came."""
-        for kind in self._evidence:
-            if years := kind.by(known):
-                return years
-        return next((kind.first for kind in self._evidence if kind.first), [])
-
-    def _name(self, start: int | None, end: int, known: int) -> Period:
-        months = None if start is None else months_of(start, end)
-        if months == 12:
-            return Period("FY", date.fromordinal(end).year)
-        years = self._told(known)
-        if not years:
-            return Period("other", None)
-        begin = start or end
-        containing = [year_end for first, year_end in years if first and first <= begin and end <= year_end]
-        if containing:
-            year_end = containing[0]
-            fiscal_year = date.fromordinal(year_end).year
-        else:
-            year_end = min([(abs(end - year_end), year_end) for _, year_end in years])[1]
-            fiscal_year = _year_of_end(year_end, end)
-        quarters = round((end - year_end) / QUARTER)
-        astray = abs(end - year_end - quarters * QUARTER)
-        if start is None:
-            place = _OF_INSTANT[quarters % 4] if astray <= _INSTANT_TOLERANCE else None
-        elif astray <= _DURATION_TOLERANCE:
-            place = {3: _OF_THREE, 6: _OF_SIX, 9: _OF_NINE}.get(months or 0, {}).get(quarters % 4)
-        else:
-            place = None
-        return Period(place or "other", fiscal_year)
-
-
-class _Known:
-    """Year ends in the order they became known, each once."""
-
-    def __init__(self, years: Sequence[tuple[int, int | None, int]]) -> None:
-        first_known: dict[tuple[int | None, int], int] = {}
-        for known, start, end in years:
-            first_known.setdefault((start, end), known)
-        self._days = list(first_known.values())
-        self._years = list(first_known)
-
-    @property
-    def ends(self) -> Iterator[int]:
-        return (end for _, end in self._years)
-
-    def by(self, day: int) -> list[tuple[int | None, int]]:
-        """Those known by a day."""
-        return self._years[: bisect_right(self._days, day)]
-
-    @property
-    def first(self) -> list[tuple[int | None, int]]:
-        """Those that became known before any other."""
-        return self.by(self._days[0]) if self._days else []
-
-
-class _FullYears(_Known):
-    """Full years, but while they are known to be the twelve months to a day amid the year.
-
-    Some issuers report the twelve months to each quarter's end, beside the year to date. What was known of
-    the same time then tells the two apart: a year's end is where more figures say it is, those of full years,
-    of half-years and of nine months (which begin with the year) each counted by the duration that has most;
-    and where as many say so, it is where it was first said to be.
-    """
-
-    def __init__(self, durations: Sequence[tuple[YearEvidence, int]]) -> None:
-        super().__init__([(e.known, e.start, e.end) for e, months in durations if months == 12])
-        telling = [
-            (e, months, e.end if months == 12 else (e.start or 0) - 1)
-            for e, months in durations
-            if months == 12 or (months in (6, 9) and e.declared != "H2")
-        ]
-        self._turns: dict[tuple[int | None, int], list[int]] = {}
-        if not _agree([year_end for _, _, year_end in telling]):
-            self._turns = {(start, end): _turns(start or 0, end, telling) for start, end in self._years}
-        self._by: dict[int, list[tuple[int | None, int]]] = {}
-
-    def by(self, day: int) -> list[tuple[int | None, int]]:
-        """Those known by a day that were not doubted by then."""
-        found = self._by.get(day)
+    def _told(self, known: int) -> "_YearEnds":
+        """The year-ends that the best evidence there was by a day tells; without any, the first that came."""
+        found = self._known.get(known)
         if found is None:
-            turns = self._turns
-            found = self._by[day] = [
-                year for year in super().by(day) if not turns or bisect_right(turns[year], day) % 2 == 0
-            ]
+            best = [years for kind in self._evidence if (years := kind.by(known))]
+            best = best or [kind.first for kind in self._evidence if kind.first]
+            found = self._known[known] = _YearEnds(best[0] if best else [])
         return found
 
+    def _name(self, start: int | None, end: int, known: int, rounded: bool) -> Period:
+        months = None if start is None else months_of(start, end)
+        told = self._told(known)
+        if not told.years:
+            return Period(TRAILING if months == 12 else "other", None)
+        if (start is None or months == 12) and told.ends_a_year(end):
+            return Period("FY", date.fromordinal(end).year)
+        if start is None and told.may_end_a_year(end) and self._is_balance_sheet(end, known, told):
+            return Period("FY", date.fromordinal(end).year)
+        if start is None:
+            place = told.place(end, _INSTANT_TOLERANCE)
+            return Period(_OF_INSTANT.get(place or 0, "other"), told.year_of_instant(end, rounded=rounded))
+        if months == 12:
+            return Period(TRAILING, told.year_of(start, end))
+        place = told.place(end, _DURATION_TOLERANCE, start)
+        names = {3: _OF_THREE, 6: _OF_SIX, 9: _OF_NINE}.get(months or 0, {})
+        return Period("other" if place is None else names.get(place, "other"), told.year_of(start, end))
 
-def _agree(year_ends: Sequence[int]) -> bool:
-    """Whether all say that the year ends on about one day, as they do of nearly every issuer."""
-    return all(
-        abs((year_end - year_ends[0] + _YEAR / 2) % _YEAR - _YEAR / 2) <= _SAME_END for year_end in year_ends
-    )
+    def _is_balance_sheet(self, day: int, known: int, told: "_YearEnds") -> bool:
+        """Whether the balances of the days around a year-end, which may be misdated itself, are of this day."""
+        own = self._figures(day, known)
+        if own < _BALANCE_SHEET:
+            return False
+        around = range(day - _INSTANT_TOLERANCE, day + _INSTANT_TOLERANCE + 1)
+        figures = {other: n for other in around if other != day and (n := self._figures(other, known))}
+        return not any(told.ends_a_year(other) or (n, day) > (own, other) for other, n in figures.items())
+
+    def _figures(self, day: int, known: int) -> int:
+        """How many figures of an instant any one day told, of those until a day."""
+        told = self._instants.get(day)
+        return max([e.facts for e in told if e.known <= known], default=0) if told else 0
 
 
-def _turns(start: int, end: int, telling: Sequence[tuple[YearEvidence, int, int]]) -> list[int]:
-    """The days on which a full year came to be doubted, then not, and so on."""
-    figures: defaultdict[int, dict[int, int]] = defaultdict(dict)  # by place of the year's end, by months
-    first_said: dict[int, int] = {}
-    turns: list[int] = []
-    for e, months, year_end in telling:
-        if e.end <= start + _DURATION_TOLERANCE or (e.start or 0) >= end - _DURATION_TOLERANCE:
-            continue
-        place = round((year_end - end) / (_YEAR / 12)) % 12
-        figures[place][months] = max(figures[place].get(months, 0), e.facts)
-        first_said.setdefault(place, e.known)
-        said = {at: (sum(told.values()), -first_said[at]) for at, told in figures.items()}
-        doubted = 0 in said and max(said.values()) > said[0]
-        if doubted != len(turns) % 2:
-            if turns and turns[-1] == e.known:
-                turns.pop()
-            else:
-                turns.append(e.known)
-    return turns
+def _year_ends_before(begun: list[YearEvidence], years: FullYears) -> list[tuple[YearEvidence, int]]:
+    """Periods that begin with a year, and the day before; but where a rounded one is close to a real one."""
+    eves = [(e, (e.start or 0) - 1) for e in begun]
+    if not any(e.rounded for e in begun):
+        return eves
+    real = sorted({*years.real_ends, *(eve for e, eve in eves if not e.rounded)})
+    return [(e, eve) for e, eve in eves if not (e.rounded and close_to(real, eve))]
 
 
-def _year_of_end(year_end: int, end: int) -> int:
+class _YearEnds:
+    """An issuer's year-ends as they were known on some day."""
+
+    def __init__(self, years: list[Year]) -> None:
+        self.years = years
+        self._starts = {end: start for start, end in reversed(years)}
+        self._closing = sorted(self._starts)
+        self._reported = [end for end in self._closing if self._starts[end]]
+        # The eve of a year is a year-end too, unless a year is known to end a few days from it.
+        opening = {start - 1 for start, _ in years if start and not _near(self._closing, start - 1)}
+        self._days = sorted(opening.union(self._closing)) if opening else self._closing
+
+    def ends_a_year(self, day: int) -> bool:
+        """Whether a day is a year-end: one that is evidenced, or the anniversary of one in a year that is not."""
+        near = _near(self._days, day)
+        if near:
+            return day in near
+        start, end = self._nearest(day)
+        if _astray(day, end) > _INSTANT_TOLERANCE:
+            return False
+        return (day - end) % 7 == 0 if _in_weeks(start, end) else _same_day_of_the_year(day, end)
+
+    def may_end_a_year(self, day: int) -> bool:
+        """Whether a day is close to a year-end that only the period after it, or an anniversary, tells of."""
+        if _near(self._reported, day):
+            return False
+        return bool(_near(self._days, day)) or _astray(day, self._nearest(day)[1]) <= _INSTANT_TOLERANCE
+
+    def place(self, end: int, tolerance: int, start: int | None = None) -> int | None:
+        """How many quarters after a year-end a period ends: 0 to 3; None where it is at no quarter's end."""
+        year_end = self._containing(end if start is None else start, end) or self._nearest(end)[1]
+        quarters = round((end - year_end) / QUARTER)
+        return quarters % 4 if abs(end - year_end - quarters * QUARTER) <= tolerance else None
+
+    def year_of(self, start: int, end: int) -> int:
+        """The calendar year in which the financial year ends that a duration belongs to."""
+        containing = self._containing(start, end)
+        if containing is not None:
+            return date.fromordinal(containing).year
+        return _year_of_end(self._nearest(end)[1], end, _INSTANT_TOLERANCE)
+
+    def year_of_instant(self, day: int, *, rounded: bool) -> int:
+        """The same of an instant that is no year-end: of the day after one, the year that began with it."""
+        if rounded:
+            near = _near(self._days, day, ROUNDED_WITHIN)
+            if near:
+                return date.fromordinal(min(near, key=lambda end: abs(end - day))).year
+        containing = self._containing(day, day)
+        if containing is not None:
+            return date.fromordinal(containing).year
+        start, end = self._nearest(day)
+        return _year_of_end(end, day, _INSTANT_TOLERANCE if _in_weeks(start, end) else 0)
+
+    def _containing(self, start: int, end: int) -> int | None:
+        return next((last for first, last in self.years if first and first <= start and end <= last), None)
+
+    def _nearest(self, day: int) -> Year:
+        at = bisect_left(self._closing, day)
+        end = min(self._closing[max(0, at - 1) : at + 1], key=lambda end: abs(day - end))
+        return self._starts[end], end
+
+
+def _near(days: list[int], day: int, within: int = _INSTANT_TOLERANCE) -> list[int]:
+    """Those of the days, which are in order, that are close to this one."""
+    at = bisect_left(days, day - within)
+    return days[at : bisect_right(days, day + within)]
+
+
+def _in_weeks(start: int | None, end: int) -> bool:
+    """Whether a year seems to be one of 52 or 53 weeks, which ends on a weekday, not on a date."""
+    if start:
+        return (end - start + 1) % 7 == 0
+    return not _ends_a_month(date.fromordinal(end))
+
+
+def _astray(day: int, end: int) -> float:
+    """Days from the closest anniversary."""
+    return abs(day - end - round((day - end) / YEAR) * YEAR)
+
+
+def _same_day_of_the_year(day: int, end: int) -> bool:
+    one, other = date.fromordinal(day), date.fromordinal(end)
+    if one.month != other.month:
+        return False
+    return one.day == other.day or (_ends_a_month(one) and _ends_a_month(other))
+
+
+def _ends_a_month(day: date) -> bool:
+    return day.day == calendar.monthrange(day.year, day.month)[1]
+
+
+def _year_of_end(year_end: int, end: int, tolerance: int) -> int:
     """The calendar year in which the financial year around `end` ends, by anniversary of a known one."""
     anniversary = date.fromordinal(year_end)
     day = date.fromordinal(end)
-    over = anniversary.day - min(anniversary.day, 28)
-    this_year = date(day.year, anniversary.month, anniversary.day - over).toordinal() + over
-    if end <= this_year + _INSTANT_TOLERANCE or end >= this_year + 365 - _INSTANT_TOLERANCE:
+    last = calendar.monthrange(day.year, anniversary.month)[1]
+    day_of_month = last if _ends_a_month(anniversary) else min(anniversary.day, last)
+    this_year = date(day.year, anniversary.month, day_of_month).toordinal()
+    if end <= this_year + tolerance or end >= this_year + 365 - tolerance:
         return day.year
     return day.year + 1

@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from sankofa.model.identifiers import ID_TYPES
 from sankofa.model.observations import FREQUENCIES
+from sankofa.model.facts import METHODS, SHARED_METHODS
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
 
@@ -54,7 +55,11 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     period_start: Annotated[date | None, Meta(description="Null for an instant.")]
     period_end: Annotated[date, Meta(description="The last day of the period, or the day of an instant.")]
     period_type: Annotated[
-        str, Meta(description="Told from the dates.", extra_json_schema={"enum": list(PERIOD_TYPES)})
+        str,
+        Meta(
+            description="Told from the dates; TTM are twelve months that end on no year-end of the issuer.",
+            extra_json_schema={"enum": list(PERIOD_TYPES)},
+        ),
     ]
     fiscal_year: Annotated[int | None, Meta(description="The year in which the financial year ends.")]
     available_at: Annotated[date, Meta(description="The day it became public.")]
@@ -72,8 +77,9 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     method: Annotated[
         str,
         Meta(
-            description="Extracted from a document, or published as data.",
-            extra_json_schema={"enum": ["extracted", "structured"]},
+            description="Extracted from a document, or published as data; `structured-rounded` where the source "
+            "rounds the dates of periods to month ends.",
+            extra_json_schema={"enum": list(METHODS)},
         ),
     ]
 
@@ -329,7 +335,7 @@ class FactRow(Row, frozen=True, kw_only=True):
         str,
         Meta(
             description="Extracted from a document, or published as data.",
-            extra_json_schema={"enum": ["extracted", "structured"]},
+            extra_json_schema={"enum": list(SHARED_METHODS)},
         ),
     ]
 

@@ -78,12 +78,14 @@ class Adapter(NamedTuple):
     name: str
     read: Read
     summary: str
+    rounds_dates: bool = False
+    """Whether the publisher rounds the dates of periods to month ends."""
 
 
 _ADAPTERS: dict[str, Adapter] = {}
 
 
-def adapter(name: str) -> Callable[[Read], Read]:
+def adapter(name: str, *, rounds_dates: bool = False) -> Callable[[Read], Read]:
     """Declare the function below as the adapter of this name; its docstring says what it reads."""
 
     def declare(read: Read) -> Read:
@@ -92,7 +94,7 @@ def adapter(name: str) -> Callable[[Read], Read]:
                 yield from read(file)
 
         summary = (read.__doc__ or "").strip().splitlines()[0]
-        _ADAPTERS[name] = Adapter(name, guarded, summary)
+        _ADAPTERS[name] = Adapter(name, guarded, summary, rounds_dates)
         return read
 
     return declare

@@ -25,7 +25,7 @@ Filings = dict[str, tuple[str, str]]
 """The registrant and the day of filing, by accession."""
 
 
-@adapter("sec-fsds")
+@adapter("sec-fsds", rounds_dates=True)
 def read(file: InputFile) -> Iterator[Record]:
     """SEC Financial Statement Data Sets: a quarterly zip of sub, num, tag and pre .txt.
 

@@ -10,7 +10,7 @@ from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.ledger.book import CaptureInfo
 from sankofa.ledger.reports import Report, Reports
 from sankofa.model.days import ordinal
-from sankofa.model.periods import YearEvidence
+from sankofa.model.financial_years import YearEvidence
 
 CAPTURE = CaptureInfo("test", "2024-01-01T00:00:00Z", "synthetic", "file")
 Told = tuple[str, str, str, str, str, str | None]  # concept, unit, start, end, available, value
@@ -26,7 +26,9 @@ def issuer(*told: Told) -> list[FullYear]:
             YearEvidence(ordinal(available), ordinal(start) if start else None, ordinal(end), None)
         )
     ends = YearEnds(evidence)
-    wanted = {identity: found for identity, found in reports.items() if ends.full(identity[3], identity[2])}
+    wanted = {
+        identity: found for identity, found in reports.items() if ends.ever_full(identity[3], identity[2])
+    }
     return full_years(wanted, ends)
 
 

@@ -6,16 +6,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sankofa.model.periods import PERIOD_TYPES, IssuerYears, Period, YearEvidence, months_of
+from sankofa.model.financial_years import YearEvidence, months_of
+from sankofa.model.periods import PERIOD_TYPES, IssuerYears, Period
 
 
 def on(text: str) -> int:
     return date.fromisoformat(text).toordinal()
 
 
-def years(*ends: str, known: str = "2000-01-01") -> IssuerYears:
-    """An issuer that reported full years ending on these days."""
-    return IssuerYears(YearEvidence(on(known), on(end) - 364, on(end)) for end in ends)
+def years(*ends: str, known: str = "2000-01-01", days: int = 365) -> IssuerYears:
+    """An issuer that reported full years of so many days, ending on these."""
+    return IssuerYears(YearEvidence(on(known), on(end) - days + 1, on(end)) for end in ends)
 
 
 def named(issuer: IssuerYears, start: str, end: str, known: str = "2030-01-01") -> Period:
@@ -83,7 +84,7 @@ def test_a_year_that_ends_in_june(start: str, end: str, expected: tuple[str, int
 def test_a_year_of_weeks_that_ends_on_the_last_sunday_of_january(
     start: str, end: str, expected: tuple[str, int]
 ) -> None:
-    assert named(years("2023-01-29", "2016-01-31"), start, end) == expected
+    assert named(years("2023-01-29", "2016-01-31", days=364), start, end) == expected
 
 
 @pytest.mark.parametrize("weeks", [52, 53])
@@ -159,11 +160,130 @@ def test_half_years_tell_the_year_where_no_full_year_was_reported() -> None:
     assert named(issuer, "", "2020-12-31", "2021-09-01") == ("FY", 2020)
 
 
-def test_without_any_evidence_only_a_full_year_has_a_name() -> None:
+def test_without_any_evidence_nothing_is_a_full_year() -> None:
     issuer = IssuerYears([])
     assert named(issuer, "2021-01-01", "2021-03-31") == ("other", None)
     assert named(issuer, "", "2021-12-31") == ("other", None)
-    assert named(issuer, "2021-01-01", "2021-12-31") == ("FY", 2021)
+    assert named(issuer, "2021-01-01", "2021-12-31") == ("TTM", None)
+
+
+def test_one_full_year_alone_is_its_own_evidence() -> None:
+    issuer = IssuerYears([told("2021-03-01", "2020-01-01", "2020-12-31", 1)])
+    assert named(issuer, "2020-01-01", "2020-12-31", "2021-03-01") == ("FY", 2020)
+    assert named(issuer, "", "2020-12-31", "2021-03-01") == ("FY", 2020)
+    assert named(issuer, "", "2019-12-31", "2021-03-01") == ("FY", 2019)
+
+
+@pytest.mark.parametrize(
+    ("year_end", "day", "expected"),
+    [
+        ("2018-12-31", "2019-01-01", ("other", 2019)),
+        ("2018-12-31", "2018-12-30", ("other", 2018)),
+        ("2018-12-31", "2018-01-01", ("other", 2018)),
+        ("2018-12-31", "2017-12-31", ("FY", 2017)),
+        ("2018-12-31", "2015-12-31", ("FY", 2015)),  # the anniversary of a year that nothing else tells of
+        ("2018-12-31", "2016-01-01", ("other", 2016)),
+        ("2023-06-30", "2023-07-01", ("other", 2024)),
+        ("2023-02-28", "2020-02-29", ("FY", 2020)),
+        ("2020-02-29", "2023-02-28", ("FY", 2023)),
+        ("2020-02-29", "2023-03-01", ("other", 2024)),
+    ],
+)
+def test_an_instant_is_that_of_the_year_on_its_last_day_only(
+    year_end: str, day: str, expected: tuple[str, int]
+) -> None:
+    assert named(years(year_end), "", day) == expected
+
+
+def test_the_last_day_of_a_year_of_weeks_moves_with_the_year() -> None:
+    issuer = years("2009-01-25", "2010-01-31", days=364)  # of 52 weeks, and (told so here) 52 after a gap
+    for day in ("2009-01-25", "2010-01-31", "2011-01-30", "2008-01-27"):
+        assert named(issuer, "", day).period_type == "FY", day
+    for day in ("2009-01-26", "2009-01-31", "2010-02-01", "2011-01-31", "2008-01-31"):
+        assert named(issuer, "", day).period_type == "other", day
+
+
+def test_the_eve_of_a_year_is_the_end_of_the_one_before() -> None:
+    issuer = IssuerYears([told("2010-03-18", "2009-01-26", "2010-01-31", 60)])
+    assert named(issuer, "", "2009-01-25") == ("FY", 2009)
+    assert named(issuer, "", "2009-01-26") == ("other", 2010)
+
+
+def test_the_balance_sheet_tells_the_year_end_where_a_half_year_begins_a_day_early() -> None:
+    half = told("2009-08-20", "2009-01-25", "2009-07-26", 40)
+    closing = YearEvidence(on("2009-08-20"), None, on("2009-01-25"), None, 22)
+    opening = YearEvidence(on("2009-08-20"), None, on("2009-01-26"), None, 4)
+    issuer = IssuerYears([half, closing, opening])
+    assert named(issuer, "", "2009-01-25", "2009-08-20") == ("FY", 2009)
+    assert named(issuer, "", "2009-01-26", "2009-08-20").period_type == "other"
+    # Where the day that is told has balances, no other is the year-end.
+    dated = half._replace(start=on("2009-01-26"))
+    many = opening._replace(facts=30)
+    assert named(IssuerYears([dated, closing, many]), "", "2009-01-26", "2009-08-20").period_type == "other"
+
+
+def test_twelve_months_to_a_quarters_end_are_trailing() -> None:
+    issuer = IssuerYears(
+        [
+            told("2010-01-29", "2009-01-01", "2009-12-31", 60),
+            told("2010-04-23", "2009-04-01", "2010-03-31", 27),
+            told("2010-04-23", "2010-01-01", "2010-03-31", 55),
+        ]
+    )
+    assert named(issuer, "2009-04-01", "2010-03-31", "2010-04-23") == ("TTM", 2010)
+    assert named(issuer, "2009-01-01", "2009-12-31", "2010-01-29") == ("FY", 2009)
+    assert named(issuer, "", "2010-03-31", "2010-04-23") == ("Q1", 2010)
+
+
+def test_the_first_annual_report_after_a_change_of_the_year_is_one() -> None:
+    issuer = IssuerYears(
+        [
+            told("2017-06-29", "2016-04-01", "2017-03-31", 92),
+            told("2017-11-14", "2017-04-01", "2017-09-30", 33),
+            told("2018-04-02", "2016-01-01", "2016-12-31", 80),
+            told("2018-04-02", "2017-01-01", "2017-12-31", 110),
+        ]
+    )
+    for year in (2016, 2017):
+        assert named(issuer, f"{year}-01-01", f"{year}-12-31", "2018-04-02") == ("FY", year)
+    assert named(issuer, "2016-04-01", "2017-03-31", "2017-06-29") == ("FY", 2017)
+
+
+@pytest.mark.parametrize(("start", "end"), [("2013-01-01", "2013-12-31"), ("2012-10-04", "2013-10-03")])
+def test_a_stray_date_makes_no_year_of_its_own(start: str, end: str) -> None:
+    issuer = IssuerYears(
+        [
+            told("2012-12-15", "2011-10-01", "2012-09-30", 85),
+            told("2013-12-15", "2012-10-01", "2013-09-30", 85),
+            told("2013-12-15", start, end, 1),
+        ]
+    )
+    assert named(issuer, start, end, "2013-12-15").period_type == "TTM"
+    assert named(issuer, "2012-10-01", "2013-09-30", "2013-12-15") == ("FY", 2013)
+
+
+def test_what_the_template_declares_to_be_trailing_tells_no_year() -> None:
+    issuer = IssuerYears(
+        [
+            told("2021-05-01", "2020-04-01", "2021-03-31", 30, "TTM"),
+            told("2021-08-01", "2021-01-01", "2021-06-30", 1),
+        ]
+    )
+    assert named(issuer, "2020-04-01", "2021-03-31", "2021-05-01") == ("TTM", 2021)
+    assert named(issuer, "", "2020-12-31", "2021-08-01") == ("FY", 2020)
+
+
+def test_a_rounded_year_is_none_beside_a_real_one() -> None:
+    rounded = told("2009-03-18", "2008-02-01", "2009-01-31", 30)._replace(rounded=True)
+    real = told("2010-03-18", "2008-01-28", "2009-01-25", 2)
+    for evidence in ([rounded, real], [real, rounded]):
+        issuer = IssuerYears(evidence)
+        assert issuer.name(real.start, real.end, real.known) == ("FY", 2009)
+        assert issuer.name(rounded.start, rounded.end, rounded.known, rounded=True) == ("TTM", 2009)
+        assert issuer.name(None, rounded.end, real.known, rounded=True) == ("other", 2009)
+    alone = IssuerYears([rounded])
+    assert alone.name(rounded.start, rounded.end, rounded.known, rounded=True) == ("FY", 2009)
+    assert alone.name(None, rounded.end, rounded.known, rounded=True) == ("FY", 2009)
 
 
 evidence = st.builds(

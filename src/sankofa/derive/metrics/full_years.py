@@ -64,18 +64,13 @@ def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
     for (concept, unit, period_end, period_start), told in reports.items():
         end = ordinal(period_end)
         story = steps(told) if len(told) > 1 or told[0].value is None else told
-        if not story:
-            lasting.update([end] if period_start else ())
+        full_on = ends.full(ordinal(period_start) if period_start else None, end)
+        if period_start and full_on:
+            lasting.add(end)
+        full = [report for report in story if report.available in full_on]
+        if not full:
             continue
         latest = story[-1]
-        if period_start:  # as wanted, of twelve months: a full year whenever it was known
-            full = story
-            lasting.add(end)
-        else:
-            ending = ends.ending(end)
-            full = [report for report in story if report.available in ending]
-            if not full:
-                continue
         known = full[0].available
         known = known if known > end else end
         if known < published.get(end, FOREVER):

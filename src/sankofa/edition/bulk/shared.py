@@ -17,7 +17,16 @@ from sankofa.edition.datasets.macro_facts import annual_fact, series_fact
 from sankofa.edition.flat import aside
 from sankofa.edition.tables import Table, table
 from sankofa.edition.world import World
-from sankofa.model.facts import FUND, IN_AN_ID, MACRO, TENDER, SharedFact, Who
+from sankofa.model.facts import (
+    FUND,
+    IN_AN_ID,
+    MACRO,
+    STRUCTURED,
+    STRUCTURED_ROUNDED,
+    TENDER,
+    SharedFact,
+    Who,
+)
 from sankofa.model.places import alpha3_of, country_name
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import FactRow, Row, wire
@@ -75,6 +84,8 @@ def _reported(world: World, told: "pyarrow.Table") -> "pyarrow.Table":
 
     of, text = told.column, pyarrow.utf8()
     entity_id = of("service_id")
+    method = of("method").combine_chunks()
+    rounded = compute.equal(method, STRUCTURED_ROUNDED)
     ids = entity_id.unique()
     number = compute.index_in(entity_id, ids)
     issuers = [_issuer(world, service_id) for service_id in ids.to_pylist()]
@@ -88,6 +99,7 @@ def _reported(world: World, told: "pyarrow.Table") -> "pyarrow.Table":
         "value": of("value_reported"),
         "vintage": of("vintage").cast(text),
         "provenance_id": of(aside("provenance_id")),
+        "method": compute.replace_with_mask(method, rounded, STRUCTURED),
     }
     same = (name for name in FactRow.__struct_fields__ if name not in columns)
     return pyarrow.table(columns | {name: of(name) for name in same})

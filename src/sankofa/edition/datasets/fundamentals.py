@@ -53,7 +53,8 @@ def _entries(issuer: Issuer) -> list[Entry]:
         item, own_concept = (line_item(concept), concept) if ":" in concept else (concept, None)
         for vintage in vintages(reported, end):
             report = vintage.report
-            period = issuer.names.name(start, end, report.available)
+            rounded = report.capture.rounds_dates
+            period = issuer.names.name(start, end, report.available, rounded=rounded)
             identity = (concept, unit, period_end, period_start)
             row = FundamentalsRow(
                 service_id=issuer.entity.service_id,
@@ -73,7 +74,7 @@ def _entries(issuer: Issuer) -> list[Entry]:
                 superseded_at=None,
                 superseding_record_ref=None,
                 extraction_confidence=float(report.confidence) if report.confidence else None,
-                method="extracted" if report.confidence else "structured",
+                method=report.method,
                 source_ref=report.source_ref,
                 license_class=report.capture.license_class,
                 observed_at=report.capture.observed_at,

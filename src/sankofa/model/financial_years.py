@@ -1,0 +1,223 @@
+"""When an issuer's financial years end, as its reported periods evidence it, and as far as was known on a day.
+
+Full-year durations are the evidence. Some issuers also report the twelve months to each quarter's end, and now
+and then a filing misdates a figure: what else was known by then tells such trailing figures from years.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final, NamedTuple
+
+YEAR: Final = 365.25
+TRAILING: Final = "TTM"
+ROUNDED_WITHIN: Final = 16
+"""Days by which a date rounded to a month's end can miss the real one."""
+
+# Days a duration may last to be "about" that many months: 52/53-week years, and the
+# 12/12/12/16-week quarters some retailers keep.
+_MONTHS = {
+    days: months
+    for low, high, months in ((75, 118, 3), (160, 203, 6), (245, 292, 9), (345, 385, 12))
+    for days in range(low, high + 1)
+}
+_OVERLAP = 25
+"""Days by which two periods must overlap to be of the same time."""
+_SAME_END = 7
+"""Days from one year-end within which two others are less than half a month apart."""
+_DWARFED = 4
+"""Of a year-end told by so many times fewer figures than another close to it, the other is the year's."""
+
+Year = tuple[int | None, int]
+"""The first and the last day of a financial year; only the last where the first is not reported."""
+
+
+class YearEvidence(NamedTuple):
+    """One reported duration (or a declared period), and the day it became known. Ordinals."""
+
+    known: int
+    start: int | None
+    end: int
+    declared: str | None = None
+    facts: int = 1
+    """How many figures of it became known that day."""
+    rounded: bool = False
+    """Whether its source rounds dates to month ends."""
+
+
+class _Said(NamedTuple):
+    """A duration that says where the year ends, and how many months it lasts."""
+
+    evidence: YearEvidence
+    months: int
+    year_end: int
+
+
+def months_of(start: int, end: int) -> int | None:
+    """About how many months a duration lasts: 3, 6, 9, 12, or None."""
+    return _MONTHS.get(end - start + 1)
+
+
+class Known:
+    """Years in the order they became known, each once."""
+
+    def __init__(self, years: Iterable[tuple[int, int | None, int]]) -> None:
+        first_known: dict[Year, int] = {}
+        for known, start, end in years:
+            first_known.setdefault((start, end), known)
+        self._days = list(first_known.values())
+        self._years = list(first_known)
+
+    @property
+    def ends(self) -> Iterator[int]:
+        """Every day on which one of them ends, or on whose morrow one begins."""
+        for start, end in self._years:
+            yield end
+            if start:
+                yield start - 1
+
+    def by(self, day: int) -> list[Year]:
+        """Those known by a day."""
+        return self._years[: bisect_right(self._days, day)]
+
+    @property
+    def first(self) -> list[Year]:
+        """Those that became known before any other."""
+        return self.by(self._days[0]) if self._days else []
+
+
+class FullYears(Known):
+    """Full years, but while they are known to be twelve months that end on another day than the year.
+
+    What was known of the same time tells the two apart. A year's end is where more figures say it is: those of
+    full years, of half-years and of nine months (which begin with the year), each counted by the duration that has
+    most; where as many say so, it is where it was first said to be. More figures of twelve months than the other year
+    has stand for themselves: that is an annual report after a change of the year-end. And a stray year, of a
+    fraction of the figures that another one within a year or a few days of it has, is none.
+
+    A year told by rounded dates alone is left out where a real year-end is close to it: it is the same year.
+    """
+
+    def __init__(self, durations: Sequence[tuple[YearEvidence, int]]) -> None:
+        full = [e for e, months in durations if months == 12 and e.declared != TRAILING]
+        super().__init__((e.known, e.start, e.end) for e in full)
+        self._turns = _doubts(self._years, durations)
+        self._by: dict[int, list[Year]] = {}
+        self.real_ends: list[int] = []
+        """The year-ends told by real dates, in order; known only where others are told by rounded ones."""
+        if any(e.rounded for e, _ in durations):
+            self._leave_out_rounded({(e.start, e.end) for e in full if not e.rounded})
+
+    def by(self, day: int) -> list[Year]:
+        """Those known by a day that were not doubted by then."""
+        found = self._by.get(day)
+        if found is None:
+            found = self._by[day] = [year for year in super().by(day) if not self._doubted(year, day)]
+        return found
+
+    def _doubted(self, year: Year, day: int) -> bool:
+        turns = self._turns.get(year)
+        return bool(turns) and bisect_right(turns or (), day) % 2 == 1
+
+    def _leave_out_rounded(self, real: set[Year]) -> None:
+        days = zip(self._years, self._days, strict=True)
+        sure = {year for year, day in days if year in real and not self._doubted(year, day)}
+        ends = sorted({end for _, end in sure} | {start - 1 for start, _ in sure if start})
+        self.real_ends = ends
+        kept = [year in real or not close_to(ends, year[1]) for year in self._years]
+        self._days = [day for day, keep in zip(self._days, kept, strict=True) if keep]
+        self._years = [year for year, keep in zip(self._years, kept, strict=True) if keep]
+
+
+def close_to(ends: Sequence[int], day: int) -> bool:
+    """Whether one of the ends, which are in order, is within what rounding moves a date, and is not the day."""
+    at = bisect_left(ends, day - ROUNDED_WITHIN)
+    near = ends[at : bisect_right(ends, day + ROUNDED_WITHIN)]
+    return bool(near) and day not in near
+
+
+def _doubts(years: Sequence[Year], durations: Sequence[tuple[YearEvidence, int]]) -> dict[Year, list[int]]:
+    """Of each full year that ever was doubted, the days on which it came to be, then not to be, and so on."""
+    said = [
+        _Said(e, months, e.end if months == 12 else (e.start or 0) - 1)
+        for e, months in durations
+        if e.declared != TRAILING and (months == 12 or (months in (6, 9) and e.declared != "H2"))
+    ]
+    if _agree([one.year_end for one in said]) and not _crowded(sorted({end for _, end in years})):
+        return {}
+    found = {(start, end): _turns(start or 0, end, said) for start, end in years}
+    return {year: turns for year, turns in found.items() if turns}
+
+
+def _agree(year_ends: Sequence[int]) -> bool:
+    """Whether all say that the year ends on about one day, as they do of nearly every issuer."""
+    return all(
+        abs((year_end - year_ends[0] + YEAR / 2) % YEAR - YEAR / 2) <= _SAME_END for year_end in year_ends
+    )
+
+
+def _crowded(ends: Sequence[int]) -> bool:
+    """Whether two year-ends, which are in order, are too close to be those of two years."""
+    return any(after - before <= ROUNDED_WITHIN for before, after in zip(ends, ends[1:], strict=False))
+
+
+def _turns(start: int, end: int, said: Sequence[_Said]) -> list[int]:
+    """The days on which a full year came to be doubted, then not, and so on."""
+    tally = _Tally(start, end)
+    turns: list[int] = []
+    for known, of_a_day in groupby(
+        [one for one in said if tally.concerns(one)], key=lambda one: one[0].known
+    ):
+        for one in of_a_day:
+            tally.count(one)
+        if tally.doubted() != len(turns) % 2:
+            turns.append(known)
+    return turns
+
+
+class _Tally:
+    """What is said, day after day, for and against a full year."""
+
+    def __init__(self, start: int, end: int) -> None:
+        self._start, self._end = start, end
+        self._figures: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        """Of the same time: by place of the year's end, in months from this one, and by months."""
+        self._first_said: dict[int, int] = {}
+        self._around: defaultdict[int, int] = defaultdict(int)
+        """Of full years within a year of it: by place."""
+        self._own = self._near = 0
+        """Of full years that end on this day, and on one too close to it."""
+
+    def concerns(self, one: _Said) -> bool:
+        """Whether it is of the same time or, if a full year, within a year of it."""
+        e = one.evidence
+        reach = -YEAR if one.months == 12 else _OVERLAP
+        return e.end > self._start + reach and (e.start or 0) < self._end - reach
+
+    def count(self, one: _Said) -> None:
+        e, months, year_end = one
+        place = round((year_end - self._end) / (YEAR / 12)) % 12
+        if months == 12:
+            self._around[place] = max(self._around[place], e.facts)
+            if e.end == self._end:
+                self._own = max(self._own, e.facts)
+            elif abs(e.end - self._end) <= ROUNDED_WITHIN and not e.rounded:
+                self._near = max(self._near, e.facts)
+        if e.end > self._start + _OVERLAP and (e.start or 0) < self._end - _OVERLAP:
+            told = self._figures[place]
+            told[months] = max(told.get(months, 0), e.facts)
+            self._first_said.setdefault(place, e.known)
+
+    def doubted(self) -> bool:
+        if not self._own:
+            return False
+        elsewhere = max([facts for place, facts in self._around.items() if place], default=0)
+        if self._own * _DWARFED <= self._near or self._around[0] * _DWARFED <= elsewhere:
+            return True
+        said = {at: (sum(told.values()), -self._first_said[at]) for at, told in self._figures.items()}
+        rival = max(said, key=said.__getitem__, default=0)
+        if not rival:
+            return False
+        years_there = self._figures[rival].get(12)
+        return years_there is None or self._around[0] <= years_there

@@ -1,0 +1,171 @@
+"""Decisions, section 2, "Periods are told from dates": year-ends, trailing twelve months, rounded dates."""
+
+import json
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from sankofa.model.identifiers import cik, service_id
+from tests.live import LiveServer, run
+
+NUMBER = 9999900077
+ISSUER = service_id(cik(NUMBER))
+ANNUAL, INTERIM = ("0009999900-10-000001", "2010-03-18"), ("0009999900-10-000002", "2010-05-21")
+# A year of weeks: it ends on the last Sunday of January.
+YEARS = (("2008-01-28", "2009-01-25"), ("2009-01-26", "2010-01-31"))
+ROUNDED_YEARS = ("20090131", "20100131")
+
+
+def filed() -> list[tuple[str, str, str | None, str, int, tuple[str, str]]]:
+    """Concept, unit, start, end, value and filing of everything reported, by its real dates."""
+    rows: list[tuple[str, str, str | None, str, int, tuple[str, str]]] = []
+    for number, (start, end) in enumerate(YEARS):
+        for place, concept in enumerate(
+            ("Revenues", "NetIncomeLoss", "OperatingIncomeLoss", "IncomeTaxExpenseBenefit")
+        ):
+            rows.append((concept, "USD", start, end, 1000 * (place + 1) + number, ANNUAL))
+        rows.append(("Assets", "USD", None, end, 9000 + number, ANNUAL))
+    rows.append(("Assets", "USD", None, "2009-01-26", 8999, ANNUAL))  # opening balance, new standard
+    rows.append(("Revenues", "USD", "2010-02-01", "2010-05-02", 300, INTERIM))
+    rows.append(("NetIncomeLoss", "USD", "2010-02-01", "2010-05-02", 30, INTERIM))
+    rows.append(("Assets", "USD", None, "2010-05-02", 9100, INTERIM))
+    rows.append(("Revenues", "USD", "2009-05-04", "2010-05-02", 1100, INTERIM))  # trailing
+    return rows
+
+
+def companyfacts(path: Path) -> Path:
+    concepts: dict[str, Any] = {}
+    for concept, unit, start, end, value, (accession, day) in filed():
+        row = {"end": end, "val": value, "accn": accession, "filed": day} | (
+            {"start": start} if start else {}
+        )
+        concepts.setdefault(concept, {"units": {}})["units"].setdefault(unit, []).append(row)
+    path.write_text(
+        json.dumps({"cik": NUMBER, "entityName": "Rounding Works Inc", "facts": {"us-gaap": concepts}})
+    )
+    return path
+
+
+def data_set(path: Path) -> Path:
+    """The annual report as the Financial Statement Data Sets have it, with one concept of the issuer's own."""
+    accession, day = ANNUAL
+    num = ["adsh\ttag\tversion\tddate\tqtrs\tuom\tcoreg\tvalue"]
+    for concept, unit, start, end, value, filing in filed():
+        if filing == ANNUAL and end != "2009-01-26":
+            ddate = ROUNDED_YEARS[end > "2009-06-30"]
+            num.append(
+                f"{accession}\t{concept}\tus-gaap/2009\t{ddate}\t{4 if start else 0}\t{unit}\t\t{value}.0000"
+            )
+    for ddate in ROUNDED_YEARS:
+        num.append(f"{accession}\tOwnIncome\t{accession}\t{ddate}\t4\tUSD\t\t77.0000")
+        num.append(f"{accession}\tOwnBalance\t{accession}\t{ddate}\t0\tUSD\t\t78.0000")
+    sub = f"adsh\tcik\tname\tfiled\n{accession}\t{NUMBER}\tROUNDING WORKS INC\t{day.replace('-', '')}\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("sub.txt", sub)
+        archive.writestr("num.txt", "\n".join(num) + "\n")
+    return path
+
+
+SOURCES = {"sec-companyfacts": companyfacts, "sec-financial-statements": data_set}
+
+
+@pytest.fixture(
+    scope="module", params=[tuple(SOURCES), tuple(reversed(SOURCES))], ids=["real first", "rounded first"]
+)
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    yield from served(tmp_path_factory.mktemp("both"), request.param)
+
+
+@pytest.fixture(scope="module")
+def rounded_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    yield from served(tmp_path_factory.mktemp("rounded"), ("sec-financial-statements",))
+
+
+def served(folder: Path, sources: tuple[str, ...]) -> Iterator[LiveServer]:
+    home = folder / "home"
+    for source in sources:
+        name = "facts.json" if source == "sec-companyfacts" else "2010q1.zip"
+        done = run(home, "ingest", "--strict", source, SOURCES[source](folder / name))
+        assert done.returncode == 0, done.stderr
+    assert run(home, "publish").returncode == 0
+    with LiveServer(home) as live:
+        yield live
+
+
+def rows(server: LiveServer, query: str = "", path: str = "fundamentals") -> list[dict[str, Any]]:
+    answer = server.get(f"/v1/{path}/{ISSUER}?{query}", server.key("starter"))
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["data"]
+    return found
+
+
+def test_an_instant_is_of_the_year_on_its_last_day_not_on_the_day_after(both: LiveServer) -> None:
+    balances = {r["period_end"]: r["period_type"] for r in rows(both) if r["concept"] == "us-gaap:Assets"}
+    assert balances == {"2009-01-25": "FY", "2009-01-26": "other", "2010-01-31": "FY", "2010-05-02": "Q1"}
+
+
+def test_twelve_months_that_end_on_no_year_end_are_trailing(both: LiveServer) -> None:
+    (trailing,) = [r for r in rows(both, "period_type=TTM") if r["method"] == "structured"]
+    assert (trailing["period_start"], trailing["period_end"]) == ("2009-05-04", "2010-05-02")
+    assert (trailing["concept"], trailing["fiscal_year"]) == ("us-gaap:Revenues", 2011)
+
+
+def test_no_metric_is_of_trailing_figures_or_of_a_rounded_year(both: LiveServer) -> None:
+    found = rows(both, path="metrics")
+    assert {row["period_end"] for row in found} == {"2010-01-31"}
+    growth = next(row for row in found if row["metric"] == "revenue_growth")
+    assert {i["period_end"] for i in growth["inputs"]} == {"2010-01-31", "2009-01-25"}
+
+
+def test_a_filing_held_with_its_real_dates_is_one_fact(both: LiveServer) -> None:
+    found = [r for r in rows(both, "vintages=all") if not r["concept"].startswith("custom:")]
+    assert len(found) == len(filed())
+    assert {(r["method"], r["vintage"]) for r in found} == {("structured", 1)}
+
+
+def test_a_row_says_that_its_dates_are_rounded(both: LiveServer) -> None:
+    own = [r for r in rows(both) if r["concept"].startswith("custom:")]
+    assert {r["method"] for r in own} == {"structured-rounded"}
+    assert {r["period_end"] for r in own} == {"2009-01-31", "2010-01-31"}
+
+
+def test_a_rounded_year_never_stands_beside_a_real_one(both: LiveServer) -> None:
+    years = rows(both, "period_type=FY")
+    assert {(r["fiscal_year"], r["period_end"]) for r in years} == {
+        (2009, "2009-01-25"),
+        (2010, "2010-01-31"),
+    }
+    aside = {
+        (r["concept"], r["period_type"], r["fiscal_year"])
+        for r in rows(both)
+        if r["period_end"] == "2009-01-31"
+    }
+    assert aside == {("custom:OwnIncome", "TTM", 2009), ("custom:OwnBalance", "other", 2009)}
+
+
+def test_shared_facts_are_the_same_facts_and_call_them_structured(both: LiveServer, tmp_path: Path) -> None:
+    key = both.key("starter")
+    facts = both.get(f"/v1/shared/facts?entity_id={ISSUER}&limit=1000", key).json()["data"]
+    assert len(facts) == len(rows(both))
+    assert {fact["method"] for fact in facts} == {"structured"}
+    files = both.get("/v1/export", key).json()["data"]
+    (url,) = [f["url"] for f in files if f["name"] == "af-fund-fact.parquet"]
+    table = pyarrow.parquet.read_table(BytesIO(both.http.get(url, headers={"X-API-Key": key}).content))
+    assert {(f["fact_id"], f["provenance_id"], f["method"]) for f in table.to_pylist()} == {
+        (f["fact_id"], f["provenance_id"], f["method"]) for f in facts
+    }
+
+
+def test_where_nothing_has_real_dates_rounded_years_are_years(rounded_only: LiveServer) -> None:
+    found = rows(rounded_only)
+    assert {row["method"] for row in found} == {"structured-rounded"}
+    assert {(r["fiscal_year"], r["period_end"], r["period_type"]) for r in found} == {
+        (2009, "2009-01-31", "FY"),
+        (2010, "2010-01-31", "FY"),
+    }
+    assert {row["period_end"] for row in rows(rounded_only, path="metrics")} == {"2010-01-31"}
