@@ -28,7 +28,7 @@ def envelope(answer: Answer, edition_id: str, rows_under: str) -> bytes:
         parts += spaced
     else:
         parts += selection.runs
-    as_of = "" if answer.as_of is None else f'"as_of":"{answer.as_of.isoformat()}",'
+    as_of = "" if answer.as_of is msgspec.UNSET else f'"as_of":{_encode(answer.as_of).decode()},'
     truncated = "true" if selection.truncated else "false"
     edition = answer.edition_id or edition_id
     parts.append(

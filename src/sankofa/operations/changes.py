@@ -47,7 +47,7 @@ async def get_changes(
     `edition` for the next time. Rows are those in force: every vintage of a fact, the latest of a macro
     value, current identifiers (on the sample tier the free ones). Derived values are asked for, not followed.
     Ordered by dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
-    short, or empty, and still have a `next_cursor`. An edition that is not kept is a 410: start again.
+    short and still have a `next_cursor`. An edition that is not kept is a 410: start again.
     """
     paid = not call.grant.sample
     filters = f"changes|{since or ''}|{dataset or ''}|{paid}"
@@ -57,7 +57,7 @@ async def get_changes(
         edition = await call.kept(position.edition)
         name, key, part, passed = position.after
         start = Place(str(name), str(key), int(part), int(passed))
-    most, _ = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     before = None if since is None else await call.named(since)
     found, following = await page(before, edition, start, most, dataset=dataset, paid=paid, effort=_EFFORT)
     rows = [_row(change, since or "", edition) for change in found]

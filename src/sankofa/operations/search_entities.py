@@ -30,15 +30,15 @@ async def search_entities(
     and how well; an exact identifier comes first. On the sample tier only LEIs and tickers are looked up. Use
     the `service_id` of a hit with the other tools.
     """
-    most, cut = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     exact = await _exact(call, query, country)
-    named = await search_names(call.edition, query, country, most + 1)
+    named, more = await search_names(call.edition, query, country, most + len(exact))
     best: dict[str, Hit] = {}
     for hit in (*exact, *named):
         best.setdefault(hit.service_id, hit)
     hits = list(best.values())
     rows = [await _row(call, hit) for hit in hits[:most]]
-    return Answer(Selection(rows, len(rows), truncated=cut or len(hits) > most))
+    return Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
 
 
 async def _exact(call: Call, query: str, country: str | None) -> list[Hit]:

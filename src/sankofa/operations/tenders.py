@@ -1,6 +1,7 @@
 """GET /v1/tenders and GET /v1/tender-parties."""
 
-from bisect import bisect_left
+import asyncio
+from bisect import bisect_left, bisect_right
 from typing import Final
 
 from sankofa.access.cursors import Position
@@ -21,8 +22,8 @@ from sankofa.operations.parameters import (
     TenderQueryParameter,
 )
 
-_LOOKED_AT: Final = 20_000
-"""Rows that one page of a search looks at: what is not found among them is left to the next page."""
+_LOOKED_AT: Final = 8_192
+"""Rows that a search looks at before it lets others have their turn."""
 _NO_ROWS: Final = Selection((), 0, truncated=False)
 
 
@@ -55,7 +56,7 @@ async def search_tenders(
         position = call.cursors.read(cursor, filters)
         edition = await call.kept(position.edition)
         first = int(position.after[0])
-    most, _ = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     end = await _end(edition, country, from_.toordinal() if from_ else 0)
     if query is not None and not words:  # nothing has the words of a query that has none
         end = 0
@@ -89,27 +90,21 @@ async def _found(
     """The next rows that have every word, and the number of the row to go on with."""
     holders = sorted([await edition.numbers("tender_word", f"{country}|{word}") for word in words], key=len)
     rarest, others = holders[0], holders[1:]
-    start = bisect_left(rarest, first)
-    hits: list[int] = []
-    after = end
-    for number in rarest[start : start + _LOOKED_AT]:
-        if number >= end:
+    hits: list[int] = []  # one more than asked for tells that the page is not the last
+    begin, stop = bisect_left(rarest, first), bisect_left(rarest, end)
+    for at in range(begin, stop, _LOOKED_AT):
+        numbers = rarest[at : min(at + _LOOKED_AT, stop)]
+        common = set(numbers)
+        for held in others:
+            common.intersection_update(held[bisect_left(held, numbers[0]) : bisect_right(held, numbers[-1])])
+        hits += sorted(common)
+        if len(hits) > most:
             break
-        if all(_has(held, number) for held in others):
-            if len(hits) == most:
-                after = number
-                break
-            hits.append(number)
-    else:
-        if start + _LOOKED_AT < len(rarest):
-            after = min(rarest[start + _LOOKED_AT], end)
-    runs = [run for n in hits for run in await edition.rows("tender", country, ROWS_PER_BLOCK, n, n + 1)]
-    return runs, len(hits), after
-
-
-def _has(held: memoryview, number: int) -> bool:
-    place = bisect_left(held, number)
-    return place < len(held) and held[place] == number
+        await asyncio.sleep(0)
+    after = hits[most] if len(hits) > most else end
+    served = hits[:most]
+    runs = [run for n in served for run in await edition.rows("tender", country, ROWS_PER_BLOCK, n, n + 1)]
+    return runs, len(served), after
 
 
 @operation(
@@ -132,7 +127,7 @@ async def get_resolved_parties(
     to it; `match_method` says which. Most releases first, then by name, role, country and identifier.
     Parties not established to be organisations are withheld; `org_evidence` says why a party is not.
     """
-    most, cut = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     day = call.today.toordinal()
     named = role_named(role) if role else None
     if service_id is None:
@@ -147,5 +142,4 @@ async def get_resolved_parties(
             limit=most,
             where=(lambda row: all(mark in row.lower() for mark in marks)) if marks else None,
         )
-    found = found or _NO_ROWS
-    return Answer(Selection(found.runs, found.count, truncated=found.truncated or cut))
+    return Answer(found or _NO_ROWS)
