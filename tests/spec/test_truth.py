@@ -152,7 +152,10 @@ def test_an_answer_is_truncated_exactly_when_rows_were_left_out(
             answers.append(answer)
     for answer in answers:
         assert answer["truncated"] is (answer["count"] < total)
-        if operation.name not in ("get_crosswalk", "get_export"):  # the free first; each server by its address
+        if operation.name not in (
+            "get_crosswalk",
+            "get_export",
+        ):  # the free first; each server by its address
             assert answer[operation.rows_under] == every[: answer["count"]]
         if "next_cursor" in answer:
             assert answer["truncated"] is (answer["next_cursor"] is not None)

@@ -137,9 +137,9 @@ async def page(
 ) -> tuple[list[Change], Place | None]:
     """The next changes, and where to go on; None where there are no more.
 
-    A walk that finds little ends a page early, after so much `effort`, at the next change there is: a page may
-    be short, but what follows it is not empty. Only where the next is further off than `_LOOK_AHEAD` times the
-    effort is that left open.
+    A walk that finds little ends a page early, after so much `effort`, at the next change there is: a page
+    may be short, but what follows it is not empty. Only where the next is further off than `_LOOK_AHEAD`
+    times the effort is that left open.
     """
     found: list[Change] = []
     spent = 0

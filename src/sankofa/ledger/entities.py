@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sankofa.ledger.book import CaptureInfo, Ledger
-from sankofa.model.identifiers import STRONG, service_id
+from sankofa.model.identifiers import STRONG, in_one_spelling, service_id
 from sankofa.model.records import Profile
 
 
@@ -95,13 +95,16 @@ def resolve(ledger: Ledger, captures: dict[int, CaptureInfo]) -> Resolution:
         else:
             _see(first_seen, subject, capture_id)
             source_ref = f"{captures[capture_id].file_name}#{location}"
-            claims[subject].append(Claim(identifier, source_ref, capture_id))
-    loaded = bool(claims) or any(subject.startswith("lei:") for subject in named)
+            claims[subject].append(Claim(in_one_spelling(identifier), source_ref, capture_id))
+    loaded = bool(claims) or any(
+        subject.startswith("lei:") and not all(told.profile.secondary for told in statements)
+        for subject, statements in named.items()
+    )
     for subject, statements in named.items():
         for statement in statements:
             document = statement.profile.document or captures[statement.capture_id].file_name
             claims[subject] += [
-                Claim(identifier, f"{document}#{subject}", statement.capture_id)
+                Claim(in_one_spelling(identifier), f"{document}#{subject}", statement.capture_id)
                 for identifier in statement.profile.identifiers
             ]
     groups, conflicts = _merge(first_seen, claims)
@@ -138,7 +141,7 @@ def _entity(
     aliases = sorted({service_id(s) for s in subjects} - {surviving})
     statements = sorted(
         (statement for s in subjects for statement in named.get(s, ())),
-        key=lambda s: (_rank(s.subject), s.source_id, s.subject),
+        key=lambda s: (s.profile.secondary, _rank(s.subject), s.source_id, s.subject),
     )
     held: dict[str, Claim] = {}
     own = {subject for subject in subjects if subject.startswith("lei:")}
@@ -147,9 +150,10 @@ def _entity(
             if claim.identifier not in unresolved or claim.identifier in own:
                 held[claim.identifier] = min(held.get(claim.identifier, claim), claim)
     for subject in subjects:  # an issuer known only by the identifier its filings give
-        if subject not in held and (subject not in unresolved or subject in own):
+        identifier = in_one_spelling(subject)
+        if identifier not in held and (identifier not in unresolved or subject in own):
             first = first_seen[subject]
-            held[subject] = Claim(subject, f"{captures[first].file_name}#{subject}", first)
+            held[identifier] = Claim(identifier, f"{captures[first].file_name}#{subject}", first)
     ordered = [held[identifier] for identifier in sorted(held)]
     return Entity(surviving, tuple(aliases), tuple(sorted(subjects)), first_seen[oldest], statements, ordered)
 
@@ -185,8 +189,12 @@ def _merge(subjects: Iterable[str], claims: dict[str, list[Claim]]) -> tuple[lis
 
 def _shared(subjects: dict[str, str], claims: dict[str, list[Claim]]) -> dict[str, set[str]]:
     """The strong identifiers that more than one subject claims: few, however many there are."""
-    owner: dict[str, str] = {subject: subject for subject in subjects}
+    owner: dict[str, str] = {}
     shared: dict[str, set[str]] = {}
+    for subject in subjects:
+        first = owner.setdefault(in_one_spelling(subject), subject)
+        if first != subject:
+            shared.setdefault(in_one_spelling(subject), {first}).add(subject)
     for subject, held in claims.items():
         for claim in held:
             identifier = claim.identifier

@@ -28,8 +28,8 @@ NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {
     "as_of": {
         "type": ["string", "null"],
         "format": "date",
-        "description": "The day applied: sent back, it gives the same rows. Null where annual values, which no "
-        "day of release is evidenced for, are among them.",
+        "description": "The day applied: sent back, it gives the same rows. Null where annual values, which "
+        "no day of release is evidenced for, are among them.",
     }
 }
 """What the envelope says of `as_of` where an answer may hold annual macro."""
@@ -59,7 +59,7 @@ class Answer(msgspec.Struct, frozen=True):
     """The rows of an answer, and the members its envelope has besides the common ones."""
 
     selection: Selection
-    as_of: date | None | msgspec.UnsetType = msgspec.UNSET
+    as_of: date | msgspec.UnsetType | None = msgspec.UNSET
     """The day that, sent back, gives the same rows; None where none does; unset where none is taken."""
     members: dict[str, object] = {}
     edition_id: str | None = None

@@ -10,7 +10,6 @@ from datetime import date
 from functools import cache
 from typing import Any, Protocol
 
-from sankofa.model.day_patterns import pattern_until
 from sankofa.model.days import parse_day
 from sankofa.model.places import country
 
@@ -35,8 +34,8 @@ class Kind(Protocol):
         Raises ValueError with a reason fit for the client.
         """
 
-    def schema(self, today: date | None = None) -> JsonSchema:
-        """What it takes; exactly, where the day on which it is asked is given."""
+    def schema(self) -> JsonSchema:
+        """What it takes, the same on every day."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Text:
             raise ValueError(f"expected text matching {self.pattern}, at most {self.longest} characters")
         return text
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         schema: JsonSchema = {"type": "string", "pattern": self.pattern, "maxLength": self.longest}
         return schema | ({"examples": [self.example]} if self.example else {})
 
@@ -69,7 +68,7 @@ class Choice:
             raise ValueError(f"expected one of {', '.join(self.words)}")
         return text
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         return {"type": "string", "enum": list(self.words), "examples": [self.example or self.words[0]]}
 
 
@@ -86,11 +85,8 @@ class Day:
             raise ValueError("a day in the future: nothing is known of it yet")
         return day
 
-    def schema(self, today: date | None = None) -> JsonSchema:
-        schema: JsonSchema = {"type": "string", "format": "date", "examples": [self.example]}
-        if today is not None:
-            schema["pattern"] = pattern_until(today if self.past else date.max)
-        return schema
+    def schema(self) -> JsonSchema:
+        return {"type": "string", "format": "date", "examples": [self.example]}
 
 
 @dataclass(frozen=True)
@@ -104,7 +100,7 @@ class Whole:
             raise ValueError("expected a whole number of at least 1")
         return int(text)
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         return {"type": "integer", "minimum": 1, "examples": [self.example]}
 
 
@@ -117,7 +113,7 @@ class Country:
             raise ValueError("expected an ISO 3166-1 alpha-2 code")
         return text.upper()
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         return {
             "type": "string",
             "pattern": "^[A-Za-z]{2}$",
@@ -136,7 +132,7 @@ class Place:
             raise ValueError("expected an ISO 3166-1 alpha-2 or alpha-3 code")
         return country(text) or text.upper()
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         return {
             "type": "string",
             "pattern": "^[A-Za-z]{2,3}$",
@@ -155,12 +151,9 @@ class DayOrYear:
     def read(self, text: str, today: date) -> date | int:
         return int(text) if re.match(r"[12][0-9]{3}\Z", text) else parse_day(text)
 
-    def schema(self, today: date | None = None) -> JsonSchema:
-        day: JsonSchema = {"format": "date"}
-        if today is not None:
-            day["pattern"] = pattern_until(date.max)
+    def schema(self) -> JsonSchema:
         year = {"pattern": "^[12][0-9]{3}$"}
-        return {"type": "string", "anyOf": [day, year], "examples": [self.example]}
+        return {"type": "string", "anyOf": [{"format": "date"}, year], "examples": [self.example]}
 
 
 @dataclass(frozen=True)
@@ -177,6 +170,6 @@ class Words:
             raise ValueError(f"expected a list of texts matching {self.pattern}")
         return tuple(text)
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         items = {"type": "string", "pattern": self.pattern}
         return {"type": "array", "items": items, "maxItems": 100, "examples": [[self.example]]}

@@ -53,9 +53,10 @@ async def get_macro(
     Series mode, where `series` or `as_of` is given: the latest vintage of each value known on the day,
     ordered by series, series_type, frequency and country, then date descending. Otherwise annual mode: the
     values of the tables captured last, ordered by country (alpha-2), indicator, then year descending; no
-    release date is evidenced for them, so none is known under an `as_of`, and the envelope's is null. A parameter of the other mode is a
-    400. An exchange rate is served as it is published, never inverted; where its source names no
-    country, it is of the one whose currency it is quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none).
+    release date is evidenced for them, so none is known under an `as_of`, and the envelope's is
+    null. A parameter of the other mode is a 400. An exchange rate is served as it is published, never
+    inverted; where its source names no country, it is of the one whose currency it is quoted in (FX.EUR.ZAR
+    of ZA, FX.USD.XOF of none).
     """
     if series is None and as_of is None:
         for name, value in (("series_type", series_type), ("frequency", frequency)):

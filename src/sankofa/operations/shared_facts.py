@@ -38,8 +38,9 @@ async def get_shared_facts(
     facts (the values of its tenders, the newest release first, then by ocid) and AF-MACRO facts (the newest
     period first, then by measure), which its alpha-3 code as `entity_id` selects too. `as_of` keeps what was
     available by that day, and of that the latest vintage; annual macro has no evidenced release date and is
-    left out under any `as_of`, so that an answer with such a value says null for its own. An amount that is not published, or zero, is no fact. Each winner of an award
-    has its whole amount, known from the day of the release that told it, not from the day of the award.
+    left out under any `as_of`, so that an answer with such a value says null for its own. An
+    amount that is not published, or zero, is no fact. Each winner of an award has its whole amount, known
+    from the day of the release that told it, not from the day of the award.
     """
     if (entity_id is None) == (country is None):
         raise InvalidParameter("entity_id", "exactly one of entity_id and country is needed")

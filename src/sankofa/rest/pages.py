@@ -1,8 +1,8 @@
 """The paths that need no key: liveness, status, the API description, what problems and methods mean."""
 
+import hashlib
 import time
 from collections.abc import Awaitable, Callable
-from importlib.metadata import version
 
 import msgspec
 
@@ -13,6 +13,7 @@ from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model import errors
 from sankofa.model.days import instant
+from sankofa.operations.build_id import build_id
 from sankofa.operations.service import Service, probe
 from sankofa.rest.app import OpenPage
 from sankofa.rest.openapi import describe
@@ -100,19 +101,18 @@ class _Status:
 
 
 class _Description:
-    """OpenAPI 3.1, written anew each day: its patterns know which days are past."""
+    """OpenAPI 3.1, written when it is first asked for."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._day = 0
         self._body = b""
+        self._tag = ""
 
     async def __call__(self, head: Head) -> Response:
-        today = self._service.today()
-        if self._day != today.toordinal():
-            self._body = msgspec.json.encode(describe(self._service.settings, today))
-            self._day = today.toordinal()
-        tag = f"{__version__}-{self._day}"
+        if not self._body:
+            self._body = msgspec.json.encode(describe(self._service.settings))
+            self._tag = hashlib.sha256(self._body).hexdigest()[:16]
+        tag = self._tag
         headers = [(b"cache-control", b"public, max-age=300"), (b"vary", b"Accept-Encoding")]
         encoding = choose_encoding(head.accept_encoding, len(self._body))
         shown = f'"{tag}.{encoding}"' if encoding else f'"{tag}"'
@@ -132,8 +132,3 @@ def _explanation(page: str) -> Callable[[Head], Awaitable[Response]]:
         return Response(200, [(b"content-type", b"text/markdown; charset=utf-8")], text)
 
     return explain
-
-
-def build_id() -> str:
-    """Names what is running: the version of the package and of the server under it."""
-    return f"sankofa-{__version__}+granian-{version('granian')}"
