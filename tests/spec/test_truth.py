@@ -110,6 +110,12 @@ CASES = [
     for operation in endpoints()
     for number, question in enumerate(QUESTIONS[operation.name])
 ]
+AS_OF_CASES = [
+    pytest.param(operation, question, id=f"{operation.name}-{number}")
+    for operation in endpoints()
+    if "as_of" in operation.parameters
+    for number, question in enumerate(QUESTIONS[operation.name])
+]
 TOOLS = [
     pytest.param(operation, question, id=f"{operation.tool}-{number}")
     for operation in operations()
@@ -200,9 +206,7 @@ def test_a_search_for_words_that_many_have_and_none_together_is_not_truncated(
     assert (none["count"], none["truncated"], none["next_cursor"]) == (0, False, None)
 
 
-@pytest.mark.parametrize(
-    ("operation", "question"), [case for case in CASES if "as_of" in case.values[0].parameters]
-)
+@pytest.mark.parametrize(("operation", "question"), AS_OF_CASES)
 def test_the_day_of_the_envelope_sent_back_gives_the_same_rows(
     live: LiveServer, paid: str, operation: Operation, question: dict[str, str]
 ) -> None:
@@ -225,3 +229,35 @@ def test_annual_macro_has_no_day(live: LiveServer, paid: str) -> None:
     shared = live.get("/v1/shared/facts?entity_id=ZAF&measure=NY.GDP.MKTP.CD", paid).json()
     assert shared["data"]
     assert shared["as_of"] is None
+
+
+def measures(live: LiveServer, key: str, sku: str) -> dict[str, Any]:
+    rows = live.get(f"/v1/quality-metrics/{sku}", key).json()["data"]
+    return {row["measure"]: row["value"] for row in rows}
+
+
+def test_quality_counts_the_facts_and_releases_that_are_served(everything: LiveServer, paid: str) -> None:
+    entities = {row["key"][0] for row in walk(everything, paid, "/v1/changes?dataset=entities&limit=1000")}
+    facts = sum(
+        everything.get(f"/v1/fundamentals/{service_id}?vintages=all", paid).json()["count"]
+        for service_id in entities
+    )
+    found = measures(everything, paid, "AF-FUND")
+    assert found["facts"] == facts
+    assert found["facts_in_ledger"] > facts, "comparatives repeat, and one is of low confidence"
+    releases = sum(
+        everything.get(f"/v1/tenders?country={country}&limit=100000", paid).json()["count"]
+        for country in ("ZA", "KE", "NG")
+    )
+    found = measures(everything, paid, "AF-TENDER")
+    assert found["releases"] == releases
+    assert found["releases_in_ledger"] == releases + 1, "one was corrected"
+
+
+def walk(live: LiveServer, key: str, path: str) -> list[Any]:
+    page = live.get(path, key).json()
+    rows = list(page["data"])
+    while page["next_cursor"]:
+        page = live.get(f"{path}&cursor={page['next_cursor']}", key).json()
+        rows += page["data"]
+    return rows

@@ -13,6 +13,7 @@ import sankofa.edition.datasets
 from sankofa.derive.quality import Quality, measure
 from sankofa.derive.tenders import EvidencedParties, Tenders
 from sankofa.edition.blocks import Entry, pack
+from sankofa.edition.fact_counts import served_facts
 from sankofa.edition.issuers import Issuers
 from sankofa.edition.ready import Ready
 from sankofa.edition.sheets import Screening
@@ -70,7 +71,8 @@ class World:
     def quality(self) -> list[Quality]:
         """Raises CheckFailed where a source falls short of a hard floor, unless that is overridden."""
         day = self.clock[:10]
-        found = measure(self.ledger, self.captures, self.entities, self.tenders, self._sources, day)
+        served = served_facts(self.issuers, self.entities)
+        found = measure(self.ledger, self.captures, self.entities, self.tenders, self._sources, day, served)
         if found.shortfalls and not self._despite_floors:
             raise CheckFailed("; ".join(found.shortfalls))
         if found.shortfalls:
