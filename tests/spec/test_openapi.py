@@ -76,11 +76,11 @@ def test_description_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
 def test_server_serves_the_same_description_every_day(server: LiveServer) -> None:
     served = server.get("/openapi.json").json()
     assert served == _as_json(describe(Settings(base_url=server.url)))
-    today = datetime.now(UTC).date()
-    assert str(today.year) not in json.dumps([path["get"]["parameters"] for path in served["paths"].values()])
+    tomorrow = datetime.now(UTC).date() + timedelta(days=1)
     (as_of,) = [p for p in served["paths"]["/v1/screen"]["get"]["parameters"] if p["name"] == "as_of"]
-    assert re.search(as_of["schema"]["pattern"], (today + timedelta(days=1)).isoformat())
-    assert "future" in as_of["description"]
+    assert re.search(as_of["schema"]["pattern"], tomorrow.isoformat())
+    refused = server.get(f"/v1/screen?metric=net_margin&as_of={tomorrow + timedelta(1)}", "sankofa-sandbox")
+    assert (refused.status_code, refused.json()["parameter"]) == (400, "as_of")
 
 
 def test_description_is_the_one_last_reviewed(document: dict[str, Any]) -> None:
