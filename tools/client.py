@@ -27,7 +27,6 @@ from sankofa.settings import Settings
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "src" / "sankofa" / "client"
 _NOTICE: Final = "Written by tools/client.py (make docs). Change the operation, not this module."
-_ANY_DAY: Final = date(2026, 1, 1)
 _KINDS: Final = {
     str: "text",
     date: "day",
@@ -55,7 +54,7 @@ class Words:
 
 def modules() -> dict[str, str]:
     """Every generated module by the name of its file."""
-    paths = describe(Settings(), _ANY_DAY)["paths"]
+    paths = describe(Settings())["paths"]
     asked = {operation.name: paths[operation.path]["get"]["parameters"] for operation in endpoints()}
     words = Words()
     signatures = {o.name: _signature(o.name, asked[o.name], words) for o in endpoints()}

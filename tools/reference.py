@@ -10,7 +10,6 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +38,6 @@ from sankofa.sources.registry import Source, load_sources
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
 _NOTICE: Final = "<!-- Written by tools/reference.py (make docs). Change the code, not this page. -->"
 _SURFACES: Final = {sankofa.mcp.refusals.__name__: "MCP", sankofa.rest.request.__name__: "REST"}
-_ANY_DAY: Final = date(2026, 1, 1)  # which paths there are does not depend on the day
 
 
 def settings_page() -> str:
@@ -291,7 +289,7 @@ def _any_parameter(name: str) -> bool:
 
 
 def _open_paths() -> Iterator[tuple[str, str]]:
-    described = describe(Settings(), _ANY_DAY)["paths"]
+    described = describe(Settings())["paths"]
     for path, methods in described.items():
         if methods["get"].get("security") == []:
             yield _code(path), f"{methods['get']['summary']}. {methods['get']['description']}"

@@ -3,9 +3,12 @@
 import base64
 import os
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import schemathesis
+
+from sankofa.model.day_patterns import real_days
 
 UNLISTED = {400, 405, 410, 414, 431}
 """What any endpoint may answer under `default`: a request that is no question of ours at all."""
@@ -40,7 +43,13 @@ def map_query(context: schemathesis.HookContext, query: dict[str, Any] | None) -
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any], _: Any) -> None:
-    """No schema knows which editions are kept: any that might have been is the one that is."""
+    """No schema knows which editions are kept: any that might have been is the one that is.
+
+    Nor which day it is: of days to come (a 400, as the description says) today stands for all.
+    """
+    as_of = str((case.query or {}).get("as_of", ""))
+    if re.fullmatch(real_days(), as_of) and as_of > datetime.now(UTC).date().isoformat():
+        case.query["as_of"] = datetime.now(UTC).date().isoformat()
     for name in EDITIONS:
         if case.query and EDITION.fullmatch(str(case.query.get(name, ""))):
             case.query[name] = KEPT

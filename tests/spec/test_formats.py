@@ -34,7 +34,7 @@ MODES = {
 def questions(operation: Operation) -> list[str]:
     """The examples of its parameters together, and its other modes."""
     given = {
-        name: p.kind.schema(date(2026, 1, 1)).get("examples", [""])[0]
+        name: p.kind.schema().get("examples", [""])[0]
         for name, p in operation.parameters.items()
         if not p.tool_only
     }

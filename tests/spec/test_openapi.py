@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -25,7 +25,6 @@ from sankofa.rest.openapi import describe
 from sankofa.settings import Settings
 from tests.live import LiveServer
 
-DAY = date(2026, 1, 15)
 SNAPSHOT = Path(__file__).with_name("snapshots") / "openapi.json"
 EXAMPLES = Path(sankofa.rest.__file__).with_name("examples")
 OTHER_MODE = {  # the examples of the others ask one question together
@@ -64,7 +63,7 @@ OPEN = {"/health": {"200"}, "/v1/status": {"200", "503"}, "/openapi.json": {"200
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    return describe(Settings(), DAY)
+    return describe(Settings())
 
 
 def test_description_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
@@ -74,12 +73,14 @@ def test_description_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
     assert document["info"]["version"] == "1.0.0"
 
 
-def test_server_serves_the_description_of_today(server: LiveServer) -> None:
-    settings = Settings(base_url=server.url)
-    days = [datetime.now(UTC).date()]
+def test_server_serves_the_same_description_every_day(server: LiveServer) -> None:
     served = server.get("/openapi.json").json()
-    days.append(datetime.now(UTC).date())
-    assert served in [_as_json(describe(settings, day)) for day in days]
+    assert served == _as_json(describe(Settings(base_url=server.url)))
+    tomorrow = datetime.now(UTC).date() + timedelta(days=1)
+    (as_of,) = [p for p in served["paths"]["/v1/screen"]["get"]["parameters"] if p["name"] == "as_of"]
+    assert re.search(as_of["schema"]["pattern"], tomorrow.isoformat())
+    refused = server.get(f"/v1/screen?metric=net_margin&as_of={tomorrow + timedelta(1)}", "sankofa-sandbox")
+    assert (refused.status_code, refused.json()["parameter"]) == (400, "as_of")
 
 
 def test_description_is_the_one_last_reviewed(document: dict[str, Any]) -> None:
@@ -204,14 +205,18 @@ def test_service_id_has_the_pattern_of_section_2(document: dict[str, Any]) -> No
     assert all(p["schema"]["pattern"] == "^[A-Za-z0-9]+$" for p in found)
 
 
-def test_as_of_takes_no_day_that_is_still_to_come(document: dict[str, Any]) -> None:
-    """Decisions, section 2: a future as_of is a 400, and the schema says so."""
-    found = [p["schema"]["pattern"] for p in _parameters(document) if p["name"] == "as_of"]
+def test_as_of_takes_the_days_of_the_calendar_and_says_that_none_may_be_to_come(
+    document: dict[str, Any],
+) -> None:
+    """Decisions, section 2: a future as_of is a 400; which days those are is not the schema's to know."""
+    found = [p for p in _parameters(document) if p["name"] == "as_of"]
     assert found
-    for pattern in found:
-        assert re.search(pattern, DAY.isoformat())
-        assert not re.search(pattern, (DAY + timedelta(1)).isoformat())
+    for parameter in found:
+        pattern = parameter["schema"]["pattern"]
+        assert re.search(pattern, "2026-01-15")
+        assert re.search(pattern, "9999-12-31")
         assert not re.search(pattern, "2023-02-29")
+        assert "A day in the future is a 400." in parameter["description"]
 
 
 def test_an_answer_leads_to_what_else_is_known_of_the_organisation(document: dict[str, Any]) -> None:
@@ -246,7 +251,7 @@ def paged() -> Operation:
 
 def test_a_page_leads_to_the_next_with_the_same_filters(paged: Operation) -> None:
     """Section 4, "Tenders": next_cursor is passed back verbatim."""
-    document = describe(Settings(), DAY, [*SERVED, paged])
+    document = describe(Settings(), [*SERVED, paged])
     OpenAPIV31SpecValidator(document).validate()
     assert document["paths"]["/v1/pages"]["get"]["responses"]["200"]["links"]["NextPage"] == {
         "operationId": "list_pages",
@@ -264,7 +269,7 @@ def test_a_page_leads_to_the_next_with_the_same_filters(paged: Operation) -> Non
 
 def test_an_endpoint_with_402_documents_the_upgrade_link(paged: Operation) -> None:
     """Section 7: the body and the header carry the link."""
-    responses = describe(Settings(), DAY, [paged])["components"]["responses"]
+    responses = describe(Settings(), [paged])["components"]["responses"]
     assert "X-Upgrade-URL" in responses["UpgradeRequired"]["headers"]
     body = responses["UpgradeRequired"]["content"]["application/problem+json"]
     assert {"required": ["upgrade"], "type": "object"} in body["schema"]["allOf"]
@@ -272,7 +277,7 @@ def test_an_endpoint_with_402_documents_the_upgrade_link(paged: Operation) -> No
 
 
 def test_days_that_may_be_to_come_are_described_without_a_bound(paged: Operation) -> None:
-    (described, *_) = describe(Settings(), DAY, [paged])["paths"]["/v1/pages"]["get"]["parameters"]
+    (described, *_) = describe(Settings(), [paged])["paths"]["/v1/pages"]["get"]["parameters"]
     assert re.search(described["schema"]["pattern"], "9999-12-31")
     assert not re.search(described["schema"]["pattern"], "2100-02-29")
 

@@ -335,8 +335,10 @@ def test_the_sample_tier_has_its_preview_and_checks_come_in_their_order(live: Li
     assert live.get("/v1/shared/facts?country=ZAF&limit=26", once).status_code == 429
 
 
-def test_above_the_ceiling_a_paid_key_gets_the_ceiling(live: LiveServer, key: str) -> None:
-    assert ask(live, key, f"entity_id={TICKER}&limit=1000000")["truncated"] is True
+def test_a_limit_above_the_ceiling_that_leaves_nothing_out_is_not_truncated(
+    live: LiveServer, key: str
+) -> None:
+    assert ask(live, key, f"entity_id={TICKER}&limit=1000000")["truncated"] is False
 
 
 # Editions

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from sankofa.operations.build_id import build_id
 from tests.live import LiveServer, run
 from tests.services import PostgresServer, RedisServer
 
@@ -34,7 +35,8 @@ def test_status_reads_every_dependency(server: LiveServer, paid_key: str) -> Non
     assert body.keys() == {"status", "build", "version", "edition", "time", "checks", "degraded"}
     assert body["status"] == "ok"
     assert body["degraded"] == []
-    assert body["build"]
+    assert body["build"] == build_id()
+    assert re.fullmatch(rf"sankofa-{re.escape(body['version'])}\+([0-9a-f]{{40}}|unknown)", body["build"])
     assert body["version"]
     assert body["edition"] == server.get(ENTITY, paid_key).json()["edition"]
     assert RFC3339.fullmatch(body["time"])

@@ -329,6 +329,12 @@ WRONG: dict[str, Any] = {
     "html.json": "<html></html>",
     "other.json": {"type": "FeatureCollection", "features": []},
     "number.json": "5",
+    "other-list.json": [{"type": "Feature"}, {"type": "Feature"}],
+    "other-lines.jsonl": '{"type": "Feature"}\n{"type": "Feature"}\n',
+    "lines-of-text.jsonl": "one\ntwo\n",
+    "list-of-lists.json": [[1, 2], [3, 4]],
+    "releases-of-software.json": {"releases": [{"tag_name": "v1.0", "id": 7}]},
+    "other-list.zip": zipped(one_json='[{"a": 1}]'),
     "releases-is-an-object.json": {"releases": {"a": titled("a")}},
     "no-json.zip": zipped(readme_txt="nothing"),
     "broken.zip": zipped(one_json=WHOLE)[:-30],
@@ -349,6 +355,31 @@ def test_a_file_that_is_not_ocds_is_an_error_by_name_and_nothing_of_it_is_kept(
     assert b"ocds-test-good" in database
     assert b"ocds-test-t-0" not in database
     assert plain_desk.rejects() == []
+
+
+@pytest.mark.parametrize("name", ["some.jsonl", "some.json"])
+def test_one_release_among_others_makes_a_file_ocds(plain_desk: Desk, name: str) -> None:
+    rows = [{"type": "Feature"}, titled("a"), {"type": "Feature"}]
+    content = "\n".join(map(json.dumps, rows)) if name.endswith("l") else json.dumps(rows)
+    counted = plain_desk.ingest("portal-za", name, content)
+    assert (counted["appended"], counted["rejected"]) == (1, 2)
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "-" + "9" * 5_000, "9" * 5_000 + ".5", "9" * 900, "1e5000"])
+@pytest.mark.parametrize("name", ["long.json", "long.jsonl"])
+def test_a_number_of_too_many_digits_costs_its_field_not_its_release(
+    plain_desk: Desk, name: str, number: str
+) -> None:
+    long = release("long", tender={"title": "Roads", "value": {"amount": 12345, "currency": "ZAR"}})
+    texts = [json.dumps(long).replace("12345", number), json.dumps(titled("plain"))]
+    content = "\n".join(texts) if name.endswith("l") else f"[{','.join(texts)}]"
+    counted = plain_desk.ingest("portal-za", name, content)
+    assert (counted["appended"], counted["rejected"]) == (2, 1)
+    (rejected,) = plain_desk.rejects()
+    assert "amount" in rejected["position"]
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        assert (asked.tender("long")["value_amount"], asked.tender("long")["title"]) == (None, "Roads")
 
 
 @pytest.mark.both_engines

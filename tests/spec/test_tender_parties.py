@@ -124,14 +124,15 @@ def test_a_row_has_every_field(market: Asked) -> None:
     row = next(r for r in named(market, "Second Sample Supplies (Pty) Ltd") if r["identifier"])
     del row["observed_at"]
     row["source_ref"] = without_mark(row["source_ref"])
+    (found,) = market.get("/v1/crosswalk", id_type="registry", id_value="1899/999009/07")["data"]
     assert row == {
-        "service_id": None,
+        "service_id": found["service_id"],
         "name": "Second Sample Supplies (Pty) Ltd",
         "role": "supplier",
         "country": "ZA",
         "identifier": {"scheme": "ZA-CIPC", "id": "1899/999009/07"},
         "org_evidence": "registry: ZA-CIPC",
-        "match_method": None,
+        "match_method": "identifier",
         "release_count": 1,
         "first_seen": "2025-06-05",
         "last_seen": "2025-06-05",

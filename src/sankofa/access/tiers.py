@@ -28,19 +28,19 @@ class Grant:
         object.__setattr__(self, "sample", self.tier == "sample")
         object.__setattr__(self, "counter", f"use:{self.key_id}")
 
-    def rows(self, limit: int | None) -> tuple[int, bool]:
-        """How many rows to serve for a `limit`, and whether the ceiling cut it. Raises UpgradeRequired."""
+    def rows(self, limit: int | None) -> int:
+        """How many rows at most to serve for a `limit`. Raises UpgradeRequired."""
         if limit is None:
-            return self.default_rows, False
+            return self.default_rows
         if limit <= self.row_cap:
-            return limit, False
+            return limit
         if self.sample:
             raise UpgradeRequired(
                 f"limit: the sample tier serves at most {self.row_cap} rows; omit limit for the free preview "
                 "or upgrade for more.",
                 self.upgrade_url,
             )
-        return self.row_cap, True
+        return self.row_cap
 
     def requires_paid(self, what: str) -> None:
         """Raises UpgradeRequired on the sample tier."""

@@ -109,7 +109,7 @@ class AsyncMethods(AsyncSession):
 
         Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free
         on every tier; on the sample tier the other kinds are named in `withheld_id_types` instead of being
-        returned. `crosswalk_loaded` is false until identifiers were loaded.
+        returned, and the answer is `truncated`. `crosswalk_loaded` is false until identifiers were loaded.
         """
         return await self._ask("get_crosswalk", service_id=service_id, edition=edition)
 
@@ -175,10 +175,10 @@ class AsyncMethods(AsyncSession):
         Series mode, where `series` or `as_of` is given: the latest vintage of each value known on the day,
         ordered by series, series_type, frequency and country, then date descending. Otherwise annual mode:
         the values of the tables captured last, ordered by country (alpha-2), indicator, then year
-        descending; no release date is evidenced for them, so none is known under an `as_of`. A parameter of
-        the other mode is a 400. An exchange rate is served as it is published, never inverted; where its
-        source names no country, it is of the one whose currency it is quoted in (FX.EUR.ZAR of ZA,
-        FX.USD.XOF of none).
+        descending; no release date is evidenced for them, so none is known under an `as_of`, and the
+        envelope's is null. A parameter of the other mode is a 400. An exchange rate is served as it is
+        published, never inverted; where its source names no country, it is of the one whose currency it is
+        quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none).
         """
         return await self._ask(
             "get_macro",
@@ -268,9 +268,10 @@ class AsyncMethods(AsyncSession):
         `dataset`, has AF-TENDER facts (the values of its tenders, the newest release first, then by ocid)
         and AF-MACRO facts (the newest period first, then by measure), which its alpha-3 code as `entity_id`
         selects too. `as_of` keeps what was available by that day, and of that the latest vintage; annual
-        macro has no evidenced release date and is left out under any `as_of`. An amount that is not
-        published, or zero, is no fact. Each winner of an award has its whole amount, known from the day of
-        the release that told it, not from the day of the award.
+        macro has no evidenced release date and is left out under any `as_of`, so that an answer with such a
+        value says null for its own. An amount that is not published, or zero, is no fact. Each winner of an
+        award has its whole amount, known from the day of the release that told it, not from the day of the
+        award.
         """
         return await self._ask(
             "get_shared_facts",

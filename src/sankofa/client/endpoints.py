@@ -34,13 +34,13 @@ ENDPOINTS: Final = {
     "get_fundamentals": Endpoint(
         "/v1/fundamentals/{service_id}", ("service_id",), "data", ("FundamentalsRow",), ()
     ),
-    "get_macro": Endpoint("/v1/macro", (), "data", ("MacroAnnualRow", "MacroSeriesRow"), ()),
+    "get_macro": Endpoint("/v1/macro", (), "data", ("MacroAnnualRow", "MacroSeriesRow"), ("as_of",)),
     "get_metrics": Endpoint(
         "/v1/metrics/{service_id}", ("service_id",), "data", ("MetricsRow",), ("omitted",)
     ),
     "get_quality_metrics": Endpoint("/v1/quality-metrics/{sku}", ("sku",), "data", ("QualityRow",), ()),
     "get_screen": Endpoint("/v1/screen", (), "data", ("ScreenRow",), ("omitted",)),
-    "get_shared_facts": Endpoint("/v1/shared/facts", (), "data", ("FactRow",), ()),
+    "get_shared_facts": Endpoint("/v1/shared/facts", (), "data", ("FactRow",), ("as_of",)),
     "get_procurement_demand": Endpoint(
         "/v1/signals/procurement-demand", (), "observations", ("ProcurementDemandRow",), ()
     ),

@@ -1,6 +1,8 @@
 """How complete and how fresh each dataset is, held against the floors that its sources set.
 
-Everything is counted from the ledger as of its last capture, so that the same ledger gives the same figures.
+Everything is counted as of the ledger's last capture, so that the same ledger gives the same figures. `facts`
+and `releases` count what is served, every vintage of a fact; what was ingested is `facts_in_ledger` and
+`releases_in_ledger`. An age is counted from the newest day of release that a source evidences.
 A floor is the least a measure may be; of age, rejects and restatements it is the most. A floor on something
 that is not measured is UNMEASURED, never a pass.
 """
@@ -27,6 +29,18 @@ UNMEASURED: Final = "UNMEASURED"
 LESS_IS_BETTER: Final = frozenset({"freshness_days", "rejected", "restatement_rate", "withheld"})
 _PLACES: Final = Decimal("0.0001")
 
+_SERVED_RELEASES: Final = """
+    SELECT capture_id, count(*), count(CASE WHEN summary LIKE '%"value_amount":%' THEN 1 END)
+    FROM release AS r
+    WHERE country <> '' AND NOT EXISTS (
+        SELECT 1 FROM release AS later
+        WHERE later.ocid = r.ocid AND later.release_id = r.release_id AND later.release_date = r.release_date
+          AND later.country = r.country AND later.number > r.number
+    )
+    GROUP BY capture_id
+"""
+"""Each as corrected last, where it has a country to be asked for by."""
+
 Figures = dict[str, Decimal]
 _Told = defaultdict[str, set[str | None]]
 """By year or day of a value, every figure it was told with."""
@@ -40,6 +54,13 @@ class Quality(NamedTuple):
     value: Decimal | None
     floor: Decimal | None
     status: str | None
+
+
+class ServedFacts(NamedTuple):
+    """The facts of one source that are served, every vintage, and how many evidence their day of release."""
+
+    facts: int
+    dated: int
 
 
 class Measurement(NamedTuple):
@@ -56,11 +77,12 @@ def measure(
     tenders: Tenders,
     sources: Mapping[str, Source],
     day: str,
+    served: Mapping[str, ServedFacts],
 ) -> Measurement:
-    """Measure every dataset as of a day."""
+    """Measure every dataset as of a day; `served` are the facts by source."""
     own: dict[str, Figures] = defaultdict(dict)  # by source
     whole: dict[str, Figures] = {
-        "AF-FUND": _fundamentals(ledger, list(entities), own),
+        "AF-FUND": _fundamentals(ledger, list(entities), served, own),
         "AF-TENDER": _tenders(ledger, tenders, captures, own),
         "AF-MACRO": _macro(ledger, captures, own),
     }
@@ -110,15 +132,22 @@ def _decimals(floors: Mapping[str, float]) -> Figures:
     return {name: Decimal(exact(str(floor))) for name, floor in floors.items()}
 
 
-def _fundamentals(ledger: Ledger, entities: list[Entity], own: dict[str, Figures]) -> Figures:
-    facts = evidenced = 0
-    for source_id, count, dated, subjects in ledger.rows(
-        "SELECT source_id, count(*), count(CASE WHEN available_at <> '' THEN 1 END), count(DISTINCT subject) "
-        "FROM fact GROUP BY source_id"
+def _fundamentals(
+    ledger: Ledger, entities: list[Entity], served: Mapping[str, ServedFacts], own: dict[str, Figures]
+) -> Figures:
+    facts = evidenced = in_ledger = 0
+    for source_id, count, subjects in ledger.rows(
+        "SELECT source_id, count(*), count(DISTINCT subject) FROM fact GROUP BY source_id"
     ):
-        facts, evidenced = facts + count, evidenced + dated
-        own[source_id] |= {"facts": Decimal(count), "entities": Decimal(subjects)}
-        own[source_id] |= _share("share_with_evidenced_available_at", dated, count)
+        in_ledger += count
+        published, dated = served.get(source_id, ServedFacts(0, 0))
+        facts, evidenced = facts + published, evidenced + dated
+        own[source_id] |= {
+            "facts": Decimal(published),
+            "facts_in_ledger": Decimal(count),
+            "entities": Decimal(subjects),
+        }
+        own[source_id] |= _share("share_with_evidenced_available_at", dated, published)
     subjects = {subject for subject, _ in ledger.fact_subjects()}
     issuers = [entity for entity in entities if not subjects.isdisjoint(entity.subjects)]
     with_lei = sum(any(c.identifier.startswith("lei:") for c in issuer.claims) for issuer in issuers)
@@ -131,6 +160,7 @@ def _fundamentals(ledger: Ledger, entities: list[Entity], own: dict[str, Figures
     )
     return {
         "facts": Decimal(facts),
+        "facts_in_ledger": Decimal(in_ledger),
         "entities": Decimal(len(issuers)),
         "countries": Decimal(len(countries)),
         "periods": Decimal(periods),
@@ -144,19 +174,20 @@ def _tenders(
     ledger: Ledger, tenders: Tenders, captures: Mapping[int, CaptureInfo], own: dict[str, Figures]
 ) -> Figures:
     releases = valued = 0
-    for capture_id, count, with_value in ledger.rows(
-        "SELECT capture_id, count(*), count(CASE WHEN summary LIKE '%\"value_amount\":%' THEN 1 END) "
-        "FROM release GROUP BY capture_id"
-    ):
+    for capture_id, count, with_value in ledger.rows(_SERVED_RELEASES):
         releases, valued = releases + count, valued + with_value
-        figures = own[captures[capture_id].source_id]
-        figures["releases"] = figures.get("releases", Decimal(0)) + count
+        _add(own[captures[capture_id].source_id], "releases", count)
+    in_ledger = 0
+    for capture_id, count in ledger.rows("SELECT capture_id, count(*) FROM release GROUP BY capture_id"):
+        in_ledger += count
+        _add(own[captures[capture_id].source_id], "releases_in_ledger", count)
     ((processes, countries),) = ledger.rows(
         "SELECT count(DISTINCT ocid), count(DISTINCT country) FROM release WHERE country <> ''"
     )
     resolved, named = tenders.resolution_counts()
     return {
         "releases": Decimal(releases),
+        "releases_in_ledger": Decimal(in_ledger),
         "processes": Decimal(processes),
         "countries": Decimal(countries),
         "parties": Decimal(named),
@@ -208,7 +239,7 @@ def _restated(told: _Told) -> int:
 
 
 def _door(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, Figures]) -> dict[str, str]:
-    """What was turned away at the door, by source; and the newest day each source tells of."""
+    """What was turned away at the door, by source; and the newest day of release each source evidences."""
     for source_id, counts in ledger.rows("SELECT source_id, counts FROM capture"):
         told = json.loads(counts)
         for name in ("rejected", "withheld"):
@@ -222,8 +253,12 @@ def _door(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, Fi
         newest[source_id] = max(newest.get(source_id, ""), released[:10])
     for *_, capture_id, _document, told in ledger.series():
         source_id = captures[capture_id].source_id
-        newest[source_id] = max(newest.get(source_id, ""), *(one.release or one.date for one in told))
+        newest[source_id] = max(newest.get(source_id, ""), *(one.release for one in told))
     return {source_id: day for source_id, day in newest.items() if day}
+
+
+def _add(figures: Figures, name: str, count: int) -> None:
+    figures[name] = figures.get(name, Decimal(0)) + count
 
 
 def _share(name: str, part: int, whole: int) -> Figures:

@@ -8,6 +8,7 @@ import msgspec
 
 from sankofa.ledger.book import Ledger, ReleaseRow
 from sankofa.ledger.entities import Entity
+from sankofa.ledger.party_entities import Party
 from sankofa.ledger.party_matching import Match, PartyMatcher
 from sankofa.ledger.persons import Persons
 from sankofa.model.errors import CheckFailed
@@ -41,10 +42,10 @@ class Resolved(NamedTuple):
 class Tenders:
     """The tenders of a ledger, put together once per build."""
 
-    def __init__(self, ledger: Ledger, entities: list[Entity]) -> None:
-        self._ledger = ledger
+    def __init__(self, parties: "EvidencedParties", entities: list[Entity]) -> None:
+        self._ledger = parties.ledger
+        self._evidenced = parties
         self._entities = entities
-        self._gate = Gate(self._evidence)
 
     @cached_property
     def countries(self) -> list[str]:
@@ -77,13 +78,11 @@ class Tenders:
     def _parties(self) -> dict[str, Resolved | None]:
         """By party_id; None where the evidence stands no more: a record withdrawn, a table mended."""
         found: dict[str, Resolved | None] = {}
-        for party_id, name, country, identifiers, stored in self._ledger.parties():
-            told = tuple(identifiers)
-            evidence = self._gate(name, told, country)
+        for party_id, name, country, identifiers, evidence, _ in self._evidenced:
             found[party_id] = None
-            if evidence is not None and stored:
-                match = self._matcher.match(name, country, told)
-                found[party_id] = Resolved(name, country, told, evidence, match)
+            if evidence is not None:
+                match = self._matcher.match(name, country, identifiers)
+                found[party_id] = Resolved(name, country, identifiers, evidence, match)
         return found
 
     def _cleaned_again(
@@ -91,7 +90,8 @@ class Tenders:
     ) -> tuple[ReleaseRow, Summary, list[tuple[Resolved, list[str]]]]:
         """The release as it would be taken in today."""
         body = row.body or self._ledger.release_body(row.ocid, row.release_id, row.release_date)
-        cleaned = clean_again(body.encode(), summary, row.country, self._gate, self._persons.token)
+        parties = self._evidenced
+        cleaned = clean_again(body.encode(), summary, row.country, parties.gate, parties.persons.token)
         who = [(self._resolved(known), list(roles)) for known, roles in cleaned.parties]
         row = row._replace(
             ocid=cleaned.ocid, release_id=cleaned.release_id, body=cleaned.body.decode() if row.body else ""
@@ -102,13 +102,33 @@ class Tenders:
         match = self._matcher.match(known.name, known.country, known.identifiers)
         return Resolved(known.name, known.country, known.identifiers, known.org_evidence, match)
 
+
+class EvidencedParties:
+    """The parties of a ledger with the gate passed once more: a record may be withdrawn, a table mended."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.gate = Gate(self._evidence)
+
+    def __iter__(self) -> Iterator[Party]:
+        return iter(self._parties)
+
+    @cached_property
+    def _parties(self) -> list[Party]:
+        found = []
+        for party_id, name, country, identifiers, stored, capture_id in self.ledger.parties():
+            told = tuple(identifiers)
+            evidence = self.gate(name, told, country) if stored else None
+            found.append(Party(party_id, name, country, told, evidence, capture_id))
+        return found
+
     def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:
         found = org_evidence(name, identifiers, self._is_organisation, country)
         return None if found is None else str(found)
 
     def _is_organisation(self, lei: str) -> bool:
-        return self._ledger.holds_record(f"lei:{lei}") and f"lei:{lei}" not in self._persons
+        return self.ledger.holds_record(f"lei:{lei}") and f"lei:{lei}" not in self.persons
 
     @cached_property
-    def _persons(self) -> Persons:
-        return self._ledger.persons()
+    def persons(self) -> Persons:
+        return self.ledger.persons()

@@ -31,6 +31,7 @@ _EVERY_MODE: Final = 7
 _KEYS_AT_ONCE: Final = 512
 _KEY_DONE: Final = -1
 _COST_OF_A_UNIT: Final = 50
+_LOOK_AHEAD: Final = 50
 _BYTES_PER_COST: Final = 1000
 
 
@@ -132,16 +133,21 @@ async def page(
 ) -> tuple[list[Change], Place | None]:
     """The next changes, and where to go on; None where there are no more.
 
-    A walk that finds little ends a page early, after so much `effort`: there may be more though it is short.
+    A walk that finds little ends a page early, after so much `effort`, at the next change there is: a page
+    may be short, but what follows it is not empty. Only where the next is further off than `_LOOK_AHEAD`
+    times the effort is that left open.
     """
     found: list[Change] = []
     spent = 0
+    following: Place | None = None
     for feed in FEEDS:
         if dataset not in (None, feed.dataset) or (start is not None and feed.dataset < start.dataset):
             continue
         begin = start if start is not None and start.dataset == feed.dataset else Place(feed.dataset)
         async for place, changes, cost in walk(feed, before, after, begin):
             skip = begin.passed if place[:3] == begin[:3] else 0
+            if following is not None and (len(changes) > skip or spent >= _LOOK_AHEAD * effort):
+                return found, following
             room = most - len(found)
             if len(changes) - skip > room:
                 found += changes[skip : skip + room]
@@ -149,7 +155,7 @@ async def page(
             found += changes[skip:]
             spent += cost
             if spent >= effort:
-                return found, place._replace(passed=len(changes))
+                following = place._replace(passed=len(changes))
     return found, None
 
 

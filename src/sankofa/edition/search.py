@@ -4,6 +4,7 @@ import asyncio
 import math
 from bisect import bisect_left
 from collections import defaultdict
+from itertools import takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +21,7 @@ _WEIGHED_A_TURN = 128
 _WORDS_A_TURN = 256
 _MOST_WORDS = 12
 _LEAST_SCORE = 0.35
+_ROUNDED = 0.0001  # what a score may gain by being rounded
 _UNASKED = 0.35  # what a word of the name that was not asked for weighs, of an average one that was
 _decode = msgspec.json.Decoder(Named).decode
 
@@ -38,8 +40,10 @@ class Hit(NamedTuple):
     matched_value: str
 
 
-async def search_names(edition: Edition, query: str, country: str | None, most: int) -> list[Hit]:
-    """The best hits for a name, best first; ties by service_id."""
+async def search_names(
+    edition: Edition, query: str, country: str | None, most: int
+) -> tuple[list[Hit], bool]:
+    """The best hits for a name, best first, ties by service_id; and whether there are others."""
     asked: dict[str, Meanings] = {}
     worth: dict[str, float] = {}
     holders: dict[str, list[tuple[float, Holders]]] = {}
@@ -50,18 +54,25 @@ async def search_names(edition: Edition, query: str, country: str | None, most: 
         holders[word] = [(closeness, held) for _, closeness, held in meant]
         worth[word] = math.log(1 + size / min((len(held) for _, held in holders[word]), default=1))
     found: defaultdict[int, float] = defaultdict(float)
+    passed_over = False
     for word in sorted(worth, key=lambda w: -worth[w]):
         for closeness, held in holders[word]:
-            _add(found, held, worth[word] * closeness)
+            passed_over |= not _add(found, held, worth[word] * closeness)
             await asyncio.sleep(0)
-    best = sorted(found, key=lambda number: (-found[number], number))[: max(_WEIGHED, most)]
-    hits = []
+    best = sorted(found, key=lambda number: (-found[number], number))
+    # What was found of a name is the most it can score: behind the first that falls short, all do.
+    least = (_LEAST_SCORE - _ROUNDED) * sum(worth.values())
+    hits: list[Hit] = []
     turns = Turns(_WEIGHED_A_TURN)
-    for number in best:
-        hits.append(_weigh(await _named(edition, number), asked, worth))
+    for place, number in enumerate(takewhile(lambda number: found[number] >= least, best)):
+        if len(hits) > most and place >= max(_WEIGHED, most + 1):
+            break
+        hit = _weigh(await _named(edition, number), asked, worth)
+        if hit.score >= _LEAST_SCORE:
+            hits.append(hit)
         await turns.step()
-    good = sorted((h for h in hits if h.score >= _LEAST_SCORE), key=lambda h: (-h.score, h.service_id))
-    return good[:most]
+    hits.sort(key=lambda h: (-h.score, h.service_id))
+    return hits[:most], passed_over or len(hits) > most
 
 
 async def search_symbol(edition: Edition, symbol: str) -> list[Hit]:
@@ -75,8 +86,11 @@ async def search_symbol(edition: Edition, symbol: str) -> list[Hit]:
     return hits
 
 
-def _add(found: defaultdict[int, float], held: Holders, weight: float) -> None:
-    """The rarest words make the candidates; a common one only adds to those there are."""
+def _add(found: defaultdict[int, float], held: Holders, weight: float) -> bool:
+    """The rarest words make the candidates; a common one only adds to those there are.
+
+    False where there were too many of them to read.
+    """
     if found and len(held) > _RARE:
         for number in found:
             place = bisect_left(held, number)
@@ -85,6 +99,8 @@ def _add(found: defaultdict[int, float], held: Holders, weight: float) -> None:
     else:
         for number in held[:_POSTINGS_READ]:
             found[number] += weight
+        return len(held) <= _POSTINGS_READ
+    return True
 
 
 async def _meanings(edition: Edition, word: str, country: str | None) -> list[tuple[str, float, Holders]]:

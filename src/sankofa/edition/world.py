@@ -11,14 +11,16 @@ from typing import Any, NamedTuple, TypeVar
 
 import sankofa.edition.datasets
 from sankofa.derive.quality import Quality, measure
-from sankofa.derive.tenders import Tenders
+from sankofa.derive.tenders import EvidencedParties, Tenders
 from sankofa.edition.blocks import Entry, pack
+from sankofa.edition.fact_counts import served_facts
 from sankofa.edition.issuers import Issuers
 from sankofa.edition.ready import Ready
 from sankofa.edition.sheets import Screening
 from sankofa.engines.datastore import Place
 from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
+from sankofa.ledger.party_entities import with_parties
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import (
     EVERY_SOURCE,
@@ -108,13 +110,18 @@ class World:
 
     @cached_property
     def tenders(self) -> Tenders:
-        return Tenders(self.ledger, self.entities)
+        return Tenders(self.parties, self.entities)
+
+    @cached_property
+    def parties(self) -> EvidencedParties:
+        return EvidencedParties(self.ledger)
 
     @cached_property
     def quality(self) -> list[Quality]:
         """Raises CheckFailed where a source falls short of a hard floor, unless that is overridden."""
         day = self.clock[:10]
-        found = measure(self.ledger, self.captures, self.entities, self.tenders, self._sources, day)
+        served = served_facts(self.issuers, self.entities)
+        found = measure(self.ledger, self.captures, self.entities, self.tenders, self._sources, day, served)
         if found.shortfalls and not self._despite_floors:
             raise CheckFailed("; ".join(found.shortfalls))
         if found.shortfalls:
@@ -170,9 +177,10 @@ class World:
         """Filled as the metrics are built, for the sheets built after them."""
         return Screening()
 
-    @property
+    @cached_property
     def entities(self) -> list[Entity]:
-        return self.resolution.entities
+        """Every organisation by service_id, those known from tenders alone among them."""
+        return with_parties(self.resolution.entities, self.parties, self.captures, self.parties.persons)
 
     @cached_property
     def clock(self) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import Datastore, LedgerSession, Row
-from sankofa.ledger.capture import ABSORB_WITHHELD, Capture
+from sankofa.ledger.capture import ABSORB_WITHHELD, Capture, holds_record
 from sankofa.ledger.leaving_out import LeavingOut
 from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_rows
 from sankofa.ledger.persons import Persons
@@ -271,15 +271,15 @@ class Ledger:
         )
         return str(body)
 
-    def parties(self) -> Iterator[tuple[str, str, str, list[tuple[str, str]], str]]:
-        """(party_id, name, country, identifiers, org_evidence) of every party there is evidence for."""
+    def parties(self) -> Iterator[tuple[str, str, str, list[tuple[str, str]], str, int]]:
+        """(party_id, name, country, identifiers, org_evidence, capture_id) of every party with evidence."""
         decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
         named = self._named_parties() if self._partial else None
-        for party_id, name, country, identifiers, evidence in self._session.query(
-            "SELECT party_id, name, country, identifiers, org_evidence FROM party"
+        for party_id, name, country, identifiers, evidence, capture_id in self._session.query(
+            "SELECT party_id, name, country, identifiers, org_evidence, capture_id FROM party"
         ):
             if named is None or party_id in named:
-                yield party_id, name, country, decode(identifiers), evidence
+                yield party_id, name, country, decode(identifiers), evidence, capture_id
 
     def _named_parties(self) -> set[str]:
         """The parties of the releases that are read: a party is stored once, whoever else names it."""
@@ -288,9 +288,8 @@ class Ledger:
         return {party_id for (parties,) in told for party_id, *_ in decode(parties)}
 
     def holds_record(self, subject: str) -> bool:
-        """Whether a source told anything of an organisation under this identifier."""
-        rows = self._session.query("SELECT 1 FROM entity_record WHERE subject = ?", (subject,))
-        return any(True for _ in rows)
+        """Whether a register told anything of an organisation under this identifier."""
+        return holds_record(self._session, subject)
 
     def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:
         """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""

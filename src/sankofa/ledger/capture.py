@@ -41,7 +41,13 @@ _ABSORB_LINKS = """
     )
     ON CONFLICT DO NOTHING
 """
+_RECORDS = "SELECT 1 FROM entity_record WHERE subject = ? AND profile NOT LIKE '%\"secondary\":true%'"
 ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true ON CONFLICT DO NOTHING"
+
+
+def holds_record(session: LedgerSession, subject: str) -> bool:
+    """Whether a register told anything of it: a name in somebody's template is no record."""
+    return any(True for _ in session.query(_RECORDS, (subject,)))
 
 
 @dataclass

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sankofa.ledger.book import CaptureInfo, Ledger
-from sankofa.model.identifiers import STRONG, service_id
+from sankofa.model.identifiers import STRONG, in_one_spelling, service_id
 from sankofa.model.records import Profile
 
 
@@ -129,13 +129,17 @@ def resolve(ledger: Ledger, captures: dict[int, CaptureInfo], issued: IssuedIds 
             proven = max(proven, persons.proven_by([subject, identifier]))
         else:
             _see(first_seen, subject, capture_id)
-            claims[subject].append(Claim(identifier, captures[capture_id].ref(location), capture_id))
-    loaded = bool(claims) or any(subject.startswith("lei:") for subject in named)
+            source_ref = captures[capture_id].ref(location)
+            claims[subject].append(Claim(in_one_spelling(identifier), source_ref, capture_id))
+    loaded = bool(claims) or any(
+        subject.startswith("lei:") and not all(told.profile.secondary for told in statements)
+        for subject, statements in named.items()
+    )
     for subject, statements in named.items():
         for statement in statements:
             told_in = captures[statement.capture_id].ref(subject, statement.profile.document)
             claims[subject] += [
-                Claim(identifier, told_in, statement.capture_id)
+                Claim(in_one_spelling(identifier), told_in, statement.capture_id)
                 for identifier in statement.profile.identifiers
             ]
     groups, conflicts = _merge(first_seen, claims)
@@ -175,7 +179,7 @@ def _entity(
     aliases = sorted({service_id(s) for s in subjects} - {surviving})
     statements = sorted(
         (statement for s in subjects for statement in named.get(s, ())),
-        key=lambda s: (_rank(s.subject), s.source_id, s.subject),
+        key=lambda s: (s.profile.secondary, _rank(s.subject), s.source_id, s.subject),
     )
     held: dict[str, Claim] = {}
     own = {subject for subject in subjects if subject.startswith("lei:")}
@@ -184,9 +188,10 @@ def _entity(
             if claim.identifier not in unresolved or claim.identifier in own:
                 held[claim.identifier] = min(held.get(claim.identifier, claim), claim)
     for subject in subjects:  # an issuer known only by the identifier its filings give
-        if subject not in held and (subject not in unresolved or subject in own):
+        identifier = in_one_spelling(subject)
+        if identifier not in held and (identifier not in unresolved or subject in own):
             first = first_seen[subject]
-            held[subject] = Claim(subject, captures[first].ref(subject), first)
+            held[identifier] = Claim(identifier, captures[first].ref(subject), first)
     ordered = [held[identifier] for identifier in sorted(held)]
     return Entity(surviving, tuple(aliases), tuple(sorted(subjects)), first_seen[oldest], statements, ordered)
 
@@ -222,8 +227,12 @@ def _merge(subjects: Iterable[str], claims: dict[str, list[Claim]]) -> tuple[lis
 
 def _shared(subjects: dict[str, str], claims: dict[str, list[Claim]]) -> dict[str, set[str]]:
     """The strong identifiers that more than one subject claims: few, however many there are."""
-    owner: dict[str, str] = {subject: subject for subject in subjects}
+    owner: dict[str, str] = {}
     shared: dict[str, set[str]] = {}
+    for subject in subjects:
+        first = owner.setdefault(in_one_spelling(subject), subject)
+        if first != subject:
+            shared.setdefault(in_one_spelling(subject), {first}).add(subject)
     for subject, held in claims.items():
         for claim in held:
             identifier = claim.identifier

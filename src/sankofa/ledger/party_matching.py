@@ -1,12 +1,13 @@
 """Which organisation a tender party is: by identifier, or by a name that only one of its country has."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
 from sankofa.ledger.entities import Entity
 from sankofa.model.identifiers import make_identifier
 from sankofa.model.names import fold
-from sankofa.model.organisations import LEI_SCHEMES
+from sankofa.model.organisations import LEI_SCHEMES, in_companies_register
 
 Key = TypeVar("Key")
 
@@ -34,18 +35,27 @@ class PartyMatcher:
     def __init__(self, entities: Iterable[Entity]) -> None:
         self._holders: dict[str, str] = {}
         self._named: dict[tuple[str, str], str] = {}
+        self._registered: set[tuple[str, str]] = set()
         for entity in entities:
             for claim in entity.claims:
                 if claim.identifier.startswith(("lei:", "registry:")):
                     _see(self._holders, claim.identifier, entity.service_id)
+                    self._registered.add((entity.service_id, register_of(claim.identifier)))
             for statement in entity.statements:
                 profile = statement.profile
                 if profile.country:
                     for name in filter(None, (profile.legal_name, *profile.other_names)):
                         _see(self._named, (profile.country, normalised(name)), entity.service_id)
 
-    def match(self, name: str, country: str, identifiers: Iterable[tuple[str, str]]) -> Match:
-        """By LEI before any other identifier, by an identifier before the name."""
+    def holds(self, identifier: str) -> bool:
+        """Whether an organisation has it, or several."""
+        return identifier in self._holders
+
+    def match(self, name: str, country: str, identifiers: Sequence[tuple[str, str]]) -> Match:
+        """By LEI before any other identifier, by an identifier before the name.
+
+        A name leads to nobody who has another number in the register that the party's number is of.
+        """
         found = UNRESOLVED
         for scheme, value in identifiers:
             is_lei = scheme.upper() in LEI_SCHEMES
@@ -58,8 +68,25 @@ class PartyMatcher:
                     return Match(holder, "lei")
                 found = found if found.service_id else Match(holder, "identifier")
         if not found.service_id and (holder := self._named.get((country, normalised(name)))):
-            return Match(holder, "name")
+            strange = (number for number in register_numbers(identifiers) if not self.holds(number))
+            if not any((holder, register_of(number)) in self._registered for number in strange):
+                return Match(holder, "name")
         return found
+
+
+def register_numbers(identifiers: Sequence[tuple[str, str]]) -> list[str]:
+    """The well-formed numbers of companies registers among identifiers, as `str(Identifier)`."""
+    found = []
+    for scheme, value in identifiers:
+        if in_companies_register(scheme, value):
+            with suppress(ValueError):
+                found.append(str(make_identifier("registry", value, scheme)))
+    return list(dict.fromkeys(found))
+
+
+def register_of(identifier: str) -> str:
+    """The register of `registry:SCHEME:VALUE`."""
+    return identifier.rpartition(":")[0]
 
 
 def _see(index: dict[Key, str], key: Key, service_id: str) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from sankofa.engines.datastore import Row
-from sankofa.ledger.capture import Capture
+from sankofa.ledger.capture import Capture, holds_record
 from sankofa.model.days import instant
 from sankofa.model.ocds.parties import Gate, Identifiers
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode
@@ -132,5 +132,4 @@ class TenderDoor:
     def _is_organisation(self, lei: str) -> bool:
         """Whether the record of an LEI is held, and nobody proved it a person's."""
         subject = f"lei:{lei}"
-        rows = self._capture.session.query("SELECT 1 FROM entity_record WHERE subject = ?", (subject,))
-        return any(True for _ in rows) and not self._capture.is_person(subject)
+        return holds_record(self._capture.session, subject) and not self._capture.is_person(subject)

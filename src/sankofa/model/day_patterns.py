@@ -1,43 +1,32 @@
 """Real days as a regular expression, so that a JSON schema can say which dates a parameter takes.
 
-`format: date` knows neither which years are leap years nor which days are still to come, and a
-client (or a test) that goes by the schema must be able to tell both.
+To many readers `format: date` knows nothing of leap years, and a client (or a test) that goes by the schema
+must be able to tell. Which days are still to come no schema can say: it would be another one each day.
 """
 
 from calendar import isleap
 from collections.abc import Collection
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import cache
 
 _COMMON_YEAR = 2001
 
 
-@lru_cache(maxsize=8)
-def pattern_until(last: date = date.max) -> str:
-    """An anchored pattern of the days from 0001-01-01 to `last`, written YYYY-MM-DD, and of nothing else.
+@cache
+def real_days() -> str:
+    """An anchored pattern of the days of the calendar, written YYYY-MM-DD, and of nothing else.
 
     It holds neither lookarounds nor class escapes: every dialect of regular expressions reads it alike.
     """
-    whole_years = range(1, last.year + (last == date(last.year, 12, 31)))
-    leap_years = [year for year in whole_years if isleap(year)]
-    parts = []
-    if whole_years:
-        parts.append(f"{_of_years(whole_years)}-{_of_days(_COMMON_YEAR, date(_COMMON_YEAR, 12, 31))}")
-    if leap_years:
-        parts.append(f"{_of_years(leap_years)}-02-29")
-    if last.year not in whole_years:
-        parts.append(f"{last.year:04}-{_of_days(last.year, last)}")
-    return f"^(?:{'|'.join(parts)})$"
+    years = range(date.min.year, date.max.year + 1)
+    first = date(_COMMON_YEAR, 1, 1)
+    days = _matching(frozenset(str(first + timedelta(n))[5:] for n in range(365)))
+    leap_years = [year for year in years if isleap(year)]
+    return f"^(?:{_of_years(years)}-{days}|{_of_years(leap_years)}-02-29)$"
 
 
 def _of_years(years: Collection[int]) -> str:
     return _matching(frozenset(f"{year:04}" for year in years))
-
-
-def _of_days(year: int, last: date) -> str:
-    """The days of a year up to `last`, as MM-DD."""
-    first = date(year, 1, 1)
-    return _matching(frozenset(str(first + timedelta(n))[5:] for n in range((last - first).days + 1)))
 
 
 def _matching(texts: frozenset[str]) -> str:

@@ -2,12 +2,14 @@
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from stdnum import figi, isin, lei
 from stdnum.exceptions import ValidationError
 
 from sankofa.model.exchanges import exchange
+from sankofa.model.registers import one_spelling
 
 ID_TYPES: Final = ("lei", "registry", "isin", "ticker", "figi", "aggregator")
 STRONG: Final = ("lei", "registry", "isin", "ticker")
@@ -60,6 +62,15 @@ def stored_identifier(text: str) -> Identifier:
     return Identifier(id_type, scheme, value)
 
 
+@lru_cache(maxsize=1 << 16)
+def in_one_spelling(text: str) -> str:
+    """`str(Identifier)` as it is made today: one stored earlier may spell its register another way."""
+    if not text.startswith("registry:"):
+        return text
+    scheme, _, value = text.removeprefix("registry:").partition(":")
+    return ":".join(("registry", *one_spelling(scheme, value)))
+
+
 def make_identifier(id_type: str, value: str, scheme: str | None = None) -> Identifier:
     """The canonical form of an identifier; check digits verified. Raises ValueError."""
     if id_type == "lei":
@@ -76,6 +87,8 @@ def make_identifier(id_type: str, value: str, scheme: str | None = None) -> Iden
     if id_type not in _WITH_SCHEME:
         return Identifier(id_type, None, value)
     scheme = exchange(scheme or "") if id_type == "ticker" else (scheme or "").strip().upper()
+    if id_type == "registry":
+        scheme, value = one_spelling(scheme, value)
     if not _SCHEME.match(scheme):
         raise ValueError(f"expected {id_type}:SCHEME:VALUE")
     if scheme == SEC_CIK:

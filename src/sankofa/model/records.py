@@ -50,6 +50,8 @@ class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
     successor: str | None = None
     document: str = ""
     """Where in the source this profile stands: the document part of its source_ref."""
+    secondary: bool = False
+    """True where whoever wrote down figures or identifiers says the name: a register's word goes first."""
 
 
 class EntityRecord(NamedTuple):

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from sankofa.model.facts import METHODS, SHARED_METHODS
 from sankofa.model.identifiers import ID_TYPES
 from sankofa.model.observations import FREQUENCIES
-from sankofa.model.facts import METHODS, SHARED_METHODS
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
 

@@ -27,7 +27,7 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
         parts += spaced
     else:
         parts += selection.runs
-    as_of = "" if answer.as_of is None else f'"as_of":"{answer.as_of.isoformat()}",'
+    as_of = "" if answer.as_of is msgspec.UNSET else f'"as_of":{_encode(answer.as_of).decode()},'
     truncated = "true" if selection.truncated else "false"
     terms = f'"_license":{operation.notice(answer, edition).json}'
     named = answer.edition_id or edition.id

@@ -51,7 +51,7 @@ async def get_changes(
     `edition` for the next time. Rows are those in force: every vintage of a fact, the latest of a macro
     value, current identifiers. Derived values are asked for, not followed.
     Ordered by dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
-    short, or empty, and still have a `next_cursor`. An edition that is no longer kept is a 410: start again.
+    short and still have a `next_cursor`. An edition that is no longer kept is a 410: start again.
     Needs the starter tier or above.
     """
     filters = f"changes|{since or ''}|{dataset or ''}"
@@ -61,7 +61,7 @@ async def get_changes(
         edition = await call.kept(position.edition)
         name, key, part, passed = position.after
         start = Place(str(name), str(key), int(part), int(passed))
-    most, _ = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     before = None if since is None else await call.named(since)
     found, following = await page(before, edition, start, most, dataset=dataset, effort=_EFFORT)
     rows = []

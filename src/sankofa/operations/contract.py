@@ -26,6 +26,16 @@ from sankofa.model.rows import Row
 from sankofa.operations.kinds import JsonSchema, Kind
 from sankofa.operations.parameters import TOOL_ONLY, EditionParameter
 
+NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {
+    "as_of": {
+        "type": ["string", "null"],
+        "format": "date",
+        "description": "The day applied: sent back, it gives the same rows. Null where annual values, which "
+        "no day of release is evidenced for, are among them.",
+    }
+}
+"""What the envelope says of `as_of` where an answer may hold annual macro."""
+
 
 async def _none_kept(edition_id: str) -> Edition:
     raise NotFound(f"edition: {edition_id} was never published here.")
@@ -51,7 +61,8 @@ class Answer(msgspec.Struct, frozen=True):
     """The rows of an answer, and the members its envelope has besides the common ones."""
 
     selection: Selection
-    as_of: date | None = None
+    as_of: date | msgspec.UnsetType | None = msgspec.UNSET
+    """The day that, sent back, gives the same rows; None where none does; unset where none is taken."""
     members: dict[str, object] = {}
     edition_id: str | None = None
     """Where it is not the edition that was asked."""

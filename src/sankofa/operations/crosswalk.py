@@ -37,7 +37,8 @@ async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer
     """Every identifier held for one organisation.
 
     Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free on
-    every tier; on the sample tier the other kinds are named in `withheld_id_types` instead of being returned.
+    every tier; on the sample tier the other kinds are named in `withheld_id_types` instead of being returned,
+    and the answer is `truncated`.
     `crosswalk_loaded` is false until identifiers were loaded.
     """
     day = call.today.toordinal()
@@ -55,6 +56,8 @@ async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer
         "withheld_id_types": sorted(withheld, key=ORDER.index),
         "crosswalk_loaded": bool(call.edition.manifest.get("crosswalk_loaded")),
     }
+    if withheld:
+        found = Selection(found.runs, found.count, truncated=True)
     return Answer(found, members=members)
 
 

@@ -9,7 +9,6 @@ from datetime import date
 from functools import cached_property
 from typing import Any, Protocol
 
-from sankofa.model.day_patterns import pattern_until
 from sankofa.model.days import parse_day
 from sankofa.model.places import country
 from sankofa.operations.keywords import Check, admits, whole_match
@@ -28,8 +27,8 @@ class Kind(Protocol):
         Raises ValueError with a reason fit for the client.
         """
 
-    def schema(self, today: date | None = None) -> JsonSchema:
-        """What it takes; exactly, where the day on which it is asked is given."""
+    def schema(self) -> JsonSchema:
+        """What it takes, the same on every day."""
 
 
 class _Declared:
@@ -39,7 +38,7 @@ class _Declared:
     def _admits(self) -> Check:
         return admits(self.schema())
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         raise NotImplementedError
 
 
@@ -56,7 +55,7 @@ class Text(_Declared):
             raise ValueError(f"expected text matching {self.pattern}, at most {self.longest} characters")
         return text
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         schema: JsonSchema = {"type": "string", "pattern": self.pattern, "maxLength": self.longest}
         return schema | ({"examples": [self.example]} if self.example else {})
 
@@ -73,7 +72,7 @@ class Choice(_Declared):
             raise ValueError(f"expected one of {', '.join(self.words)}")
         return text
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         return {"type": "string", "enum": list(self.words), "examples": [self.example or self.words[0]]}
 
 
@@ -90,11 +89,8 @@ class Day:
             raise ValueError("a day in the future: nothing is known of it yet")
         return day
 
-    def schema(self, today: date | None = None) -> JsonSchema:
-        schema: JsonSchema = {"type": "string", "format": "date", "examples": [self.example]}
-        if today is not None:
-            schema["pattern"] = pattern_until(today if self.past else date.max)
-        return schema
+    def schema(self) -> JsonSchema:
+        return {"type": "string", "format": "date", "examples": [self.example]}
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ class Whole(_Declared):
             raise ValueError("expected a whole number of at least 1")
         return number
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         return {"type": "integer", "minimum": 1, "examples": [self.example]}
 
 
@@ -122,7 +118,7 @@ class Country(_Declared):
             raise ValueError("expected an ISO 3166-1 alpha-2 code")
         return text.upper()
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         return {
             "type": "string",
             "pattern": "^[A-Za-z]{2}$",
@@ -141,7 +137,7 @@ class Place(_Declared):
             raise ValueError("expected an ISO 3166-1 alpha-2 or alpha-3 code")
         return country(text) or text.upper()
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         return {
             "type": "string",
             "pattern": "^[A-Za-z]{2,3}$",
@@ -162,12 +158,9 @@ class DayOrYear(_Declared):
             raise ValueError("expected a date as YYYY-MM-DD that exists, or a year")
         return parse_day(text) if "-" in text else int(text)
 
-    def schema(self, today: date | None = None) -> JsonSchema:
-        day: JsonSchema = {"format": "date"}
-        if today is not None:
-            day["pattern"] = pattern_until(date.max)
+    def schema(self) -> JsonSchema:
         year = {"pattern": _YEAR}
-        return {"type": "string", "anyOf": [day, year], "examples": [self.example]}
+        return {"type": "string", "anyOf": [{"format": "date"}, year], "examples": [self.example]}
 
 
 @dataclass(frozen=True)
@@ -184,6 +177,6 @@ class Words(_Declared):
             raise ValueError(f"expected a list of at most {self.most} texts matching {self.pattern}")
         return tuple(text)
 
-    def schema(self, today: date | None = None) -> JsonSchema:
+    def schema(self) -> JsonSchema:
         items = {"type": "string", "pattern": self.pattern, "maxLength": self.longest}
         return {"type": "array", "items": items, "maxItems": self.most, "examples": [[self.example]]}

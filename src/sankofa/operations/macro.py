@@ -9,7 +9,7 @@ from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import NULLABLE_AS_OF, Answer, Call, operation
 from sankofa.operations.parameters import (
     FrequencyParameter,
     FromParameter,
@@ -35,6 +35,7 @@ _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
     errors=(400, 401, 402, 429, 503),
     tool="get_macro",
     tool_names={"from": "from_date", "to": "to_date"},
+    members=NULLABLE_AS_OF,
 )
 async def get_macro(
     call: Call,
@@ -54,15 +55,16 @@ async def get_macro(
     Series mode, where `series` or `as_of` is given: the latest vintage of each value known on the day,
     ordered by series, series_type, frequency and country, then date descending. Otherwise annual mode: the
     values of the tables captured last, ordered by country (alpha-2), indicator, then year descending; no
-    release date is evidenced for them, so none is known under an `as_of`. A parameter of the other mode is a
-    400. An exchange rate is served as it is published, never inverted; where its source names no
-    country, it is of the one whose currency it is quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none).
+    release date is evidenced for them, so none is known under an `as_of`, and the envelope's is
+    null. A parameter of the other mode is a 400. An exchange rate is served as it is published, never
+    inverted; where its source names no country, it is of the one whose currency it is quoted in (FX.EUR.ZAR
+    of ZA, FX.USD.XOF of none).
     """
     if series is None and as_of is None:
         for name, value in (("series_type", series_type), ("frequency", frequency)):
             if value is not None:
                 raise InvalidParameter(name, _SERIES_ONLY)
-        most, cut = call.grant.rows(limit)
+        most = call.grant.rows(limit)
         years = Span(FOREVER, _year(from_, 0), _year(to, FOREVER))
         found = await _annual(call, country or "", (indicator or "").upper(), years, most)
     else:
@@ -70,12 +72,11 @@ async def get_macro(
             raise InvalidParameter("indicator", _ANNUAL_ONLY)
         day = (as_of or call.today).toordinal()
         days = Span(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
-        most, cut = call.grant.rows(limit)
+        most = call.grant.rows(limit)
         found = await _series(call, series, (series_type, frequency, country), days, most)
-    if cut:
-        found = Selection(found.runs, found.count, truncated=True)
-    by_series = series is not None or as_of is not None
-    return Answer(found, as_of=as_of or call.today, shape=MacroSeriesRow if by_series else MacroAnnualRow)
+    if series is None and as_of is None:
+        return Answer(found, as_of=None, shape=MacroAnnualRow)
+    return Answer(found, as_of=as_of or call.today, shape=MacroSeriesRow)
 
 
 async def _annual(call: Call, country: str, indicator: str, years: Span, most: int) -> Selection:

@@ -1,7 +1,5 @@
 """GET /v1/screen and GET /v1/metrics/{service_id}."""
 
-from msgspec.structs import replace
-
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.standing import REASONS, State
 from sankofa.edition.blocks import ANY_TAG
@@ -63,12 +61,9 @@ async def get_screen(
     position by size over the whole result, ties by service_id, and not a rating.
     """
     day = as_of or call.today
-    most, cut = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     found = await screen(call.edition, metric, country, day, smallest_first=order == "asc", most=most)
-    selection = found.selection
-    if cut:
-        selection = replace(selection, truncated=True)
-    return Answer(selection, as_of=day, members={"omitted": found.omitted})
+    return Answer(found.selection, as_of=day, members={"omitted": found.omitted})
 
 
 @operation(
@@ -93,7 +88,7 @@ async def get_metrics(
     explained at `/methodology/` and that name. For information only.
     """
     day = as_of or call.today
-    most, cut = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     tag = ANY_TAG if metric is None else _TAGS[metric]
     key = service_id.upper()
     found = await call.edition.select("metrics", key, day=day.toordinal(), tag=tag, limit=most) or _NO_ROWS
@@ -103,5 +98,5 @@ async def get_metrics(
         for reason in missing.rows.split(b","):
             counts[_STATES[reason]] += 1
     runs = (dated(found.rows, day),) if found.count else ()
-    selection = Selection(runs, found.count, truncated=cut or found.truncated)
+    selection = Selection(runs, found.count, truncated=found.truncated)
     return Answer(selection, as_of=day, members={"omitted": omissions(counts)})

@@ -30,7 +30,9 @@ ServiceIdParameter = Annotated[
     "The identifier Sankofa issued for the organisation.",
 ]
 AsOfParameter = Annotated[
-    date | None, Day(past=True), "Returns what was knowable on that day; today (UTC) where omitted."
+    date | None,
+    Day(past=True),
+    "Returns what was knowable on that day; today (UTC) where omitted. A day in the future is a 400.",
 ]
 PeriodTypeParameter = Annotated[str | None, Choice(PERIOD_TYPES), "Reporting cadence."]
 VintagesParameter = Annotated[
@@ -122,7 +124,8 @@ FrequencyParameter = Annotated[
 SeriesAsOfParameter = Annotated[
     date | None,
     Day(past=True),
-    "Asks for series mode: the latest vintages known on that day; today (UTC) where only `series` does.",
+    "Asks for series mode: the latest vintages known on that day; today (UTC) where only `series` does. "
+    "A day in the future is a 400.",
 ]
 FromParameter = Annotated[
     date | int | None,

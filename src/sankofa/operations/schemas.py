@@ -44,10 +44,14 @@ def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
         properties["as_of"] = {
             "type": "string",
             "format": "date",
-            "description": "The day applied: nothing that was published after it is in the answer.",
+            "description": "The day applied: nothing that was published after it is in the answer. "
+            "Sent back, it gives the same rows.",
         }
     properties["edition"] = {"type": "string", "description": "The snapshot that answered."}
-    properties["truncated"] = {"type": "boolean", "description": "Whether more rows matched."}
+    properties["truncated"] = {
+        "type": "boolean",
+        "description": "True exactly when more rows matched than are here.",
+    }
     if "cursor" in operation.parameters:
         properties["next_cursor"] = {
             "type": ["string", "null"],

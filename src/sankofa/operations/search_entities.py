@@ -35,9 +35,9 @@ async def search_entities(
     and how well; an exact identifier comes first. On the sample tier only LEIs and tickers are looked up. Use
     the `service_id` of a hit with the other tools.
     """
-    most, cut = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     exact = await _exact(call, query, country)
-    named = await search_names(call.edition, query, country, most + 1)
+    named, more = await search_names(call.edition, query, country, most + len(exact))
     best: dict[str, Hit] = {}
     for hit in (*exact, *named):
         best.setdefault(hit.service_id, hit)
@@ -47,7 +47,7 @@ async def search_entities(
     for hit in hits[:most]:
         rows.append(await _row(call, hit))
         await turns.step()
-    return Answer(Selection(rows, len(rows), truncated=cut or len(hits) > most))
+    return Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
 
 
 async def _exact(call: Call, query: str, country: str | None) -> list[Hit]:

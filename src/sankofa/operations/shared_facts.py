@@ -6,7 +6,7 @@ from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE
 from sankofa.model.places import alpha2_of
 from sankofa.model.rows import FactRow
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import NULLABLE_AS_OF, Answer, Call, operation
 from sankofa.operations.parameters import (
     AsOfParameter,
     DatasetParameter,
@@ -19,7 +19,7 @@ from sankofa.operations.parameters import (
 _NOTHING = Selection((), 0, truncated=False)
 
 
-@operation("/v1/shared/facts", row=FactRow, errors=(400, 401, 402, 429, 503))
+@operation("/v1/shared/facts", row=FactRow, errors=(400, 401, 402, 429, 503), members=NULLABLE_AS_OF)
 async def get_shared_facts(
     call: Call,
     *,
@@ -38,14 +38,15 @@ async def get_shared_facts(
     facts (the values of its tenders, the newest release first, then by ocid) and AF-MACRO facts (the newest
     period first, then by measure), which its alpha-3 code as `entity_id` selects too. `as_of` keeps what was
     available by that day, and of that the latest vintage; annual macro has no evidenced release date and is
-    left out under any `as_of`. An amount that is not published, or zero, is no fact. Each winner of an award
-    has its whole amount, known from the day of the release that told it, not from the day of the award.
+    left out under any `as_of`, so that an answer with such a value says null for its own. An
+    amount that is not published, or zero, is no fact. Each winner of an award has its whole amount, known
+    from the day of the release that told it, not from the day of the award.
     """
     if (entity_id is None) == (country is None):
         raise InvalidParameter("entity_id", "exactly one of entity_id and country is needed")
     issuer = entity_id if entity_id and entity_id.startswith("DC") else None
     dataset = _dataset(issuer, country, dataset)
-    most, cut = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     day = as_of or call.today
     if issuer:
         found = await _of_issuer(call, issuer.upper(), dataset, day.toordinal(), measure, most)
@@ -61,9 +62,13 @@ async def get_shared_facts(
                 found = await measure_facts(
                     call.edition, place, measure.upper(), day.toordinal(), most, dated=dated
                 )
-    if cut:
-        found = Selection(found.runs, found.count, truncated=True)
-    return Answer(found, as_of=day, dataset=dataset)
+    undated = as_of is None and dataset == MACRO and _holds_annual(found)
+    return Answer(found, as_of=None if undated else day, dataset=dataset)
+
+
+def _holds_annual(found: Selection) -> bool:
+    """Whether a value of annual macro is among the rows: no day that could be sent back would give it."""
+    return any(b'"available_at":null' in bytes(run) for run in found.runs)
 
 
 def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> str:

@@ -22,6 +22,8 @@ from sankofa.operations.parameters import (
     ToMonthParameter,
 )
 
+_NO_ROWS = Selection((), 0, truncated=False)
+
 
 @operation(
     "/v1/signals/procurement-demand",
@@ -46,7 +48,7 @@ async def get_procurement_demand(
     then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
     """
     day = as_of or call.today
-    most, cut = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     asked = shelf(country, category) if category else shelf(country)
     span = Span(
         day.toordinal(),
@@ -54,7 +56,7 @@ async def get_procurement_demand(
         until=_end_of_month(to) if to else FOREVER,
     )
     found = await read_column(call.edition, kind_of("procurement-demand"), asked, span, most)
-    return Answer(_served(found, cut=cut), as_of=day)
+    return Answer(found or _NO_ROWS, as_of=day)
 
 
 def _end_of_month(day: date) -> int:
@@ -74,16 +76,10 @@ async def get_signal(call: Call, *, signal_key: SignalKeyParameter, limit: Limit
     Every panel has rows of its own; its method, its columns and their order are explained at
     `/methodology/signals-v1/` and its key.
     """
-    most, cut = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     panel = panels().get(signal_key)
     if panel is None:
         raise NotFound(f"No signal panel {signal_key}.")
     day = call.today.toordinal()
     found = await call.edition.select(kind_of(panel.key), shelf(), day=day, limit=most)
-    return Answer(_served(found, cut=cut), dataset=panel.sku)
-
-
-def _served(found: Selection | None, *, cut: bool) -> Selection:
-    return (
-        Selection((), 0, cut) if found is None else Selection(found.runs, found.count, found.truncated or cut)
-    )
+    return Answer(found or _NO_ROWS, dataset=panel.sku)

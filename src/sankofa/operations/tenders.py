@@ -1,6 +1,7 @@
 """GET /v1/tenders and GET /v1/tender-parties."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import Final
 
 from sankofa.access.cursors import Position
@@ -23,10 +24,8 @@ from sankofa.operations.parameters import (
     TenderQueryParameter,
 )
 
-_LOOKED_AT: Final = 20_000
-"""Rows that one page of a search looks at: what is not found among them is left to the next page."""
-_STEPS_A_TURN: Final = 4_096
-"""Looks into the list of a word, of about a microsecond each, before others have a turn."""
+_LOOKED_AT: Final = 4_096
+"""Rows that a search looks at before others have a turn."""
 _NO_ROWS: Final = Selection((), 0, truncated=False)
 
 
@@ -61,7 +60,7 @@ async def search_tenders(
         position = call.cursors.read(cursor, filters)
         edition = await call.kept(position.edition)
         first = int(position.after[0])
-    most, _ = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     end = await _end(edition, country, from_.toordinal() if from_ else 0)
     if query is not None and not words:  # nothing has the words of a query that has none
         end = 0
@@ -93,38 +92,41 @@ async def _found(
     edition: Edition, country: str, words: list[str], first: int, end: int, most: int
 ) -> tuple[list[Run], int, int]:
     """The next rows that have every word, and the number of the row to go on with."""
-    turns = Turns(_STEPS_A_TURN)
+    turns = Turns(_LOOKED_AT)
     holders = []
     for word in words:
         holders.append(await edition.numbers("tender_word", f"{country}|{word}"))
-        await turns.step(_STEPS_A_TURN // 4)
+        await turns.step(_LOOKED_AT // 4)
     holders.sort(key=len)
     rarest, others = holders[0], holders[1:]
-    start = bisect_left(rarest, first)
-    hits: list[int] = []
-    after = end
-    for number in rarest[start : start + _LOOKED_AT]:
-        if number >= end:
+    hits: list[int] = []  # one more than asked for tells that the page is not the last
+    begin, stop = bisect_left(rarest, first), bisect_left(rarest, end)
+    for at in range(begin, stop, _LOOKED_AT):
+        numbers = rarest[at : min(at + _LOOKED_AT, stop)].tolist()
+        for held in others:
+            numbers = _in_both(numbers, held)
+            await turns.step(_LOOKED_AT)
+        hits += numbers
+        if len(hits) > most:
             break
-        await turns.step(len(holders))
-        if all(_has(held, number) for held in others):
-            if len(hits) == most:
-                after = number
-                break
-            hits.append(number)
-    else:
-        if start + _LOOKED_AT < len(rarest):
-            after = min(rarest[start + _LOOKED_AT], end)
+        await turns.step(_LOOKED_AT)
+    after = hits[most] if len(hits) > most else end
+    served = hits[:most]
     runs: list[Run] = []
-    for number in hits:
+    for number in served:
         runs += await edition.rows("tender", country, ROWS_PER_BLOCK, number, number + 1)
         await turns.step(8)
-    return runs, len(hits), after
+    return runs, len(served), after
 
 
-def _has(held: memoryview, number: int) -> bool:
-    place = bisect_left(held, number)
-    return place < len(held) and held[place] == number
+def _in_both(numbers: Sequence[int], held: memoryview) -> list[int]:
+    """Those of the numbers that a list, in order, has too: each looked up where the list is far longer."""
+    if not numbers:
+        return []
+    between = held[bisect_left(held, numbers[0]) : bisect_right(held, numbers[-1])]
+    if len(between) <= 16 * len(numbers):
+        return sorted(set(between).intersection(numbers))
+    return [n for n in numbers if between[min(bisect_left(between, n), len(between) - 1)] == n]
 
 
 @operation(
@@ -148,7 +150,7 @@ async def get_resolved_parties(
     to it; `match_method` says which. Most releases first, then by name, role, country and identifier.
     Parties not established to be organisations are withheld; `org_evidence` says why a party is not.
     """
-    most, cut = call.grant.rows(limit)
+    most = call.grant.rows(limit)
     day = call.today.toordinal()
     named = role_named(role) if role else None
     if service_id is None:
@@ -163,5 +165,4 @@ async def get_resolved_parties(
             limit=most,
             where=(lambda row: all(mark in row.lower() for mark in marks)) if marks else None,
         )
-    found = found or _NO_ROWS
-    return Answer(Selection(found.runs, found.count, truncated=found.truncated or cut))
+    return Answer(found or _NO_ROWS)

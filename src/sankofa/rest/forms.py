@@ -160,7 +160,7 @@ def _members(answer: Answer, edition_id: str) -> dict[str, str]:
         "edition": answer.edition_id or edition_id,
         "count": answer.selection.count,
         "truncated": answer.selection.truncated,
-        "as_of": None if answer.as_of is None else answer.as_of.isoformat(),
+        "as_of": answer.as_of.isoformat() if isinstance(answer.as_of, date) else None,
         **answer.members,
     }
     return {

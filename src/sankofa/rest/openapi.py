@@ -1,16 +1,16 @@
 """The API description: OpenAPI 3.1, written from the operations themselves.
 
-A new operation appears here by itself. Written per day, because the parameters that ask what was
-known take no day that is still to come.
+A new operation appears here by itself. It is the same every day: that a day still to come is refused, the
+parameters that ask what was known say in words.
 """
 
 from collections.abc import Sequence
-from datetime import date
 from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
 
+from sankofa.model.day_patterns import real_days
 from sankofa.operations.answers import API_VERSION
 from sankofa.operations.contract import EDITION, Operation, Parameter, endpoints
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
@@ -57,14 +57,14 @@ byte for byte where `as_of` is given too.
 """
 
 
-def describe(settings: Settings, today: date, described: Sequence[Operation] | None = None) -> dict[str, Any]:
-    """The description as it stands on a day, of every operation or of those named."""
+def describe(settings: Settings, described: Sequence[Operation] | None = None) -> dict[str, Any]:
+    """The description, of every operation or of those named."""
     described = endpoints() if described is None else described
     base_url = settings.base_url.rstrip("/")
     paths = _page_paths(settings)
     paths |= _file_paths(settings)
     for operation in described:
-        paths[operation.path] = {"get": _entry(settings, operation, described, today)}
+        paths[operation.path] = {"get": _entry(settings, operation, described)}
     tags = {_tag(operation): f"What is under /v1/{_tag(operation)}." for operation in described}
     tags[_SERVICE] = "How the service itself is, and this description. No key is needed."
     statuses = [status for path in paths.values() for status in path["get"]["responses"]]
@@ -104,9 +104,7 @@ def describe(settings: Settings, today: date, described: Sequence[Operation] | N
     }
 
 
-def _entry(
-    settings: Settings, operation: Operation, described: Sequence[Operation], today: date
-) -> JsonSchema:
+def _entry(settings: Settings, operation: Operation, described: Sequence[Operation]) -> JsonSchema:
     """What the document says of one operation."""
     answer: JsonSchema = {"schema": {"$ref": _SCHEMA.format(name=_answer_name(operation))}}
     example = files("sankofa.rest") / "examples" / f"{operation.name}.json"
@@ -126,7 +124,7 @@ def _entry(
         "tags": [_tag(operation)],
         "summary": operation.summary.rstrip("."),
         "description": operation.description or operation.summary,
-        "parameters": [_parameter(parameter, today) for parameter in (*taken, EDITION)],
+        "parameters": [_parameter(parameter) for parameter in (*taken, EDITION)],
         "responses": {
             "200": success,
             **_refused(settings, "304", *map(str, operation.errors), "default"),
@@ -137,8 +135,8 @@ def _entry(
     return entry
 
 
-def _parameter(parameter: Parameter, today: date) -> JsonSchema:
-    schema = parameter.kind.schema(today)
+def _parameter(parameter: Parameter) -> JsonSchema:
+    schema = _days_spelled_out(parameter.kind.schema())
     examples = schema.pop("examples", ())
     if parameter.default is not None:
         schema["default"] = parameter.default
@@ -150,6 +148,13 @@ def _parameter(parameter: Parameter, today: date) -> JsonSchema:
         "schema": schema,
     }
     return described | ({"example": examples[0]} if examples else {})
+
+
+def _days_spelled_out(schema: JsonSchema) -> JsonSchema:
+    """The schema with the days of the calendar where it has a date."""
+    if "anyOf" in schema:
+        schema = {**schema, "anyOf": [_days_spelled_out(part) for part in schema["anyOf"]]}
+    return {**schema, "pattern": real_days()} if schema.get("format") == "date" else schema
 
 
 def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
@@ -240,7 +245,7 @@ def _page_paths(settings: Settings) -> JsonSchema:
         "/openapi.json": page(
             "get_openapi",
             "This description",
-            "OpenAPI 3.1, as it stands today (UTC).",
+            "OpenAPI 3.1.",
             {
                 "200": answer("This document.", document, *CACHED),
                 "304": {

@@ -238,7 +238,7 @@ _STATUS: Final = _object(
     "What a real read of each dependency gave.",
     {
         "status": _text("`degraded` where any dependency did not answer.", enum=["ok", "degraded"]),
-        "build": _text("What is running."),
+        "build": _text("What is running: the version and the commit."),
         "version": _text("Version of the service."),
         "edition": {"type": ["string", "null"], "description": "The snapshot served; null where none is."},
         "time": _text("The service's clock (UTC).", format="date-time"),

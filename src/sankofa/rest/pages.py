@@ -1,10 +1,9 @@
 """The paths that need no key: liveness, status, the API description, what problems and methods mean."""
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Awaitable, Callable
-from datetime import date
-from importlib.metadata import version
 
 import msgspec
 
@@ -16,6 +15,7 @@ from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model import errors
 from sankofa.model.days import instant
+from sankofa.operations.build_id import build_id
 from sankofa.operations.service import Service, probe
 from sankofa.rest.app import OpenPage
 from sankofa.rest.openapi import describe
@@ -115,25 +115,21 @@ class _Status:
 
 
 class _Description:
-    """OpenAPI 3.1, written anew each day: its patterns know which days are past."""
+    """OpenAPI 3.1, written when it is first asked for."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._day = 0
-        self._bodies: dict[str, bytes] = {}
+        self._bodies: dict[str, tuple[bytes, str]] = {}
 
     async def __call__(self, head: Head) -> Response:
-        today = self._service.today()
         site = await _site(self._service, head)
-        if self._day != today.toordinal() or len(self._bodies) >= _DESCRIPTIONS:
+        if len(self._bodies) >= _DESCRIPTIONS:
             self._bodies.clear()
-            self._day = today.toordinal()
-        body = self._bodies.get(site.base_url)
-        if body is None:
+        if site.base_url not in self._bodies:
             # In a thread: it takes longer than others should wait.
-            body = await asyncio.to_thread(_described, site.settings, today)
-            self._bodies[site.base_url] = body
-        tag = f"{__version__}-{self._day}"
+            described = await asyncio.to_thread(_described, site.settings)
+            self._bodies[site.base_url] = described, hashlib.sha256(described).hexdigest()[:16]
+        body, tag = self._bodies[site.base_url]
         headers = [(b"cache-control", b"public, max-age=300"), (b"vary", b"Accept-Encoding")]
         encoding = choose_encoding(head.accept_encoding, len(body))
         shown = f'"{tag}.{encoding}"' if encoding else f'"{tag}"'
@@ -146,8 +142,8 @@ class _Description:
         return Response(200, [_JSON, *headers], body)
 
 
-def _described(settings: Settings, today: date) -> bytes:
-    return msgspec.json.encode(describe(settings, today))
+def _described(settings: Settings) -> bytes:
+    return msgspec.json.encode(describe(settings))
 
 
 def _explanation(page: str) -> Callable[[Head], Awaitable[Response]]:
@@ -157,8 +153,3 @@ def _explanation(page: str) -> Callable[[Head], Awaitable[Response]]:
         return Response(200, [(b"content-type", b"text/markdown; charset=utf-8")], text)
 
     return explain
-
-
-def build_id() -> str:
-    """Names what is running: the version of the package and of the server under it."""
-    return f"sankofa-{__version__}+granian-{version('granian')}"

@@ -14,12 +14,12 @@ from sankofa.model.places import currency
 from sankofa.model.records import Fact, Record
 from sankofa.model.text import fit
 from sankofa.sources.base import InputFile, adapter
-from sankofa.sources.template import Template, subject
+from sankofa.sources.template import ISSUER_COLUMNS, Template, subject
 
 _TEMPLATE: Final = Template(
     "filings-csv",
     required=("entity", "line_item", "value", "currency", "period_end", "document"),
-    optional=("period_start", "period_type", "available_at", "location", "confidence"),
+    optional=("period_start", "period_type", "available_at", "location", "confidence", *ISSUER_COLUMNS),
 )
 _LINE_ITEM = re.compile(r"[a-z][a-z0-9_]{0,99}\Z")
 _DECLARED: Final = {name.lower(): name for name in PERIOD_TYPES}
@@ -29,7 +29,7 @@ _DECLARED: Final = {name.lower(): name for name in PERIOD_TYPES}
 def read(file: InputFile) -> Iterator[Record]:
     """Figures taken from documents, in our own CSV template.
 
-    An empty value says that the document withdraws the figure.
+    An empty value says that the document withdraws the figure. `legal_name` and `country` are the entity's.
     """
     return _TEMPLATE.read(file, _fact)
 

@@ -8,9 +8,11 @@ from sankofa.model.exchanges import exchange
 from sankofa.model.identifiers import ID_TYPES, Identifier, make_identifier
 from sankofa.model.records import Link, Record, Skipped
 from sankofa.sources.base import InputFile, adapter
-from sankofa.sources.template import Template, subject
+from sankofa.sources.template import ISSUER_COLUMNS, Template, subject
 
-_TEMPLATE: Final = Template("identifiers-csv", ("entity", "id_type", "id_value"), ("registry",))
+_TEMPLATE: Final = Template(
+    "identifiers-csv", ("entity", "id_type", "id_value"), ("registry", *ISSUER_COLUMNS)
+)
 _ASSIGNED: Final = {"registry": re.compile(r"[1-9]"), "ticker": re.compile(r"\A(?!#?N/A\Z).*[0-9A-Z]")}
 """What a value of the type has. `N/A`, `-` or `0` in a hundred rows would make a hundred strangers one."""
 
@@ -21,6 +23,7 @@ def read(file: InputFile) -> Iterator[Record]:
 
     A ticker is written EXCHANGE:TICKER, or its exchange stands in `registry`. A registry number and an
     aggregator id are nothing without the register or aggregator in `registry`; other types need none.
+    `legal_name` and `country` are the entity's.
     """
     return _TEMPLATE.read(file, _link)
 

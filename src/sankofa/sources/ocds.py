@@ -23,6 +23,10 @@ _LINES: Final = (".jsonl", ".ndjson")
 _ENDINGS: Final = (".json", *_LINES)
 _LISTS: Final = frozenset({"releases", "records"})
 _OCDS: Final = frozenset({"ocid", "releases", "records", "compiledRelease"})
+_PACKAGE: Final = frozenset({"uri", "version", "publisher", "publishedDate", "extensions"})
+_NOT_OCDS: Final = "neither an OCDS package, record nor release"
+_NOTHING_OCDS: Final = "nothing in it is an OCDS package, record or release"
+_LONGEST_WHOLE: Final = 1_000
 _HOLDERS: Final = _LISTS | {"compiledRelease"}
 _LONGEST_LINE: Final = 1 << 22  # the first of JSON Lines is not longer: else the file is one document
 _BUFFER: Final = 1 << 18
@@ -45,10 +49,11 @@ def read(file: InputFile) -> Iterator[Record]:
     for name, stream in file.documents(*_ENDINGS):
         found = True
         place = f"{name}: " if file.is_zip else ""
+        title = f"{file.name}: {name}" if file.is_zip else name
         try:
-            yield from _document(io.BufferedReader(_Utf8(stream), _BUFFER), name, place)
+            yield from _document(io.BufferedReader(_Utf8(stream), _BUFFER), title, place)
         except Truncated as failure:
-            raise FormatError(f"{name}: not JSON: {failure}") from None
+            raise FormatError(f"{title}: not JSON: {failure}") from None
     if not found:
         raise FormatError(f"{file.name}: no JSON document in the archive")
 
@@ -56,32 +61,53 @@ def read(file: InputFile) -> Iterator[Record]:
 def _document(document: IO[bytes], name: str, place: str) -> Iterator[Record]:
     stream, lines = _is_lines(document, name)
     if lines:
-        for number, line in enumerate(stream, 1):
-            if not line.isspace():
-                value, fault = _value(line)
-                if not fault and _is_release(value):
-                    yield Release(f"{place}line {number}", value)
-                else:
-                    yield from _unpacked(value, fault, f"{place}line {number}")
+        yield from _lines(stream, name, place)
         return
-    anything = embedded = False
+    anything = embedded = foreign = recognised = False
     begun = stream.read(_AT_ONCE + 1)
     found = at_once(begun, _LISTS) if len(begun) <= _AT_ONCE else None
     for piece in pieces(stream, _LISTS, begun=begun) if found is None else found:
         anything = True
         if not piece.whole:
-            for record in _unpacked(*_value(piece.raw), f"{place}{piece.place}"):
+            element, fault = _value(piece.raw)
+            if not fault and _is_part(element):
+                recognised = True
+            else:
+                foreign = True
+            for record in _unpacked(element, fault, f"{place}{piece.place}"):
                 embedded = embedded or type(record) is not Skipped
                 yield record
             continue
         value, fault = _value(piece.raw)
         if fault or not _is_ocds(value):
-            raise FormatError(f"{name}: {fault or 'neither an OCDS package, record nor release'}")
+            raise FormatError(f"{name}: {fault or _NOT_OCDS}")
+        if foreign and not recognised and not _is_package(value):
+            raise FormatError(f"{name}: {_NOTHING_OCDS}")
         if type(value) is dict and not (embedded and value.keys() & _LISTS):
             yield from _releases(value, f"{place}release")
-        embedded = False
+        embedded = foreign = recognised = False
     if not anything:
         raise FormatError(f"{name}: empty")
+
+
+def _lines(stream: IO[bytes], name: str, place: str) -> Iterator[Record]:
+    """The values of JSON Lines. Raises FormatError where there are some and none is OCDS."""
+    foreign = recognised = False
+    for number, line in enumerate(stream, 1):
+        if line.isspace():
+            continue
+        value, fault = _value(line)
+        if not fault and _is_release(value):
+            recognised = True
+            yield Release(f"{place}line {number}", value)
+            continue
+        if not fault and _is_part(value):
+            recognised = True
+        else:
+            foreign = True
+        yield from _unpacked(value, fault, f"{place}line {number}")
+    if foreign and not recognised:
+        raise FormatError(f"{name}: {_NOTHING_OCDS}")
 
 
 def _is_release(value: Any) -> bool:
@@ -142,6 +168,21 @@ def _is_ocds(value: Any) -> bool:
     return bool(value.keys() & _OCDS) and all(type(value[name]) is list for name in value.keys() & _LISTS)
 
 
+def _is_part(value: Any) -> bool:
+    """Whether an element of a list, or a line, looks like a package, a record, a release or a link to one."""
+    return type(value) is dict and (not _OCDS.isdisjoint(value) or _is_link(value))
+
+
+def _is_package(value: Any) -> bool:
+    """Whether an object says of itself that it is a package, whatever is in it."""
+    return type(value) is dict and not _PACKAGE.isdisjoint(value)
+
+
+def _whole_number(text: str) -> int | Decimal:
+    """A number of any length: Python turns only so many digits into an int."""
+    return int(text) if len(text) <= _LONGEST_WHOLE else Decimal(text)
+
+
 def _value(raw: bytes) -> tuple[Any, str]:
     """The value, or what is wrong with it. Bytes that are not UTF-8 are read as Windows-1252, as old portals
     write; NaN and its kin are let in for the cleaning to tell."""
@@ -154,7 +195,7 @@ def _value(raw: bytes) -> tuple[Any, str]:
     except UnicodeDecodeError:
         text = raw.decode("cp1252", "replace")
     try:
-        value = json.loads(text, parse_float=Decimal)
+        value = json.loads(text, parse_float=Decimal, parse_int=_whole_number)
         msgspec.json.encode(value)  # half a surrogate pair can be written in JSON, and in nothing else
     except UnicodeEncodeError:
         return None, "not JSON: half a character"

@@ -3,12 +3,15 @@
 import csv
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sankofa.model.errors import FormatError
-from sankofa.model.identifiers import parse_identifier
+from sankofa.model.identifiers import parse_identifier, stored_identifier
 from sankofa.model.line_items import snake_case
-from sankofa.model.records import Record, Rejected
+from sankofa.model.organisations import names_a_person, org_evidence
+from sankofa.model.places import country
+from sankofa.model.records import EntityRecord, Profile, Record, Rejected, Withheld
+from sankofa.model.text import fit, one_line
 from sankofa.sources.base import InputFile
 
 
@@ -26,6 +29,8 @@ class Template(NamedTuple):
         row, never the rest of the file.
         """
         found = False
+        issuers = Issuers()
+        names_issuers = set(ISSUER_COLUMNS) <= set(self.optional)
         for name, stream in file.documents(".csv"):
             found = True
             place = f"{name} " if file.is_zip else ""
@@ -34,14 +39,19 @@ class Template(NamedTuple):
                 location = f"{place}row {line_number}"
                 try:
                     row = _fields(line, separator, columns)
-                    made = record(row, location) if row else None
+                    if not row:
+                        continue
+                    made = record(row, location)
+                    withheld = names_issuers and not issuers.add(row)
                 except ValueError as failure:
                     yield Rejected(location, str(failure))
                     continue
-                if made:
-                    yield made
+                yield made
+                if withheld:
+                    yield Withheld(location)
         if not found:
             raise FormatError(f"{file.name}: expected a .csv in the archive")
+        yield from issuers.records(file.name)
 
     def _header(self, title: str, line: bytes) -> tuple[str, list[str]]:
         """The separator and the columns. Raises FormatError naming the column at fault."""
@@ -63,6 +73,65 @@ class Template(NamedTuple):
             if column not in columns:
                 raise FormatError(f"{title} the required column {column} is missing")
         return separator, columns
+
+
+ISSUER_COLUMNS: Final = ("legal_name", "country")
+"""Of the entity; in every template that has one."""
+_LISTED: Final = ("ticker", "isin")
+_LONGEST_NAME: Final = 300
+
+
+class Issuers:
+    """What the rows of a file say of the entities they name, in the columns `ISSUER_COLUMNS`."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, dict[str, None]] = {}
+        self._countries: dict[str, str] = {}
+
+    def add(self, row: dict[str, str]) -> bool:
+        """Take in one row; False where its name may be a person's. Raises ValueError naming the column."""
+        legal_name, place = (row.get(column, "") for column in ISSUER_COLUMNS)
+        if not (legal_name or place):
+            return True
+        code = country(place) if place else None
+        if place and not code:
+            raise ValueError("country: expected an ISO 3166-1 code")
+        legal_name = one_line(legal_name)
+        if not fit(legal_name) or len(legal_name) > _LONGEST_NAME:
+            raise ValueError(f"legal_name: a control character, or more than {_LONGEST_NAME} characters")
+        entity = subject(row["entity"])
+        if code:
+            self._countries[entity] = code
+        if legal_name and not _is_organisation(entity, legal_name, code or ""):
+            return False
+        if legal_name:
+            names = self._names.setdefault(entity, {})
+            names.pop(legal_name, None)
+            names[legal_name] = None  # the last is the one in use
+        return True
+
+    def records(self, document: str) -> Iterator[EntityRecord]:
+        """A profile of each entity that was named or placed."""
+        for entity in sorted({*self._names, *self._countries}):
+            *former, legal_name = self._names.get(entity) or [None]
+            profile = Profile(
+                legal_name=legal_name,
+                other_names=tuple(sorted(name for name in former if name)),
+                country=self._countries.get(entity),
+                identifiers=(entity,),
+                document=document,
+                secondary=True,
+            )
+            yield EntityRecord(entity, "", profile, incidental=True)
+
+
+def _is_organisation(entity: str, legal_name: str, place: str) -> bool:
+    """The organisation gate; who has listed shares is an organisation, an LEI by itself proves nothing."""
+    identifier = stored_identifier(entity)
+    if identifier.id_type in _LISTED:
+        return not names_a_person(legal_name)
+    registered = [(identifier.scheme, identifier.value)] if identifier.scheme else []
+    return org_evidence(legal_name, registered, country=place) is not None
 
 
 @lru_cache(maxsize=4096)

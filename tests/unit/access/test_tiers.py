@@ -40,7 +40,7 @@ def test_a_limit_of_its_own_replaces_that_of_the_tier() -> None:
 
 @pytest.mark.parametrize(("limit", "rows"), [(None, 25), (1, 1), (25, 25)])
 def test_the_sample_tier_is_served_up_to_its_cap(limit: int | None, rows: int) -> None:
-    assert of("sample").rows(limit) == (rows, False)
+    assert of("sample").rows(limit) == rows
 
 
 @pytest.mark.parametrize("limit", [26, 10_000, 10**99])
@@ -53,21 +53,15 @@ def test_the_sample_tier_pays_for_more(limit: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "rows", "cut"),
-    [
-        (None, 100, False),
-        (1, 1, False),
-        (10_000, 10_000, False),
-        (10_001, 10_000, True),
-        (10**99, 10_000, True),
-    ],
+    ("limit", "rows"),
+    [(None, 100), (1, 1), (10_000, 10_000), (10_001, 10_000), (10**99, 10_000)],
 )
-def test_a_paid_tier_gets_its_ceiling_at_most(limit: int | None, rows: int, cut: bool) -> None:
-    assert of("starter").rows(limit) == (rows, cut)
+def test_a_paid_tier_gets_its_ceiling_at_most(limit: int | None, rows: int) -> None:
+    assert of("starter").rows(limit) == rows
 
 
 def test_a_small_ceiling_also_bounds_the_default() -> None:
-    assert grant(Settings(rows_paid=10), "id", "starter", None, None).rows(None) == (10, False)
+    assert grant(Settings(rows_paid=10), "id", "starter", None, None).rows(None) == 10
 
 
 def test_the_paid_crosswalk_needs_a_paid_tier() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sankofa.model.organisations import KINDS, Evidence, org_evidence
 from sankofa.model.organisations.tables import registers, tables
+from sankofa.model.registers import register_code
 
 
 def entries(text: str) -> list[str]:
@@ -166,7 +167,7 @@ def test_a_person_marked_as_such_stays_out_under_an_organisations_identifier() -
 @pytest.mark.parametrize("identifier", NAMES["companies_numbers"])
 def test_a_companys_number_in_a_companies_register_is_evidence(identifier: str) -> None:
     scheme, _, number = identifier.partition(":")
-    assert org_evidence("Ubuntu", [(scheme, number)]) == Evidence("registry", scheme.upper())
+    assert org_evidence("Ubuntu", [(scheme, number)]) == Evidence("registry", register_code(scheme))
 
 
 @pytest.mark.parametrize("identifier", NAMES["others_numbers"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sankofa.model.errors import FormatError
-from sankofa.model.records import Fact, Rejected
+from sankofa.model.records import EntityRecord, Fact, Profile, Rejected, Withheld
 from tests.unit.sources.conftest import Read, Written
 
 COLUMNS = [
@@ -198,3 +198,62 @@ def test_gzip_and_zip_are_read(read: Read, written: Written, tmp_path: Path) -> 
     assert fact == FACT
     assert isinstance(rejected, Rejected)
     assert rejected.position == "x/one.csv row 3"
+
+
+def test_the_entity_can_be_named_and_placed(read: Read, written: Written) -> None:
+    columns = ",".join((*COLUMNS, "legal_name", "country"))
+    rows = [
+        ",".join((*ROW, "Woolworths Holdings (old)", "")),
+        ",".join((*ROW, "Woolworths Holdings Limited", "zaf")),
+        ",".join((*ROW, "", "")),
+    ]
+    *facts, named = read("filings-csv", written("a.csv", "\n".join((columns, *rows)) + "\n"))
+    assert facts == [FACT, FACT, FACT]
+    assert isinstance(named, EntityRecord)
+    assert (named.subject, named.incidental) == ("ticker:JSE:WHL", True)
+    assert named.profile == Profile(
+        legal_name="Woolworths Holdings Limited",
+        other_names=("Woolworths Holdings (old)",),
+        country="ZA",
+        identifiers=("ticker:JSE:WHL",),
+        document="a.csv",
+        secondary=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("legal_name", "country", "reason"),
+    [
+        ("Woolworths Holdings", "XX", "country"),
+        ("Woolworths", "South Afrika", "country"),
+        ("a" * 301, "", "legal_name"),
+    ],
+)
+def test_a_row_with_an_unknown_country_is_rejected(
+    read: Read, written: Written, legal_name: str, country: str, reason: str
+) -> None:
+    text = "\n".join((",".join((*COLUMNS, "legal_name", "country")), ",".join((*ROW, legal_name, country))))
+    (rejected,) = read("filings-csv", written("a.csv", text + "\n"))
+    assert isinstance(rejected, Rejected)
+    assert rejected.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("entity", "legal_name", "kept"),
+    [
+        ("ticker:JSE:WHL", "Woolworths", True),
+        ("ticker:JSE:WHL", "Dr Wilhelmina Fruitzky", False),
+        ("registry:ZA-CIPC:1929/001986/06", "Woolworths", True),
+        ("registry:US-SEC-CIK:1045810", "Jane Doe", False),
+        ("registry:US-SEC-CIK:1045810", "Jane Doe Holdings Inc", True),
+        ("lei:529900T8BM49AURSDO55", "Jane Doe", False),
+        ("lei:529900T8BM49AURSDO55", "Jane Doe Trading Limited", True),
+    ],
+)
+def test_a_name_that_may_be_a_persons_is_withheld_and_its_figure_is_not(
+    read: Read, written: Written, entity: str, legal_name: str, kept: bool
+) -> None:
+    text = "\n".join((",".join((*COLUMNS, "legal_name")), ",".join((entity, *ROW[1:], legal_name))))
+    fact, other = read("filings-csv", written("a.csv", text + "\n"))
+    assert isinstance(fact, Fact)
+    assert isinstance(other, EntityRecord if kept else Withheld)

@@ -85,7 +85,7 @@ def test_a_record_of_the_golden_copy(read: Read, written: Written) -> None:
     assert profile.other_names == ("BG OIL SERVICES LIMITED", "BRASIL SHIPPING")
     assert (profile.country, profile.jurisdiction) == ("GB", "GB")
     assert (profile.status, profile.category, profile.legal_form) == ("ISSUED", "GENERAL", "H0PO")
-    assert profile.identifiers == (f"lei:{LEI}", "registry:RA000585:07211438")
+    assert profile.identifiers == (f"lei:{LEI}", "registry:GB-COH:07211438")
     assert profile.successor == f"lei:{SUCCESSOR}"
     assert profile.document == LEI
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sankofa.model.errors import FormatError
-from sankofa.model.records import Link, Record, Rejected, Skipped
+from sankofa.model.records import EntityRecord, Link, Record, Rejected, Skipped
 from tests.unit.sources.conftest import Read, Written
 
 HEADER = "entity,id_type,id_value,registry"
@@ -184,4 +184,15 @@ def test_real_identifiers_with_another_check_digit_are_all_rejected(
     ]
     assert all(
         "check digit is invalid" in record.reason for record in records if isinstance(record, Rejected)
+    )
+
+
+def test_the_entity_can_be_named_and_placed(read: Read, written: Written) -> None:
+    rows = [f"{LEI},ticker,JSE:WHL,,Woolworths Holdings Limited,ZA", f"{LEI},isin,ZAE000015228,,,"]
+    text = template(*rows, header=HEADER + ",legal_name,country")
+    *links, named = read("identifiers-csv", written("a.csv", text))
+    assert len(links) == 2
+    assert isinstance(named, EntityRecord)
+    assert (named.subject, named.profile.legal_name, named.profile.country, named.profile.secondary) == (
+        *(LEI, "Woolworths Holdings Limited", "ZA", True),
     )

@@ -32,6 +32,7 @@ _OF_PARTIES = re.compile(
 )
 _OLDEST_YEAR: Final = 1900
 _WIDEST: Final = 60
+_BEYOND: Final = 10 ** (_WIDEST + 1)
 _WORDS_OF_A_NAME: Final = 6
 _LEARNED: Final = 4096
 _TEXTS: Final = frozenset({str})
@@ -217,7 +218,7 @@ def _identifier(value: Json, walk: Walk, name: str) -> Json:
 
 
 def _number(value: Json, walk: Walk, name: str) -> Json:
-    if type(value) is int:
+    if type(value) is int and abs(value) < _BEYOND:
         return value
     try:
         if type(value) is Decimal and value.is_finite() and abs(value.adjusted()) <= _WIDEST:
@@ -231,7 +232,7 @@ def _number(value: Json, walk: Walk, name: str) -> Json:
 
 
 def _amount(value: Json, walk: Walk, name: str) -> Json:
-    return (value if type(value) is int else _number(value, walk, name)) or None
+    return _number(value, walk, name) or None
 
 
 def _integer(value: Json, walk: Walk, name: str) -> Json:

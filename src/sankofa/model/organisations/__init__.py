@@ -13,6 +13,7 @@ from stdnum import lei
 from sankofa.model.organisations.names import body_by_name, marked_as_person, worth_reading
 from sankofa.model.organisations.reading import fold, parts
 from sankofa.model.organisations.tables import registers
+from sankofa.model.registers import register_code
 
 KINDS: Final = ("lei", "registry", "legal_form", "public_body")
 LEI_SCHEMES: Final = frozenset({"LEI", "XI-LEI", "GLEIF", "ISO17442", "ISO-17442"})
@@ -26,6 +27,17 @@ class Evidence(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.detail}"
+
+
+def names_a_person(name: str) -> bool:
+    """Whether a name says of itself that a person bears it: a title, initials, a trading name."""
+    folded = fold(name)
+    return marked_as_person(folded, parts(folded))
+
+
+def in_companies_register(scheme: str, number: str) -> bool:
+    """Whether it is a well-formed number of a register that holds no natural person under such a number."""
+    return scheme.strip().upper() not in LEI_SCHEMES and _by_identifier(scheme, number, _not_held) is not None
 
 
 def _not_held(_lei: str) -> bool:
@@ -72,5 +84,6 @@ def _by_identifier(scheme: str, value: str, lei_is_organisation: Callable[[str],
     if code in LEI_SCHEMES:
         number = lei.compact(number)
         return Evidence("lei", number) if lei.is_valid(number) and lei_is_organisation(number) else None
-    shape = registers().get(code)
-    return Evidence("registry", code) if shape and shape.fullmatch(number) else None
+    register = register_code(code)
+    shape = registers().get(register)
+    return Evidence("registry", register) if shape and shape.fullmatch(number) else None

@@ -1,0 +1,263 @@
+"""What the envelope says of its rows: whether any were left out, and the day that gives them again."""
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.operations.contract import Operation, endpoints, operations
+from tests.live import LiveServer
+
+CEILING = 40
+"""Of the paid tiers, low enough that the sample world goes beyond it everywhere."""
+
+ISSUER = "DC46AF1B1AAA424B58D1368176"
+QUESTIONS: dict[str, tuple[dict[str, str], ...]] = {
+    "find_by_identifier": (
+        {"id_type": "ticker", "id_value": "JSE:SMPKG"},
+        {"id_type": "registry", "id_value": "99900123"},
+    ),
+    "get_changes": ({}, {"dataset": "tenders"}, {"dataset": "crosswalk"}),
+    "get_crosswalk": ({"service_id": ISSUER},),
+    "get_entity": ({"service_id": ISSUER},),
+    "get_export": ({},),
+    "get_fundamentals": ({"service_id": ISSUER}, {"service_id": ISSUER, "as_of": "2022-12-31"}),
+    "get_macro": (
+        {},
+        {"country": "ZA", "indicator": "NY.GDP.MKTP.CD"},
+        {"series": "CPI.ZA"},
+        {"as_of": "2024-06-30"},
+    ),
+    "get_metrics": ({"service_id": ISSUER}, {"service_id": ISSUER, "as_of": "2023-12-31"}),
+    "get_procurement_demand": ({}, {"country": "KE", "as_of": "2025-06-30"}),
+    "get_quality_metrics": ({"sku": "AF-FUND"},),
+    "get_resolved_parties": ({}, {"country": "ZA", "role": "supplier"}),
+    "get_screen": ({"metric": "net_margin"}, {"metric": "net_margin", "as_of": "2023-12-31"}),
+    "get_shared_facts": (
+        {"entity_id": ISSUER},
+        {"entity_id": ISSUER, "dataset": "AF-TENDER"},
+        {"country": "ZAF", "dataset": "AF-TENDER"},
+        {"country": "ZAF", "dataset": "AF-MACRO"},
+        {"country": "ZAF", "dataset": "AF-MACRO", "measure": "CPI.ZA"},
+        {"country": "KEN", "dataset": "AF-MACRO", "measure": "NY.GDP.MKTP.CD"},
+    ),
+    "get_signal": ({"signal_key": "macro-momentum"}, {"signal_key": "fundamentals-factors"}),
+    "search_entities": ({"query": "Sample Bank"}, {"query": "sample"}),
+    "search_tenders": ({}, {"country": "NG", "from": "2026-01-01"}),
+}
+
+
+@pytest.fixture(scope="module")
+def live(sample_home: Path) -> Iterator[LiveServer]:
+    with LiveServer(sample_home, rows_paid=str(CEILING), rows_default="10") as low:
+        yield low
+
+
+@pytest.fixture(scope="module")
+def paid(live: LiveServer) -> str:
+    return live.key("starter", "--per-minute", "100000")
+
+
+@pytest.fixture(scope="module")
+def sample(live: LiveServer) -> str:
+    return live.key("sample", "--per-minute", "100000")
+
+
+def test_every_operation_is_asked_something() -> None:
+    assert {operation.name for operation in operations()} == set(QUESTIONS)
+
+
+def ask(live: LiveServer, key: str, operation: Operation, question: dict[str, str], **more: str) -> Any:
+    given = {**question, **more}
+    path = operation.path
+    for name in [name for name in given if f"{{{name}}}" in path]:
+        path = path.replace(f"{{{name}}}", given.pop(name))
+    answer = live.http.get(path, params=given, headers={"X-API-Key": key})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def tool(live: LiveServer, key: str, operation: Operation, question: dict[str, str], **more: Any) -> Any:
+    names = {operation.tool_names.get(name, name): value for name, value in {**question, **more}.items()}
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": operation.tool, "arguments": names},
+    }
+    headers = {"X-API-Key": key, "Accept": "application/json, text/event-stream"}
+    answer = live.http.post("/mcp", json=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    text = answer.text
+    if answer.headers["content-type"].startswith("text/event-stream"):
+        text = next(line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: "))
+    result = json.loads(text)["result"]
+    assert not result.get("isError"), result
+    return result["structuredContent"]
+
+
+@pytest.fixture(scope="module")
+def everything(sample_home: Path) -> Iterator[LiveServer]:
+    with LiveServer(sample_home, rows_paid="1000000") as whole:
+        yield whole
+
+
+CASES = [
+    pytest.param(operation, question, id=f"{operation.name}-{number}")
+    for operation in endpoints()
+    for number, question in enumerate(QUESTIONS[operation.name])
+]
+AS_OF_CASES = [
+    pytest.param(operation, question, id=f"{operation.name}-{number}")
+    for operation in endpoints()
+    if "as_of" in operation.parameters
+    for number, question in enumerate(QUESTIONS[operation.name])
+]
+TOOLS = [
+    pytest.param(operation, question, id=f"{operation.tool}-{number}")
+    for operation in operations()
+    if operation.tool
+    for number, question in enumerate(QUESTIONS[operation.name])
+]
+
+
+def limits(total: int) -> list[int]:
+    """Around the count, around the ceiling, and far above both."""
+    wanted = {1, 2, total - 1, total, total + 1, CEILING - 1, CEILING, CEILING + 1, 10 * CEILING, 10**9}
+    return sorted(limit for limit in wanted if limit > 0)
+
+
+@pytest.mark.parametrize(("operation", "question"), CASES)
+def test_an_answer_is_truncated_exactly_when_rows_were_left_out(
+    live: LiveServer,
+    everything: LiveServer,
+    paid: str,
+    sample: str,
+    operation: Operation,
+    question: dict[str, str],
+) -> None:
+    asked_for_all = {"limit": "1000000"} if "limit" in operation.query else {}
+    whole = ask(everything, paid, operation, question, **asked_for_all)
+    every = whole[operation.rows_under]
+    while cursor := whole.get("next_cursor"):
+        whole = ask(everything, paid, operation, question, **asked_for_all, cursor=cursor)
+        every += whole[operation.rows_under]
+    total = len(every)
+    assert whole["truncated"] is False
+    assert total, "a question without an answer shows nothing"
+    answers = [ask(live, paid, operation, question)]
+    if operation.name not in ("find_by_identifier", "get_changes"):  # which the sample tier pays for
+        answers.append(ask(live, sample, operation, question))
+    if "limit" in operation.query:
+        for limit in limits(total):
+            answer = ask(live, paid, operation, question, limit=str(limit))
+            assert answer["count"] == min(limit, CEILING, total)
+            answers.append(answer)
+    for answer in answers:
+        assert answer["truncated"] is (answer["count"] < total)
+        if operation.name not in (
+            "get_crosswalk",
+            "get_export",
+        ):  # the free first; each server by its address
+            assert answer[operation.rows_under] == every[: answer["count"]]
+        if "next_cursor" in answer:
+            assert answer["truncated"] is (answer["next_cursor"] is not None)
+
+
+@pytest.mark.parametrize(("operation", "question"), TOOLS)
+def test_a_tool_says_so_too(
+    live: LiveServer, everything: LiveServer, paid: str, operation: Operation, question: dict[str, str]
+) -> None:
+    if "limit" not in operation.parameters:
+        assert tool(live, paid, operation, question)["truncated"] is False
+        return
+    total = tool(everything, paid, operation, question, limit=100_000)["count"]
+    for limit in limits(total):
+        answer = tool(live, paid, operation, question, limit=limit)
+        assert (answer["count"], answer["truncated"]) == (
+            min(limit, CEILING, total),
+            min(limit, CEILING) < total,
+        )
+
+
+@pytest.mark.parametrize("operation", [o for o in endpoints() if "cursor" in o.query], ids=lambda o: o.name)
+def test_every_page_of_a_walk_but_the_last_is_truncated(
+    live: LiveServer, paid: str, operation: Operation
+) -> None:
+    pages = [ask(live, paid, operation, {}, limit="7")]
+    while (cursor := pages[-1]["next_cursor"]) and len(pages) < 500:
+        pages.append(ask(live, paid, operation, {}, limit="40", cursor=cursor))
+    for page, following in pairwise(pages):
+        assert page["truncated"] is True
+        assert following["count"] > 0, "rows were said to be left out"
+    assert (pages[-1]["truncated"], pages[-1]["next_cursor"]) == (False, None) or len(pages) == 500
+
+
+def test_a_search_for_words_that_many_have_and_none_together_is_not_truncated(
+    live: LiveServer, paid: str
+) -> None:
+    (operation,) = [o for o in operations() if o.name == "search_tenders"]
+    found = tool(live, paid, operation, {"query": "road maintenance"})
+    none = tool(live, paid, operation, {"query": "road zzyzx"})
+    assert found["count"]
+    assert (none["count"], none["truncated"], none["next_cursor"]) == (0, False, None)
+
+
+@pytest.mark.parametrize(("operation", "question"), AS_OF_CASES)
+def test_the_day_of_the_envelope_sent_back_gives_the_same_rows(
+    live: LiveServer, paid: str, operation: Operation, question: dict[str, str]
+) -> None:
+    first = ask(live, paid, operation, question)
+    assert "as_of" in first
+    if first["as_of"] is None:
+        rows = first[operation.rows_under]
+        assert any(row["available_at"] is None for row in rows), "only annual values have no such day"
+        return
+    again = ask(live, paid, operation, {**question, "as_of": first["as_of"]})
+    assert again == first
+    assert question.get("as_of", first["as_of"]) == first["as_of"]
+
+
+def test_annual_macro_has_no_day(live: LiveServer, paid: str) -> None:
+    body = live.get("/v1/macro?country=ZA", paid).json()
+    assert body["data"]
+    assert body["as_of"] is None
+    assert live.get("/v1/macro?country=ZA&limit=1&indicator=NOTHING.SUCH", paid).json()["as_of"] is None
+    shared = live.get("/v1/shared/facts?entity_id=ZAF&measure=NY.GDP.MKTP.CD", paid).json()
+    assert shared["data"]
+    assert shared["as_of"] is None
+
+
+def measures(live: LiveServer, key: str, sku: str) -> dict[str, Any]:
+    rows = live.get(f"/v1/quality-metrics/{sku}", key).json()["data"]
+    return {row["measure"]: row["value"] for row in rows}
+
+
+def test_quality_counts_the_facts_and_releases_that_are_served(everything: LiveServer, paid: str) -> None:
+    entities = {row["key"][0] for row in walk(everything, paid, "/v1/changes?dataset=entities&limit=1000")}
+    facts = sum(
+        everything.get(f"/v1/fundamentals/{service_id}?vintages=all", paid).json()["count"]
+        for service_id in entities
+    )
+    found = measures(everything, paid, "AF-FUND")
+    assert found["facts"] == facts
+    assert found["facts_in_ledger"] > facts, "comparatives repeat, and one is of low confidence"
+    releases = sum(
+        everything.get(f"/v1/tenders?country={country}&limit=100000", paid).json()["count"]
+        for country in ("ZA", "KE", "NG")
+    )
+    found = measures(everything, paid, "AF-TENDER")
+    assert found["releases"] == releases
+    assert found["releases_in_ledger"] == releases + 1, "one was corrected"
+
+
+def walk(live: LiveServer, key: str, path: str) -> list[Any]:
+    page = live.get(path, key).json()
+    rows = list(page["data"])
+    while page["next_cursor"]:
+        page = live.get(f"{path}&cursor={page['next_cursor']}", key).json()
+        rows += page["data"]
+    return rows

@@ -1,0 +1,57 @@
+"""One register under several spellings is one scheme."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from sankofa.model.identifiers import in_one_spelling, make_identifier
+from sankofa.model.organisations.tables import registers
+from sankofa.model.registers import _registers, one_spelling, register_code
+
+
+@pytest.mark.parametrize(
+    ("scheme", "number", "kept"),
+    [
+        ("ZA-CIP", "1979/003231/06", "registry:ZA-CIPC:1979/003231/06"),
+        ("ra000531", "1979-003231-06", "registry:ZA-CIPC:1979/003231/06"),
+        ("cipc", "K2012/123456/07", "registry:ZA-CIPC:2012/123456/07"),
+        ("NG-CAC", "rc 6971", "registry:NG-CAC:RC6971"),
+        ("RA000469", "0006971", "registry:NG-CAC:RC6971"),
+        ("Corporate  Affairs Commission", "RC-6971", "registry:NG-CAC:RC6971"),
+        ("NG-CAC", "6971", "registry:NG-CAC:6971"),
+        ("NG-CAC", "BN 6971", "registry:NG-CAC:BN 6971"),
+        ("KE-BRS", "PVT/ABCD12", "registry:KE-RCO:PVT-ABCD12"),
+        ("RA000585", "7211438", "registry:GB-COH:07211438"),
+        ("GB-COH", "SC123456", "registry:GB-COH:SC123456"),
+        ("RA990001", "1994/9990001/06", "registry:RA990001:1994/9990001/06"),
+        ("US-SEC-CIK", "1045810", "registry:US-SEC-CIK:0001045810"),
+    ],
+)
+def test_a_number_is_kept_in_one_way(scheme: str, number: str, kept: str) -> None:
+    assert str(make_identifier("registry", number, scheme)) == kept
+    assert in_one_spelling(kept) == kept
+
+
+def test_what_was_stored_before_is_read_as_it_would_be_today() -> None:
+    assert in_one_spelling("registry:ZA-CIP:1979/003231/06") == "registry:ZA-CIPC:1979/003231/06"
+    assert in_one_spelling("lei:529900T8BM49AURSDO55") == "lei:529900T8BM49AURSDO55"
+
+
+def test_a_spelling_is_of_one_register_and_every_gleif_code_well_formed() -> None:
+    spellings = Counter(_registers())
+    assert max(spellings.values()) == 1
+    codes = [name for name in spellings if re.match(r"RA\d", name)]
+    assert codes
+    assert all(re.fullmatch(r"RA\d{6}", code) for code in codes)
+    assert all(register_code(code) == code for code in {r.code for r in _registers().values()})
+
+
+def test_every_register_of_the_gate_is_known_by_its_one_code() -> None:
+    assert all(register_code(code) == code for code in registers())
+
+
+def test_writing_a_number_once_more_changes_nothing() -> None:
+    for scheme, number in (("ZA-CIP", "CK1985/001234/23"), ("AU-ACN", "154 914 075"), ("LU-RCS", "B 7479")):
+        code, kept = one_spelling(scheme, number)
+        assert one_spelling(code, kept) == (code, kept)
