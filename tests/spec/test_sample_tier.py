@@ -102,7 +102,7 @@ def values(parameter: Parameter) -> list[Any]:
     }
     if parameter.name in known:
         return list(known[parameter.name])
-    schema = parameter.kind.schema(date(2026, 1, 1))
+    schema = parameter.kind.schema()
     return list(schema.get("enum") or schema.get("examples") or [])
 
 

@@ -100,7 +100,7 @@ class Issuer:
         self._years = _reported_years(told)
         self._named: dict[tuple[date | None, date, date], bool] = {}
         self._today: dict[tuple[str, date], Worked] = {}
-        self._years: dict[date, Year] = {}
+        self._worked_years: dict[date, Year] = {}
 
     def shown(self, day: date) -> dict[str, tuple[str, Worked | None, date | None]]:
         """By metric: the value or the reason why there is none, how it was worked out, and the year."""
@@ -127,8 +127,8 @@ class Issuer:
 
     def _year(self, end: date) -> Year:
         """What today's rows say of a year and of the one before."""
-        if end in self._years:
-            return self._years[end]
+        if end in self._worked_years:
+            return self._worked_years[end]
         years = {row.end for row in self.today if self._full_year(row)}
         prior = [e for e in years if abs((e - _year_earlier(end)).days) <= 10]
         before = min(prior, key=lambda e: abs((e - _year_earlier(end)).days), default=None)
@@ -142,8 +142,8 @@ class Issuer:
         if before is not None:
             for unit in {row.unit for row in full}:
                 everything |= {"-" + name for name in _table(full, unit, before, None)}
-        self._years[end] = Year(before, tables, best, everything)
-        return self._years[end]
+        self._worked_years[end] = Year(before, tables, best, everything)
+        return self._worked_years[end]
 
     def _worked(self, slug: str, end: date) -> Worked:
         before, tables, best, everything = self._year(end)

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from sankofa.edition import current
 from sankofa.edition.build import FORMAT
 from sankofa.edition.current import CurrentEdition
-from sankofa.engines.datastore import EditionWriter, LedgerSession, Shelf
+from sankofa.engines.datastore import EditionWriter, LedgerSession, Shelf, Turn
 from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, StoreUnavailable
 from tests.memory import MemoryReader
 
@@ -53,6 +54,9 @@ class Store:
     def published(self) -> frozenset[str]:
         self.lists_read += 1
         return self.ever | set(self.editions)
+
+    def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> nullcontext[None]:
+        return nullcontext()
 
     async def ping(self) -> None: ...
 
