@@ -252,7 +252,7 @@ def identified(
 
     They are read a run at a time: a thread that reads megabytes at once would hold the interpreter.
     """
-    lists = [b"[%b]" % run for run in runs]
+    lists = [b"".join((b"[", run, b"]")) for run in runs]
     if identity is None:
         try:
             return {(bytes(row).decode(),): bytes(row) for one in lists for row in _each_row.decode(one)}

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from sankofa.edition import current
 from sankofa.edition.build import FORMAT
 from sankofa.edition.current import CurrentEdition
-from sankofa.engines.datastore import EditionWriter, LedgerSession, Shelf
+from sankofa.engines.datastore import EditionWriter, LedgerSession, Shelf, Turn
 from sankofa.model.errors import EditionError, Gone, InvalidParameter, StoreUnavailable
 from tests.memory import MemoryReader
 
@@ -46,6 +47,11 @@ class Store:
 
     def build(self) -> EditionWriter:
         raise AssertionError("serving builds nothing")
+
+    def exclusive(
+        self, turn: Turn, waiting: Callable[[], None] = lambda: None
+    ) -> AbstractContextManager[None]:
+        raise AssertionError("serving changes nothing")
 
     def keep(self, editions: Sequence[str], current: str) -> None: ...
 
