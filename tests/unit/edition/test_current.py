@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -49,14 +49,16 @@ class Store:
     def build(self) -> EditionWriter:
         raise AssertionError("serving builds nothing")
 
+    def exclusive(
+        self, turn: Turn, waiting: Callable[[], None] = lambda: None
+    ) -> AbstractContextManager[None]:
+        raise AssertionError("serving changes nothing")
+
     def keep(self, editions: Sequence[str], current: str) -> None: ...
 
     def published(self) -> frozenset[str]:
         self.lists_read += 1
         return self.ever | set(self.editions)
-
-    def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> nullcontext[None]:
-        return nullcontext()
 
     async def ping(self) -> None: ...
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.model.ocds import redaction, secret_index
+from sankofa.model.ocds import name_runs, redaction, secret_index
 from sankofa.model.ocds.redaction import CUT, Secrets
 
 _WORDS = "ann bee carl dube ella fana gogo h i van de la y water supply dr mokoena peña".split()
