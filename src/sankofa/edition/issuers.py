@@ -4,9 +4,9 @@ for the edition before where nothing it hangs on changed.
 What a part is made of is the facts of the issuer's subjects, the captures that brought them, and its name and
 country. The ledger only ever grows, so the facts of a subject are told by the captures that brought any
 (`Ledger.fact_captures`), without reading one of them. A capture is told by its number, its source, its
-instant, its licence class, the digest of its file, and whether its source rounds dates (all that is asked of the
-registry). The rest of the key is the code: every source file of this package, and the releases of what it computes
-with. No clock or setting enters.
+instant, its licence class, the digest of its file, and whether its source rounds dates, which is all that is
+asked of the registry. The rest of the key is the code: every source file of this package, and the releases of
+what it computes with. No clock or setting enters.
 """
 
 import sys

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from sankofa.model.facts import METHODS, SHARED_METHODS
 from sankofa.model.identifiers import ID_TYPES
 from sankofa.model.observations import FREQUENCIES
-from sankofa.model.facts import METHODS, SHARED_METHODS
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
 
@@ -75,8 +75,7 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     method: Annotated[
         str,
         Meta(
-            description="Extracted from a document, or published as data; `structured-rounded` where the source "
-            "rounds the dates of periods to month ends.",
+            description="Extracted from a document, or published as data, maybe with rounded dates.",
             extra_json_schema={"enum": list(METHODS)},
         ),
     ]
