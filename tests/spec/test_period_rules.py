@@ -52,7 +52,7 @@ def companyfacts(path: Path) -> Path:
 
 
 def data_set(path: Path) -> Path:
-    """The annual report as the Financial Statement Data Sets have it, with one concept of the issuer's own."""
+    """The annual report as the Financial Statement Data Sets have it, with concepts of the issuer's own."""
     accession, day = ANNUAL
     num = ["adsh\ttag\tversion\tddate\tqtrs\tuom\tcoreg\tvalue"]
     for concept, unit, start, end, value, filing in filed():

@@ -236,13 +236,16 @@ def _reported_years(told: Sequence[Told]) -> set[tuple[date, date, date]]:
 
     An interim report that gives the twelve months to its last day too gives more of the year to date.
     """
-    figures = Counter((t.document, t.start, t.end) for t in told if t.start)
+    figures = Counter((t.document, t.end, t.start) for t in told if t.start is not None)
+    most: dict[tuple[str, date], int] = {}
+    for (document, end, start), count in figures.items():
+        if not _twelve_months(start, end):
+            most[document, end] = max(most.get((document, end), 0), count)
     trailing = {
         (start, end)
-        for (document, start, end), count in figures.items()
-        if start and _twelve_months(start, end)
-        and any(d == document and e == end and s and start < s and n > count for (d, s, e), n in figures.items())
-    }  # fmt: skip
+        for (document, end, start), count in figures.items()
+        if _twelve_months(start, end) and count < most.get((document, end), 0)
+    }
     return {
         (t.start, t.end, t.available)
         for t in told

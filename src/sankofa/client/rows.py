@@ -235,7 +235,7 @@ class FundamentalsRow(TypedDict):
     extraction_confidence: Number | None
     """Null where structured."""
     method: Literal["extracted", "structured", "structured-rounded"]
-    """Extracted from a document, or published as data; `structured-rounded` where the source rounds the dates of periods to month ends."""
+    """Extracted from a document, or published as data, maybe with rounded dates."""
 
 
 class MacroAnnualRow(TypedDict):

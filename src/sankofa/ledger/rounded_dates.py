@@ -1,8 +1,8 @@
 """Facts whose source rounds the dates of periods to month ends, and the same facts with their real dates.
 
-The SEC publishes one filing twice: as companyfacts, with the dates of the filing, and in its Financial Statement
-Data Sets, with a period given as a month's end and a number of quarters. Where both are held it is one fact, the
-one with the real dates. Nothing is deleted: the ledger keeps both rows, in whatever order they came.
+The SEC publishes one filing twice: as companyfacts, with the dates of the filing, and in its Financial
+Statement Data Sets, with a period given as a month's end and a number of quarters. Where both are held it is
+one fact, the one with the real dates. Nothing is deleted: the ledger keeps both rows, whichever came first.
 """
 
 from collections import defaultdict

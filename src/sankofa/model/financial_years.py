@@ -1,13 +1,13 @@
-"""When an issuer's financial years end, as its reported periods evidence it, and as far as was known on a day.
+"""When an issuer's financial years end, as its reported periods evidence it, as far as was known on a day.
 
-Full-year durations are the evidence. Some issuers also report the twelve months to each quarter's end, and now
-and then a filing misdates a figure: what else was known by then tells such trailing figures from years.
+Full-year durations are the evidence. Some issuers also report the twelve months to each quarter's end, and
+now and then a filing misdates a figure: what else was known by then tells such trailing figures from years.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 YEAR: Final = 365.25
@@ -90,11 +90,11 @@ class Known:
 class FullYears(Known):
     """Full years, but while they are known to be twelve months that end on another day than the year.
 
-    What was known of the same time tells the two apart. A year's end is where more figures say it is: those of
-    full years, of half-years and of nine months (which begin with the year), each counted by the duration that has
-    most; where as many say so, it is where it was first said to be. More figures of twelve months than the other year
-    has stand for themselves: that is an annual report after a change of the year-end. And a stray year, of a
-    fraction of the figures that another one within a year or a few days of it has, is none.
+    What was known of the same time tells the two apart. A year's end is where more figures say it is: those
+    of full years, of half-years and of nine months (which begin with the year), each counted by the duration
+    that has most; where as many say so, it is where it was first said to be. More figures of twelve months
+    than the other year has stand for themselves: that is an annual report after a change of the year-end. And
+    a stray year, of a fraction of the figures of another one within a year or a few days of it, is none.
 
     A year told by rounded dates alone is left out where a real year-end is close to it: it is the same year.
     """
@@ -131,7 +131,7 @@ class FullYears(Known):
 
 
 def close_to(ends: Sequence[int], day: int) -> bool:
-    """Whether one of the ends, which are in order, is within what rounding moves a date, and is not the day."""
+    """Whether one of the ends, which are in order, is within what rounding moves a date, not on the day."""
     at = bisect_left(ends, day - ROUNDED_WITHIN)
     near = ends[at : bisect_right(ends, day + ROUNDED_WITHIN)]
     return bool(near) and day not in near
@@ -159,7 +159,7 @@ def _agree(year_ends: Sequence[int]) -> bool:
 
 def _crowded(ends: Sequence[int]) -> bool:
     """Whether two year-ends, which are in order, are too close to be those of two years."""
-    return any(after - before <= ROUNDED_WITHIN for before, after in zip(ends, ends[1:], strict=False))
+    return any(after - before <= ROUNDED_WITHIN for before, after in pairwise(ends))
 
 
 def _turns(start: int, end: int, said: Sequence[_Said]) -> list[int]:

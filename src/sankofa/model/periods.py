@@ -1,9 +1,9 @@
 """What a period is called, told from its dates and the issuer's own year (decisions, section 2).
 
 A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's year is told
-from the full-year durations it reported (`model.financial_years`). To keep a past view reproducible, a figure is
-named by the years evidenced on the day it became known; only a figure older than all such evidence borrows the
-first that came later. Twelve months are a full year only where they end on an evidenced year-end.
+from the full-year durations it reported (`model.financial_years`). To keep a past view reproducible, a figure
+is named by the years evidenced on the day it became known; only a figure older than all such evidence borrows
+the first that came later. Twelve months are a full year only where they end on an evidenced year-end.
 """
 
 import calendar
@@ -119,7 +119,7 @@ class IssuerYears:
         return Period("other" if place is None else names.get(place, "other"), told.year_of(start, end))
 
     def _is_balance_sheet(self, day: int, known: int, told: "_YearEnds") -> bool:
-        """Whether the balances of the days around a year-end, which may be misdated itself, are of this day."""
+        """Whether the balances around a year-end, which may be misdated itself, are those of this day."""
         own = self._figures(day, known)
         if own < _BALANCE_SHEET:
             return False
@@ -155,7 +155,7 @@ class _YearEnds:
         self._days = sorted(opening.union(self._closing)) if opening else self._closing
 
     def ends_a_year(self, day: int) -> bool:
-        """Whether a day is a year-end: one that is evidenced, or the anniversary of one in a year that is not."""
+        """Whether a day is a year-end: an evidenced one or, in a year without, the anniversary of one."""
         near = _near(self._days, day)
         if near:
             return day in near

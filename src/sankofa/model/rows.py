@@ -77,8 +77,7 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     method: Annotated[
         str,
         Meta(
-            description="Extracted from a document, or published as data; `structured-rounded` where the source "
-            "rounds the dates of periods to month ends.",
+            description="Extracted from a document, or published as data, maybe with rounded dates.",
             extra_json_schema={"enum": list(METHODS)},
         ),
     ]

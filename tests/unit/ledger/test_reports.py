@@ -7,8 +7,8 @@ from pathlib import Path
 
 from sankofa.ledger.reports import Published, Report
 from sankofa.model.days import ordinal
-from sankofa.model.knowable import steps
 from sankofa.model.financial_years import YearEvidence
+from sankofa.model.knowable import steps
 from sankofa.model.records import Fact
 from tests.world.desk import Desk
 

@@ -25,7 +25,7 @@ class YearEnds:
         self._full: dict[tuple[int | None, int], set[int]] = {}
 
     def full(self, start: int | None, end: int) -> set[int]:
-        """The days on which a period was reported that, by what was known then, is a full year or ends one."""
+        """The days on which a period was reported that, by what was known then, is or ends a full year."""
         period = (start, end)
         found = self._full.get(period)
         if found is None:
@@ -37,5 +37,5 @@ class YearEnds:
         return found
 
     def ever_full(self, start: str, end: str) -> bool:
-        """Whether a period is a full year, or the day on which one ends, by what was known with any report."""
+        """Whether a period is, or ends, a full year by what was known with any report of it."""
         return bool(self.full(ordinal(start) if start else None, ordinal(end)))
