@@ -200,7 +200,7 @@ def _macro(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, F
     observations: Counter[str] = Counter()
     countries: set[str] = set()
     indicators: set[str] = set()
-    annual = dated = values = restated = series = 0
+    annual = dated = undated = values = restated = series = 0
     for (country, indicator), columns in groupby(ledger.annual(), key=itemgetter(0, 1)):
         countries.add(country)
         indicators.add(indicator)
@@ -217,18 +217,19 @@ def _macro(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, F
         told = defaultdict(set)
         for *_, capture_id, _document, released in releases:
             observations[captures[capture_id].source_id] += len(released)
-            dated += len(released)
+            dated += sum(one.evidenced for one in released)
+            undated += sum(not one.evidenced for one in released)
             for one in released:
                 told[one.date].add(one.value)
         values, restated = values + len(told), restated + _restated(told)
     for source_id, count in observations.items():
         own[source_id]["observations"] = Decimal(count)
     return {
-        "observations": Decimal(annual + dated),
+        "observations": Decimal(annual + dated + undated),
         "series": Decimal(series),
         "indicators": Decimal(len(indicators)),
         "countries": Decimal(len(countries)),
-        **_share("share_with_evidenced_available_at", dated, annual + dated),
+        **_share("share_with_evidenced_available_at", dated, annual + dated + undated),
         **_share("restatement_rate", restated, values),
     }
 
@@ -253,7 +254,8 @@ def _door(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, Fi
         newest[source_id] = max(newest.get(source_id, ""), released[:10])
     for *_, capture_id, _document, told in ledger.series():
         source_id = captures[capture_id].source_id
-        newest[source_id] = max(newest.get(source_id, ""), *(one.release for one in told))
+        days = (one.release for one in told if one.evidenced)
+        newest[source_id] = max(newest.get(source_id, ""), max(days, default=""))
     return {source_id: day for source_id, day in newest.items() if day}
 
 

@@ -49,7 +49,7 @@ def series_reports(
         reports: defaultdict[str, list[SeriesReport]] = defaultdict(list)
         number = 0
         for *_, capture_id, document, told in captured:
-            for day, public, figure, unit, location in told:
+            for day, public, figure, unit, location, _ in told:
                 number += 1
                 value = f"{figure}\x1f{unit}" if figure else None
                 order = (document, capture_id, number)

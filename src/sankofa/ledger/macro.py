@@ -192,10 +192,10 @@ class MacroCapture:
             if not told.value:
                 return None
             day = told.date if column.on_its_day else self._day
-            return Told(told.date, day, told.value, told.unit, told.location)
+            return told._replace(release=day, evidenced=column.on_its_day)
         if now[1] == figure or (self._repeated and (told.date, *figure) in held.figures):
             return None
-        return told._replace(release=self._day)
+        return told._replace(release=self._day, evidenced=False)
 
     def _flush_names(self) -> None:
         if self._known_names is None:

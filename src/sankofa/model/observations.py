@@ -51,6 +51,8 @@ class Told(NamedTuple):
     unit: str
     location: str
     """Where in the document; empty where the date says it."""
+    evidenced: bool = True
+    """False where the day of capture stands for that of publication. Ledgers of before do not tell."""
 
 
 class SeriesColumn(NamedTuple):
