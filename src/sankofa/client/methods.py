@@ -54,8 +54,8 @@ class Methods(Session):
         remember `edition` for the next time. Rows are those in force: every vintage of a fact, the latest
         of a macro value, current identifiers. Derived values are asked for, not followed. Ordered by
         dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
-        short, or empty, and still have a `next_cursor`. An edition that is no longer kept is a 410: start
-        again. Needs the starter tier or above.
+        short and still have a `next_cursor`. An edition that is no longer kept is a 410: start again. Needs
+        the starter tier or above.
         """
         return self._ask(
             "get_changes", since=since, dataset=dataset, limit=limit, cursor=cursor, edition=edition

@@ -82,7 +82,6 @@ def _entity(party: Party, number: str, numbers: list[str], captures: Mapping[int
         first_capture=party.capture_id,
         statements=[Statement(number, capture.source_id, profile, party.capture_id)],
         claims=[
-            Claim(identifier, capture.ref(identifier), party.capture_id)
-            for identifier in sorted(numbers)
+            Claim(identifier, capture.ref(identifier), party.capture_id) for identifier in sorted(numbers)
         ],
     )
