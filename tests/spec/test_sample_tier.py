@@ -7,7 +7,6 @@ import io
 import json
 import shutil
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
