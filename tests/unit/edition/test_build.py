@@ -101,7 +101,8 @@ def test_a_row_under_no_known_licence_class_stops_the_edition_and_the_old_one_st
     old = add_edition(desk, 1)
     with sqlite3.connect(desk.home / "ledger.sqlite") as ledger:
         ledger.execute(
-            "INSERT INTO capture VALUES (99, 'x', 'f', '0', '2024-02-01T00:00:00Z', 'stolen', '{}')"
+            "INSERT INTO capture SELECT 99, source_id, 'f', '0', '2024-02-01T00:00:00Z', 'stolen', counts "
+            "FROM capture LIMIT 1"
         )
         columns = (
             "concept, unit, period_end, period_start, available_at, document, value, confidence, source_id"

@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from sankofa.edition.reading import Selection
+from sankofa.edition.reading import Notice, Selection
 from sankofa.mcp import exchange, surface
 from sankofa.mcp.surface import McpSurface
 from sankofa.mcp.tools import Tool
@@ -64,6 +64,9 @@ def search() -> Operation:
 
 class StandInEdition:
     id = "stand-in"
+
+    def notice(self, dataset: str) -> Notice:
+        return Notice("terms")
 
 
 @asynccontextmanager
