@@ -29,7 +29,7 @@ import msgspec
 import sankofa
 
 _LONGEST = 1 << 17
-_PATIENCE = 30.0
+_PATIENCE = 120.0
 
 
 class _Call(msgspec.Struct):

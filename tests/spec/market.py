@@ -180,7 +180,7 @@ class Asked:
 
     async def _tool(self, name: str, arguments: Json) -> tuple[bool, Json]:
         async with (
-            httpx2.AsyncClient(headers={"x-api-key": self.key}) as http,
+            httpx2.AsyncClient(headers={"x-api-key": self.key}, verify=False) as http,
             Client(streamable_http_client(f"{self.server.url}/mcp", http_client=http)) as client,
         ):
             found = await client.call_tool(name, arguments)

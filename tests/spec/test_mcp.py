@@ -56,7 +56,7 @@ def serve(tmp_path: Path, sample_home: Path) -> Iterator[Callable[..., LiveServe
 @asynccontextmanager
 async def connect(server: LiveServer, key: str, revision: str) -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"x-api-key": key}) as http,
+        httpx2.AsyncClient(headers={"x-api-key": key}, verify=False) as http,
         Client(streamable_http_client(f"{server.url}/mcp", http_client=http), mode=MODES[revision]) as client,
     ):
         yield client
@@ -84,7 +84,7 @@ def post(
     if key is not None:
         sent["x-api-key"] = key
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return checked(httpx.post(f"{server.url}/mcp", content=content, headers={**sent, **headers}, timeout=20))
+    return checked(server.http.post("/mcp", content=content, headers={**sent, **headers}, timeout=20))
 
 
 def checked(response: httpx.Response) -> httpx.Response:
@@ -116,7 +116,7 @@ def problem_of(response: httpx.Response) -> dict[str, Any]:
 
 
 def rest(server: LiveServer, path: str, key: str = SANDBOX, **query: str) -> httpx.Response:
-    return httpx.get(f"{server.url}{path}", params=query, headers={"x-api-key": key})
+    return server.http.get(path, params=query, headers={"x-api-key": key})
 
 
 def used(server: LiveServer, key: str, cap: int) -> int:
@@ -421,7 +421,7 @@ def test_a_key_in_the_query_string_is_401(server):
 )
 def test_the_key_is_taken_from_either_header(server, headers):
     body = message("tools/list", OLD)
-    assert httpx.post(f"{server.url}/mcp", json=body, headers=authentication(*headers)).status_code == 200
+    assert server.http.post("/mcp", json=body, headers=authentication(*headers)).status_code == 200
 
 
 def test_a_revoked_key_gets_401_at_the_next_message(server):
@@ -541,14 +541,14 @@ def test_an_asterisk_allows_any_host_and_any_origin(serve):
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "PUT", "PATCH"])
 def test_another_method_than_post_is_405_with_allow_and_is_not_held_open(server, method):
     headers = {"x-api-key": SANDBOX, "accept": "text/event-stream"}
-    response = checked(httpx.request(method, f"{server.url}/mcp", headers=headers, timeout=5))
+    response = checked(server.http.request(method, "/mcp", headers=headers, timeout=5))
     assert response.status_code == 405
     assert response.headers["allow"] == "POST, OPTIONS"
     assert bool(response.content) == (method != "HEAD")
 
 
 def test_options_says_what_is_allowed(server):
-    response = checked(httpx.options(f"{server.url}/mcp"))
+    response = checked(server.http.options("/mcp"))
     assert (response.status_code, response.headers["allow"]) == (204, "POST, OPTIONS")
 
 

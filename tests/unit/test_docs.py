@@ -300,9 +300,8 @@ def test_every_panel_and_its_columns_are_in_the_reference():
             assert f"| `{column}` |" in section
 
 
-def test_the_panel_of_the_guide_has_rows_and_explains_itself(tmp_path: Path):
-    settings = Settings(home=tmp_path / "home")
-    assert run(settings.home, "sample").returncode == 0
+def test_the_panel_of_the_guide_has_rows_and_explains_itself(tmp_path: Path, sample_home: Path):
+    settings = Settings(home=Path(shutil.copytree(sample_home, tmp_path / "home")))
     load("example_panel", block("adding-a-signal.md", "panel"), tmp_path)
     example = signals_contract._PANELS.pop("issuer-history")
     ledger = Ledger(open_store(settings), settings.gate_key(), lambda: datetime.now(UTC))
@@ -325,10 +324,9 @@ def example_operation(tmp_path: Path) -> Iterator[contract.Operation]:
 
 
 def test_the_operation_of_the_guide_is_an_endpoint_a_description_and_a_tool(
-    example_operation: contract.Operation, tmp_path: Path
+    example_operation: contract.Operation, tmp_path: Path, sample_home: Path
 ):
-    settings = Settings(home=tmp_path / "home")
-    assert run(settings.home, "sample").returncode == 0
+    settings = Settings(home=Path(shutil.copytree(sample_home, tmp_path / "home")))
     store = open_store(settings)
     edition = open_edition(store, store.shelf().current or "")
     service = Service(settings)
