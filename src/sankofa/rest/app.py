@@ -16,7 +16,15 @@ from msgspec.structs import replace
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.reading import Edition
-from sankofa.model.errors import InternalError, InvalidParameter, MethodNotAllowed, NotFound, Problem
+from sankofa.model.errors import (
+    InternalError,
+    InvalidParameter,
+    MethodNotAllowed,
+    NotFound,
+    Problem,
+    StoreUnavailable,
+    is_exhausted,
+)
 from sankofa.operations.answers import (
     JSON,
     NO_STORE,
@@ -148,7 +156,10 @@ class RestApp:
             return await self._perform(route, scope["query_string"], head, usage)
         except Problem as problem:
             return self._problem(problem, scope, request_id, usage, route)
-        except Exception:
+        except Exception as failure:
+            if is_exhausted(failure):
+                problem = StoreUnavailable("service", "no file descriptor is free")
+                return self._problem(problem, scope, request_id, usage, route)
             _log.exception("request %s failed", request_id)
             return self._problem(InternalError(), scope, request_id, usage, route)
 

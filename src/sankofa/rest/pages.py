@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from functools import cache
 from importlib.metadata import version
 
 import msgspec
@@ -26,6 +27,7 @@ _STATUS_KEPT = 0.25
 
 def open_pages(service: Service) -> dict[str, OpenPage]:
     """Every open page by its path."""
+    build_id()  # read from a file once: a status is answered also when no other can be opened
     pages: dict[str, Callable[[Head], Awaitable[Response]]] = {
         "/health": _health,
         "/v1/status": _Status(service),
@@ -134,6 +136,7 @@ def _explanation(page: str) -> Callable[[Head], Awaitable[Response]]:
     return explain
 
 
+@cache
 def build_id() -> str:
     """Names what is running: the version of the package and of the server under it."""
     return f"sankofa-{__version__}+granian-{version('granian')}"
