@@ -1,6 +1,7 @@
 """The service behind every surface: stores, access and the current edition, put together once."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -59,24 +60,41 @@ def open_store(settings: Settings) -> Datastore:
     return open_datastore(settings.datastore, settings.home, SCHEMA)
 
 
-async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | None, float]]:
-    """A real read of each dependency at once: what was wrong (None where it answered), and how long it took.
+def _cause(failure: BaseException) -> str:
+    if isinstance(failure, StoreUnavailable):
+        return failure.cause
+    return failure.strerror or type(failure).__name__ if isinstance(failure, OSError) else type(failure).__name__
 
-    A read that does not answer within the bound is left behind, not awaited: a frozen peer may
+
+async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | None, float]]:
+    """What a request does with each dependency, at once: what was wrong (None if nothing), and how long it took.
+
+    A request looks its key up, counts in the usage store, and reads the edition. What does not answer within the bound is left behind, not awaited: a frozen peer may
     not even let itself be cancelled.
     """
 
-    async def one(ping: Callable[[], Awaitable[None]]) -> tuple[str | None, float]:
+    async def run(check: Callable[[], Awaitable[None]]) -> None:
+        await check()
+
+    async def one(check: Callable[[], Awaitable[None]]) -> tuple[str | None, float]:
         began = time.perf_counter()
-        task = asyncio.ensure_future(ping())
+        task = asyncio.create_task(run(check))
         done, _ = await asyncio.wait({task}, timeout=bound)
         took = (time.perf_counter() - began) * 1000
         if not done:
             task.cancel()
             return "did not answer in time", took
         failure = task.exception()
-        return (None if failure is None else getattr(failure, "cause", type(failure).__name__)), took
+        return (None if failure is None else _cause(failure)), took
 
-    names = ("datastore", "keystore", "usagestore")
-    results = await asyncio.gather(*(one(getattr(service, name).ping) for name in names))
-    return dict(zip(names, results, strict=True))
+    def datastore() -> Awaitable[None]:
+        os.close(os.open(os.devnull, os.O_RDONLY))  # without a file descriptor no file of an edition is served
+        return service.datastore.ping()
+
+    checks: dict[str, Callable[[], Awaitable[None]]] = {
+        "datastore": datastore,
+        "keystore": service.keystore.ping,
+        "usagestore": service.usagestore.probe_counting,
+    }
+    results = await asyncio.gather(*(one(check) for check in checks.values()))
+    return dict(zip(checks, results, strict=True))
