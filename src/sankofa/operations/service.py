@@ -3,13 +3,15 @@
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
+from typing import Any
 
 from sankofa.access.cursors import Cursors
 from sankofa.access.keys import Keys
 from sankofa.access.quotas import Quotas
+from sankofa.access.wrong_keys import WrongKeys
 from sankofa.edition.current import CurrentEdition
 from sankofa.engines.datastore import Datastore, open_datastore
 from sankofa.engines.keyvalue import KeyValue, open_keyvalue
@@ -33,6 +35,8 @@ class Service:
         )
         self.keys = Keys(self.keystore, settings, clock)
         self.quotas = Quotas(self.usagestore, clock)
+        self.wrong_keys = WrongKeys(self.usagestore, clock)
+        self._proxies = frozenset(part.strip() for part in settings.proxies.split(",") if part.strip())
         self.cursors = Cursors(settings.cursor_secrets())
         self.edition = CurrentEdition(self.datastore)
         self._watching: asyncio.Task[None] | None = None
@@ -55,6 +59,15 @@ class Service:
     def today(self) -> date:
         return self.clock().date()
 
+    def address_of(self, scope: Mapping[str, Any]) -> str:
+        """Whose request it is: the peer, or behind a known proxy the last address that no proxy of ours is."""
+        peer: str = (scope.get("client") or ("",))[0]
+        if peer not in self._proxies:
+            return peer
+        listed = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+        hops = [hop.strip() for hop in listed.decode("latin-1").split(",")]
+        return next((hop for hop in reversed(hops) if hop and hop not in self._proxies), peer)
+
 
 def open_store(settings: Settings) -> Datastore:
     return open_datastore(settings.datastore, settings.home, SCHEMA)
@@ -69,8 +82,8 @@ def _cause(failure: BaseException) -> str:
 async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | None, float]]:
     """What a request does with each dependency, at once: what was wrong (None if nothing), and how long it took.
 
-    A request looks its key up, counts in the usage store, and reads the edition. What does not answer within the bound is left behind, not awaited: a frozen peer may
-    not even let itself be cancelled.
+    A request looks its key up, counts in the usage store and reads the edition. What does not answer within the
+    bound is left behind, not awaited: a frozen peer may not even let itself be cancelled.
     """
 
     async def run(check: Callable[[], Awaitable[None]]) -> None:

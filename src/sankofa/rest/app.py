@@ -23,6 +23,7 @@ from sankofa.model.errors import (
     NotFound,
     Problem,
     StoreUnavailable,
+    Unauthorized,
     is_exhausted,
 )
 from sankofa.operations.answers import (
@@ -154,6 +155,9 @@ class RestApp:
             if isinstance(route, FileRoute):
                 return await self._file(route, scope, head, usage)
             return await self._perform(route, scope["query_string"], head, usage)
+        except Unauthorized as problem:
+            answer = await self._service.wrong_keys.answer(self._service.address_of(scope), problem)
+            return self._problem(answer, scope, request_id, usage, route)
         except Problem as problem:
             return self._problem(problem, scope, request_id, usage, route)
         except Exception as failure:
