@@ -71,7 +71,9 @@ class Settings:
     proxies: str = _setting(
         "", "Comma-separated addresses of your proxies, whose X-Forwarded-For says who a wrong key is from."
     )
-    stall_seconds: int = _setting(15, "Seconds after which a client that does not take its answer is cut off.")
+    stall_seconds: int = _setting(
+        15, "Seconds after which a client that does not take its answer is cut off."
+    )
     log_level: str = _setting(
         "info", "Least level that is logged.", choices=("debug", "info", "warning", "error")
     )

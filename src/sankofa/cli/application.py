@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from typing import Any
 
 from sankofa import settings
+from sankofa.cli.connections import KnownClients
 from sankofa.cli.lanes import Lanes
 from sankofa.cli.logs import configure
 from sankofa.mcp.surface import McpSurface
@@ -28,7 +29,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 _log = logging.getLogger("sankofa.serving")
 
-Duty = Callable[[], Coroutine[Any, Any, None]]
+Duty = Callable[[KnownClients], Coroutine[Any, Any, None]]
 
 
 def application(duties: Sequence[Duty] = ()) -> Application:
@@ -38,13 +39,14 @@ def application(duties: Sequence[Duty] = ()) -> Application:
     service = Service(current)
     agents = McpSurface(service)
     pages = {**open_pages(service), "/": html_page(landing_page(current, _SAMPLE_ISSUER))}
-    app = Lanes(RestApp(service, pages, mounted={"/mcp": agents}), current.base_url)
+    known = KnownClients()
+    app = Lanes(RestApp(service, pages, mounted={"/mcp": agents}), current.base_url, known)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
         await service.start()
         _settle()
-        beside = [asyncio.create_task(_never_ending(duty)) for duty in duties]
+        beside = [asyncio.create_task(_never_ending(duty, known)) for duty in duties]
         try:
             async with agents.running():
                 yield
@@ -61,9 +63,9 @@ def application(duties: Sequence[Duty] = ()) -> Application:
     return run
 
 
-async def _never_ending(duty: Duty) -> None:
+async def _never_ending(duty: Duty, known: KnownClients) -> None:
     try:
-        await duty()
+        await duty(known)
     except Exception:
         _log.exception("%s ended", duty)
 

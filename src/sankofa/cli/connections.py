@@ -24,7 +24,9 @@ from sankofa.settings import Settings
 _log = logging.getLogger("sankofa.serving")
 
 _RECEIVE_BYTES: Final = 64 * 1024  # requests wait here; the kernel would take megabytes of pipelined ones
-_UNSENT_BYTES: Final = 128 * 1024  # of an answer beyond what is under way, which the kernel still sizes itself
+_UNSENT_BYTES: Final = (
+    128 * 1024
+)  # of an answer beyond what is under way, which the kernel still sizes itself
 _TCP_NOTSENT_LOWAT: Final = 25  # of linux/tcp.h; Python 3.11 has no name for it
 _MOST_DESCRIPTORS: Final = 65_536
 _OWN_DESCRIPTORS: Final = 256  # editions, stores, downloads
@@ -38,7 +40,9 @@ _LEFT: Final = 8  # connections that stay, however few descriptors there are
 _STALLED_MS: Final = 2_000  # longer than any request is worked on
 _LEAST_BYTES: Final = 16 * 1024  # that a client takes in STALL_SECONDS while more waits for it
 
-_INFO: Final = struct.Struct("=B43xI4xI64xQ16xI")  # tcp_info: state, last_data_sent, last_data_recv, acked, unsent
+_INFO: Final = struct.Struct(
+    "=B43xI4xI64xQ16xI"
+)  # tcp_info: state, last_data_sent, last_data_recv, acked, unsent
 _OPEN: Final = (1, 8)  # established, or closed by the client only
 
 
@@ -60,9 +64,7 @@ class Limits:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
                 soft = wanted
         room = soft - min(_OWN_DESCRIPTORS, soft // 2)
-        return cls(
-            min(settings.connections, room), settings.connections_per_address, settings.stall_seconds
-        )
+        return cls(min(settings.connections, room), settings.connections_per_address, settings.stall_seconds)
 
     def apply(self, listener: socket.socket) -> None:
         """Before it listens: a window cannot be made smaller once it was announced."""
@@ -72,19 +74,37 @@ class Limits:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self.stall_seconds * 1000)
 
 
-class _Connection(NamedTuple):
-    """An open connection of a client."""
+class KnownClients:
+    """The connections that carried a good key lately: they are closed last. Bounded, the oldest are forgotten."""
 
+    def __init__(self, most: int = 20_000) -> None:
+        self._most = most // 2
+        self._newer: set[tuple[str, int]] = set()
+        self._older: set[tuple[str, int]] = set()
+
+    def add(self, client: tuple[str, int]) -> None:
+        self._newer.add(client)
+        if len(self._newer) > self._most:
+            self._older, self._newer = self._newer, set()
+
+    def __contains__(self, client: object) -> bool:
+        return client in self._newer or client in self._older
+
+
+class _Connection(NamedTuple):
+    """An open connection of a client; in this order, the last is the first to go."""
+
+    unknown: bool
     still_ms: int
     descriptor: int
     address: str
 
 
-async def shed_connections(limits: Limits, port: int) -> None:
+async def shed_connections(limits: Limits, family: int, port: int, known: KnownClients) -> None:
     """Look after the connections of this worker for as long as it runs."""
     if not os.path.isdir("/proc/self/fd"):
         return
-    shedder = _Shedder(limits, port)
+    shedder = _Shedder(limits, family, port, known)
     pressed = False
     while True:
         await asyncio.sleep(_PRESSED_TICK if pressed else _TICK)
@@ -95,12 +115,16 @@ async def shed_connections(limits: Limits, port: int) -> None:
 
 
 class _Shedder:
-    def __init__(self, limits: Limits, port: int) -> None:
+    def __init__(self, limits: Limits, family: int, port: int, known: KnownClients) -> None:
         self._limits = limits
+        self._family = family
         self._port = port
+        self._known = known
         self._spare: int | None = None
         self._scanned = 0.0
-        self._taken: dict[int, tuple[int, float]] = {}  # by inode: bytes the client took, and when it was seen
+        self._taken: dict[
+            int, tuple[int, float]
+        ] = {}  # by inode: bytes the client took, and when it was seen
 
     async def look(self) -> bool:
         """Whether some had to go, so that more are likely to be waiting.
@@ -109,12 +133,14 @@ class _Shedder:
         """
         now = time.monotonic()
         number = self._lowest_free()
-        if number < min(_FEW, self._high()) or (now - self._scanned < _SCAN_SECONDS and number < self._high()):
+        if number < min(_FEW, self._high()) or (
+            now - self._scanned < _SCAN_SECONDS and number < self._high()
+        ):
             return False
         self._scanned = now
         descriptors = self._open_descriptors()
         found = await self._scan(descriptors, now)
-        found.sort(reverse=True)  # the slowest first
+        found.sort(reverse=True)
         excess = max(
             len(found) - self._limits.connections // 2 if len(found) > self._high() else 0,
             len(descriptors) + 2 * _spare() - _soft_limit(),
@@ -159,7 +185,7 @@ class _Shedder:
         for position, descriptor in enumerate(descriptors):
             if position % _SLICE == _SLICE - 1:
                 await asyncio.sleep(0)
-            with suppress(OSError), _borrowed(descriptor) as link:
+            with suppress(OSError), _borrowed(self._family, descriptor) as link:
                 state, sent_ms, received_ms, acked, unsent = _INFO.unpack(
                     link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
                 )
@@ -171,7 +197,8 @@ class _Shedder:
                     before, since = self._taken.get(inode, (acked, now))
                     taken[inode] = (before, since) if acked - before < _LEAST_BYTES else (acked, now)
                     still_ms = max(sent_ms, int((now - taken[inode][1]) * 1000))
-                found.append(_Connection(still_ms, descriptor, link.getpeername()[0]))
+                peer = link.getpeername()[:2]
+                found.append(_Connection(peer not in self._known, still_ms, descriptor, peer[0]))
         self._taken = taken
         return found
 
@@ -181,7 +208,7 @@ class _Shedder:
         by_address = Counter(connection.address for connection in found)
         for connection in found:
             if connection.still_ms < _STALLED_MS:
-                break
+                continue
             crowded = by_address[connection.address] > self._limits.per_address
             if crowded or connection.still_ms > self._limits.stall_seconds * 1000:
                 by_address[connection.address] -= 1
@@ -199,7 +226,7 @@ class _Shedder:
         except OSError:
             copy = None
         try:
-            with _borrowed(descriptor if copy is None else copy) as link:
+            with _borrowed(self._family, descriptor if copy is None else copy) as link:
                 if link.getsockname()[1] != self._port:
                     return False
                 link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -213,9 +240,9 @@ class _Shedder:
 
 
 @contextmanager
-def _borrowed(descriptor: int) -> Iterator[socket.socket]:
+def _borrowed(family: int, descriptor: int) -> Iterator[socket.socket]:
     """A socket of the server's, only to be asked about."""
-    link = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=descriptor)
+    link = socket.socket(family, socket.SOCK_STREAM, 0, fileno=descriptor)
     try:
         yield link
     finally:

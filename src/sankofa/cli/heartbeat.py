@@ -9,7 +9,7 @@ from typing import Any, Final
 BEAT_SECONDS: Final = 0.5
 
 
-async def beat(beats: MutableSequence[Any], index: int, supervisor: int) -> None:
+async def beat(beats: MutableSequence[Any], index: int, supervisor: int, _known: object) -> None:
     """Write down now and again that the event loop turns; end the process when the supervisor is gone."""
     while True:
         beats[index] = time.monotonic()

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, MutableMapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from sankofa.cli.connections import KnownClients
 from sankofa.model.errors import RateLimited
 from sankofa.operations.answers import NO_STORE, PROBLEM_JSON, Headers, problem_body, problem_headers
 from sankofa.rest.app import Application, Receive, Scope, Send
@@ -31,8 +32,9 @@ Message = MutableMapping[str, Any]
 class Lanes:
     """An ASGI application in front of another."""
 
-    def __init__(self, inner: Application, base_url: str) -> None:
+    def __init__(self, inner: Application, base_url: str, known: KnownClients) -> None:
         self._inner = inner
+        self._known = known
         self._base_url = base_url
         # Hashes with this process's own secret seed: a hint of who comes first, and no key is kept.
         self._proven: set[int] = set()
@@ -44,12 +46,13 @@ class Lanes:
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         key = _key_hash(scope["headers"])
         if key in self._proven:
+            self._known.add(scope["client"])
             return self._inner(scope, receive, send)
         return self._in_turn(key, scope, receive, send)
 
     async def _in_turn(self, key: int | None, scope: Scope, receive: Receive, send: Send) -> None:
         await self._turn(self._keyless if key is None else self._keyed)
-        answer = _Answer(self, key, scope["path"], send)
+        answer = _Answer(self, key, scope, send)
         try:
             await self._inner(scope, receive, answer)
         finally:
@@ -81,7 +84,8 @@ class Lanes:
         """How many wait for their turn."""
         return len(self._keyed) + len(self._keyless)
 
-    def prove(self, key: int) -> None:
+    def prove(self, key: int, client: tuple[str, int]) -> None:
+        self._known.add(client)
         if len(self._proven) >= _MOST_PROVEN:
             self._proven.clear()
         self._proven.add(key)
@@ -95,10 +99,10 @@ class Lanes:
 class _Answer:
     """The ASGI `send` of a request whose key is not proven."""
 
-    def __init__(self, lanes: Lanes, key: int | None, path: str, send: Send) -> None:
+    def __init__(self, lanes: Lanes, key: int | None, scope: Scope, send: Send) -> None:
         self._lanes = lanes
         self._key = key
-        self._path = path
+        self._scope = scope
         self._send = send
         self._refused = False
         self._counted = False
@@ -117,7 +121,7 @@ class _Answer:
         if b"ratelimit" in headers:
             self._counted = True
             if self._key is not None:
-                lanes.prove(self._key)
+                lanes.prove(self._key, self._scope["client"])
             await self._send(message)
             return
         close = [_CLOSE] if lanes.crowd > _CROWD and b"connection" not in headers else []
@@ -132,7 +136,7 @@ class _Answer:
 
     async def _refuse(self, headers: dict[bytes, bytes]) -> None:
         own = {name: headers[name] for name in (b"x-service-api-version", b"x-request-id") if name in headers}
-        status, more, body = self._lanes.refusal(self._path, own.get(b"x-request-id", b"").decode())
+        status, more, body = self._lanes.refusal(self._scope["path"], own.get(b"x-request-id", b"").decode())
         more += [*own.items(), (b"content-length", b"%d" % len(body)), _CLOSE]
         await self._send({"type": "http.response.start", "status": status, "headers": more})
         await self._send({"type": "http.response.body", "body": body})

@@ -41,6 +41,7 @@ class Supervisor(Granian):
     def __init__(self, *arguments: Any, limits: Limits, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._limits = limits
+        self._family = socket.AF_INET6 if ":" in self.bind_addr else socket.AF_INET
         self._listeners: list[socket.socket] = []
         # Of the start method granian uses, so that it reaches the workers either way.
         self._beats = multiprocessing.get_context("spawn").RawArray("d", self.workers)
@@ -54,8 +55,7 @@ class Supervisor(Granian):
         threading.Thread(target=self._watch_beats, name="watch-workers", daemon=True).start()
 
     def _listener(self) -> socket.socket:
-        family = socket.AF_INET6 if ":" in self.bind_addr else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener = socket.socket(self._family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         self._limits.apply(listener)  # accepted connections inherit all of it
@@ -78,7 +78,7 @@ class Supervisor(Granian):
             self._shd = SocketHolder(listener.fileno(), False, self.backlog)
             others = [other.fileno() for other in self._listeners if other is not listener]
         beating = partial(beat, self._beats, idx, os.getpid())
-        shedding = partial(shed_connections, self._limits, self.bind_port)
+        shedding = partial(shed_connections, self._limits, self._family, self.bind_port)
         load = partial(_load, os.getpid(), others, (beating, shedding))
         worker = super()._spawn_worker(idx, target, load)
         self._sso = None  # else granian would close it as the one socket of all

@@ -76,7 +76,9 @@ def open_store(settings: Settings) -> Datastore:
 def _cause(failure: BaseException) -> str:
     if isinstance(failure, StoreUnavailable):
         return failure.cause
-    return failure.strerror or type(failure).__name__ if isinstance(failure, OSError) else type(failure).__name__
+    return (
+        failure.strerror or type(failure).__name__ if isinstance(failure, OSError) else type(failure).__name__
+    )
 
 
 async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | None, float]]:
@@ -101,7 +103,9 @@ async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | N
         return (None if failure is None else _cause(failure)), took
 
     def datastore() -> Awaitable[None]:
-        os.close(os.open(os.devnull, os.O_RDONLY))  # without a file descriptor no file of an edition is served
+        os.close(
+            os.open(os.devnull, os.O_RDONLY)
+        )  # without a file descriptor no file of an edition is served
         return service.datastore.ping()
 
     checks: dict[str, Callable[[], Awaitable[None]]] = {
