@@ -1,4 +1,4 @@
-"""Wrong keys: decisions, section 3 (200 401s a minute for an address, then 429; a valid key is never locked out)."""
+"""Wrong keys: decisions, section 3. An address gets 200 401s a minute, then 429; a good key is never refused."""
 
 import shutil
 import time

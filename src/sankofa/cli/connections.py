@@ -1,9 +1,10 @@
 """Clients that never read, never finish their request or never leave: what bounds them.
 
-The kernel does most of it: options of the listening socket, inherited by every connection, bound what waits in either
-direction and end a connection whose client takes nothing. This module looks at what is left, from inside the
-worker: it closes those that take their answer by the byte, the stalled ones of an address with too many connections,
-and the slowest of all before connections or file descriptors run out. See docs/decisions/0025-hostile-clients.md.
+The kernel does most of it: options of the listening socket, inherited by every connection, bound what waits
+in either direction and end a connection whose client takes nothing. This module looks at what is left, from
+inside the worker: it closes those that take their answer by the byte, the stalled ones of an address with
+too many connections, and the slowest of all before connections or file descriptors run out. See
+docs/decisions/0025-hostile-clients.md.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import os
 import resource
 import socket
 import struct
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -75,7 +77,7 @@ class Limits:
 
 
 class KnownClients:
-    """The connections that carried a good key lately: they are closed last. Bounded, the oldest are forgotten."""
+    """The connections that carried a good key lately: these are closed last. The oldest are forgotten."""
 
     def __init__(self, most: int = 20_000) -> None:
         self._most = most // 2
@@ -102,7 +104,7 @@ class _Connection(NamedTuple):
 
 async def shed_connections(limits: Limits, family: int, port: int, known: KnownClients) -> None:
     """Look after the connections of this worker for as long as it runs."""
-    if not os.path.isdir("/proc/self/fd"):
+    if sys.platform != "linux":
         return
     shedder = _Shedder(limits, family, port, known)
     pressed = False
@@ -174,12 +176,12 @@ class _Shedder:
             os.close(self._spare)
             self._spare = None
         try:
-            return [int(name) for name in os.listdir("/proc/self/fd")]
+            return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 - of thousands
         except OSError:  # the server was faster: whatever is open has a number below the limit
             return list(range(_soft_limit()))
 
     async def _scan(self, descriptors: list[int], now: float) -> list[_Connection]:
-        """The connections of clients among these; those that take next to nothing count as stalled longest."""
+        """The connections of clients among these; one that takes next to nothing counts as standing still."""
         found: list[_Connection] = []
         taken: dict[int, tuple[int, float]] = {}
         for position, descriptor in enumerate(descriptors):
@@ -218,8 +220,8 @@ class _Shedder:
     def _close(self, descriptor: int) -> bool:
         """The server finds it closed and lets it go; nothing of what waits is sent any more.
 
-        Through a copy of the descriptor, because the number may become another connection's meanwhile; where there
-        is no room for a copy, whichever connection it is makes some.
+        Through a copy of the descriptor, because the number may become another connection's meanwhile; where
+        there is no room for a copy, whichever connection it is makes some.
         """
         try:
             copy = os.dup(descriptor)

@@ -1,9 +1,10 @@
 """Who is served first when there is more to do than time: clients whose key was good before.
 
-A request without a key, or with one that this worker has not yet seen to be good, takes its turn: a few begin in each
-round of the event loop, whatever number of them is waiting, those with a key first. Requests with a proven key begin at
-once. Under a crowd each of the others is told to connect anew, so that what it sent ahead on the same connection is not
-even read; and of large answers without a key only so many are under way at once, each sent as its client reads.
+A request without a key, or with one that this worker has not yet seen to be good, takes its turn: a few
+begin in each round of the event loop, whatever number of them is waiting, those with a key first. Requests
+with a proven key begin at once. Under a crowd each of the others is told to connect anew, so that what it
+sent ahead on the same connection is not even read; and of large answers without a key only so many are
+under way at once, each sent as its client reads.
 """
 
 import asyncio
@@ -115,7 +116,7 @@ class _Answer:
             await self._body(message)
 
     async def _start(self, message: Message) -> None:
-        """Only a counted request is told where its key stands: so the answer tells whether the key was good."""
+        """Only a counted request is told where its key stands: that tells whether the key was good."""
         headers = dict(message["headers"])
         lanes = self._lanes
         if b"ratelimit" in headers:

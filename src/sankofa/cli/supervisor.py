@@ -1,8 +1,8 @@
 """granian's supervisor, with what it leaves out: sockets that outlive a worker, and workers that are watched.
 
-The supervisor opens one listening socket per worker and keeps it: what the kernel queued for a worker that died is
-answered by its successor. Each worker beats in shared memory; one that stops beating is killed, and granian
-starts it anew. A worker whose supervisor is gone ends at once and lets the port go.
+The supervisor opens one listening socket per worker and keeps it: what the kernel queued for a worker that
+died is answered by its successor. Each worker beats in shared memory; one that stops beating is killed, and
+granian starts it anew. A worker whose supervisor is gone ends at once and lets the port go.
 """
 
 import ctypes
@@ -19,8 +19,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from granian import Granian
-from granian.net import SocketHolder
+from granian._granian import SocketHolder
+from granian.server.mp import MPServer
 
 from sankofa.cli.application import Duty, application
 from sankofa.cli.connections import Limits, shed_connections
@@ -35,7 +35,7 @@ _START_SECONDS: Final = 120.0
 _PR_SET_PDEATHSIG: Final = 1
 
 
-class Supervisor(Granian):
+class Supervisor(MPServer):
     """Runs the workers. On other systems than Linux it is granian's own, without sockets of ours."""
 
     def __init__(self, *arguments: Any, limits: Limits, **options: Any) -> None:
@@ -48,7 +48,7 @@ class Supervisor(Granian):
 
     def _init_shared_socket(self) -> None:
         """One socket per worker, all on the one port: the kernel spreads connections over them."""
-        super()._init_shared_socket()
+        super()._init_shared_socket()  # type: ignore[no-untyped-call]
         if sys.platform == "linux":
             self._ssp = None
             self._listeners = [self._listener() for _ in range(self.workers)]
@@ -65,23 +65,24 @@ class Supervisor(Granian):
         return listener
 
     def _drop_shared_socket(self) -> None:
-        super()._drop_shared_socket()
+        super()._drop_shared_socket()  # type: ignore[no-untyped-call]
         for listener in self._listeners:
             listener.close()
 
-    def _spawn_worker(self, idx: int, target: Any, callback_loader: Any) -> Any:
+    def _spawn_worker(self, idx: int, target: Any, callback_loader: Any) -> Any:  # type: ignore[override]
         self._beats[idx] = 0.0
         others: Sequence[int] = ()
         if self._listeners:
             listener = self._listeners[idx]
             self._sso = listener
-            self._shd = SocketHolder(listener.fileno(), False, self.backlog)
+            hold: Any = SocketHolder  # its stub knows no arguments
+            self._shd = hold(listener.fileno(), False, self.backlog)
             others = [other.fileno() for other in self._listeners if other is not listener]
         beating = partial(beat, self._beats, idx, os.getpid())
         shedding = partial(shed_connections, self._limits, self._family, self.bind_port)
         load = partial(_load, os.getpid(), others, (beating, shedding))
         worker = super()._spawn_worker(idx, target, load)
-        self._sso = None  # else granian would close it as the one socket of all
+        self._sso: Any = None  # else granian would close it as the one socket of all
         return worker
 
     def _watch_beats(self) -> None:
@@ -97,7 +98,7 @@ class Supervisor(Granian):
             for worker in list(self.wrks):
                 last = self._beats[worker.idx]
                 allowed = SILENT_SECONDS if last else _START_SECONDS
-                if now - (last or worker.birth) > allowed and worker.is_alive():
+                if now - (last or worker.birth) > allowed and worker.is_alive():  # type: ignore[no-untyped-call]
                     _log.error("worker-%d does not answer; replacing it", worker.idx + 1)
                     self._beats[worker.idx] = now
                     with suppress(ProcessLookupError):

@@ -214,6 +214,6 @@ class CheckFailed(OperatorError):
 
 
 def is_exhausted(failure: BaseException) -> bool:
-    """Whether it is for want of a file descriptor or of memory: nobody's defect, and over when others are done."""
+    """Whether it is for want of a file descriptor or of memory: over when others are done, and no defect."""
     codes = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
     return isinstance(failure, OSError) and failure.errno in codes

@@ -60,7 +60,7 @@ class Service:
         return self.clock().date()
 
     def address_of(self, scope: Mapping[str, Any]) -> str:
-        """Whose request it is: the peer, or behind a known proxy the last address that no proxy of ours is."""
+        """Whose request it is: the peer, or behind our own proxies the last address that is none of them."""
         peer: str = (scope.get("client") or ("",))[0]
         if peer not in self._proxies:
             return peer
@@ -76,16 +76,15 @@ def open_store(settings: Settings) -> Datastore:
 def _cause(failure: BaseException) -> str:
     if isinstance(failure, StoreUnavailable):
         return failure.cause
-    return (
-        failure.strerror or type(failure).__name__ if isinstance(failure, OSError) else type(failure).__name__
-    )
+    reason = failure.strerror if isinstance(failure, OSError) else None
+    return reason or type(failure).__name__
 
 
 async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | None, float]]:
-    """What a request does with each dependency, at once: what was wrong (None if nothing), and how long it took.
+    """What a request does with each dependency: what was wrong (None if nothing), and how long it took.
 
-    A request looks its key up, counts in the usage store and reads the edition. What does not answer within the
-    bound is left behind, not awaited: a frozen peer may not even let itself be cancelled.
+    A request looks its key up, counts in the usage store and reads the edition. What does not answer within
+    the bound is left behind, not awaited: a frozen peer may not even let itself be cancelled.
     """
 
     async def run(check: Callable[[], Awaitable[None]]) -> None:

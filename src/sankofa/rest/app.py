@@ -162,8 +162,8 @@ class RestApp:
             return self._problem(problem, scope, request_id, usage, route)
         except Exception as failure:
             if is_exhausted(failure):
-                problem = StoreUnavailable("service", "no file descriptor is free")
-                return self._problem(problem, scope, request_id, usage, route)
+                busy = StoreUnavailable("service", "no file descriptor is free")
+                return self._problem(busy, scope, request_id, usage, route)
             _log.exception("request %s failed", request_id)
             return self._problem(InternalError(), scope, request_id, usage, route)
 
