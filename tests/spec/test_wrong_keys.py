@@ -1,4 +1,4 @@
-"""Wrong keys: decisions, section 3. An address gets 200 401s a minute, then 429; a good key is never refused."""
+"""Wrong keys: decisions, section 3. An address gets 200 401s a minute, then 429; good keys never."""
 
 import shutil
 import time
