@@ -43,7 +43,7 @@ class WrongKeys:
                 return problem
             self._refused.add(bucket)
         return RateLimited(
-            f"More than {WRONG_KEYS_PER_MINUTE} requests without a valid API key in a minute.", 60 - now % 60
+            f"More than {WRONG_KEYS_PER_MINUTE} requests with an unknown API key in a minute.", 60 - now % 60
         )
 
 

@@ -97,7 +97,7 @@ class McpSurface:
                 await self._manager.handle_request(scope, _replayed(body, receive), exchange.from_sdk)
         except Problem as problem:
             if isinstance(problem, Unauthorized):
-                problem = await self._service.wrong_keys.answer(self._service.address_of(scope), problem)
+                problem = await self._service.unauthorized(scope, problem)
             if problem.status >= 500:
                 self._note(problem, exchange)
             await exchange.refuse(problem)

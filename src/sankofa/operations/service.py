@@ -16,10 +16,11 @@ from sankofa.edition.current import CurrentEdition
 from sankofa.engines.datastore import Datastore, open_datastore
 from sankofa.engines.keyvalue import KeyValue, open_keyvalue
 from sankofa.ledger.book import SCHEMA
-from sankofa.model.errors import StoreUnavailable
+from sankofa.model.errors import Problem, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings
 
 _FIRST_LOOK = 5.0
+_KEY_HEADERS = (b"x-api-key", b"authorization")
 
 
 class Service:
@@ -59,7 +60,13 @@ class Service:
     def today(self) -> date:
         return self.clock().date()
 
-    def address_of(self, scope: Mapping[str, Any]) -> str:
+    async def unauthorized(self, scope: Mapping[str, Any], problem: Unauthorized) -> Problem:
+        """The answer to a request without a good key. One without any guesses nothing and is not counted."""
+        if not any(name in _KEY_HEADERS and value for name, value in scope["headers"]):
+            return problem
+        return await self.wrong_keys.answer(self._address_of(scope), problem)
+
+    def _address_of(self, scope: Mapping[str, Any]) -> str:
         """Whose request it is: the peer, or behind our own proxies the last address that is none of them."""
         peer: str = (scope.get("client") or ("",))[0]
         if peer not in self._proxies:

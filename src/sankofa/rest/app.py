@@ -156,7 +156,7 @@ class RestApp:
                 return await self._file(route, scope, head, usage)
             return await self._perform(route, scope["query_string"], head, usage)
         except Unauthorized as problem:
-            answer = await self._service.wrong_keys.answer(self._service.address_of(scope), problem)
+            answer = await self._service.unauthorized(scope, problem)
             return self._problem(answer, scope, request_id, usage, route)
         except Problem as problem:
             return self._problem(problem, scope, request_id, usage, route)
