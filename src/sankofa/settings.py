@@ -67,6 +67,18 @@ class Settings:
         "", "Comma-separated Host values MCP answers to besides the local ones and MCP_URL's; * for any."
     )
     mcp_allowed_origins: str = _setting("", "Comma-separated Origins MCP answers to; * for any.")
+    connections: int = _setting(
+        10_000, "Most client connections of one worker; the slowest are closed to stay below it."
+    )
+    connections_per_address: int = _setting(
+        1_000, "Connections of one address to one worker, above which those that stand still are closed."
+    )
+    proxies: str = _setting(
+        "", "Comma-separated addresses of your proxies, whose X-Forwarded-For says who a wrong key is from."
+    )
+    stall_seconds: int = _setting(
+        15, "Seconds after which a client that does not take its answer is cut off."
+    )
     log_level: str = _setting(
         "info", "Least level that is logged.", choices=("debug", "info", "warning", "error")
     )

@@ -1,6 +1,7 @@
 """Workers that die, a disk that is full, and a server that is told to stop."""
 
 import resource
+import socket
 import subprocess
 import threading
 import time
@@ -87,6 +88,40 @@ def test_sigterm_lets_the_requests_under_way_finish(home: Path, redis_server: Re
         asking.join()
         stopping.join()
         assert answers == [200]
+
+
+def test_workers_end_with_a_killed_supervisor_and_let_the_port_go(serve: Serve) -> None:
+    live = serve(workers=2)
+    before = workers(live)
+    (supervisor,) = {worker.parent() for worker in before}
+    assert supervisor is not None
+    supervisor.kill()
+    _, alive = psutil.wait_procs(before, timeout=3)
+    assert alive == []
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", live.port))
+
+
+def test_a_worker_that_stands_still_is_replaced_and_its_connections_are_answered(
+    serve: Serve, key: str
+) -> None:
+    live = serve(workers=2)
+    stopped = workers(live)[0]
+    stopped.suspend()
+    while stopped.status() != psutil.STATUS_STOPPED:
+        time.sleep(0.01)
+    began = time.monotonic()
+    # A connection that the kernel gave to it waits for its successor, and is not refused.
+    assert [ask(live, key)[0] for _ in range(20)] == [200] * 20
+    psutil.wait_procs([stopped], timeout=PATIENCE)
+    assert not stopped.is_running()
+    assert time.monotonic() - began < 10
+    deadline = time.monotonic() + PATIENCE
+    while len(workers(live)) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert [ask(live, key)[0] for _ in range(20)] == [200] * 20
 
 
 def test_sigterm_ends_an_idle_server_with_connections_open(serve: Serve) -> None:

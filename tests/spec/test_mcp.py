@@ -339,16 +339,9 @@ async def test_one_call_too_many_is_a_tool_error_429(server, revision):
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-async def test_every_call_counts_once_whatever_comes_of_it_and_nothing_else_counts(server, revision):
+async def test_every_call_counts_once_whatever_comes_of_it(server, revision):
     cap = 1000
     key = server.key("starter", "--per-month", str(cap))
-    async with connect(server, key, revision) as client:
-        await client.list_tools(cache_mode="refresh")
-    post(server, message("ping", revision), revision, key)
-    post(server, message("server/discover", revision), revision, key)
-    post(server, message("no/such/method", revision), revision, key)
-    post(server, b"not json", revision, key)
-    post(server, [message("tools/call", revision)], revision, key)
     assert used(server, key, cap) == 0
     for counted, arguments in enumerate(
         ({"service_id": RETAILER}, {"service_id": NOBODY}, {"a": 1}, [1], "text"), 2
@@ -550,6 +543,101 @@ def test_another_method_than_post_is_405_with_allow_and_is_not_held_open(server,
 def test_options_says_what_is_allowed(server):
     response = checked(server.http.options("/mcp"))
     assert (response.status_code, response.headers["allow"]) == (204, "POST, OPTIONS")
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_small_messages_that_are_known_do_not_count(server, revision):
+    cap = 1000
+    key = server.key("starter", "--per-month", str(cap))
+    async with connect(server, key, revision) as client:
+        await client.list_tools(cache_mode="refresh")
+    for method in ("ping", "server/discover", "tools/list", "resources/list", "notifications/initialized"):
+        post(server, message(method, revision), revision, key)
+    assert used(server, key, cap) == 0
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_whatever_is_no_small_known_message_counts(server, revision):
+    cap = 1000
+    key = server.key("starter", "--per-month", str(cap))
+    long_ping = message("ping", revision) | {"padding": "x" * 16_384}
+    others = (
+        message("no/such/method", revision),
+        b"not json",
+        [message("tools/call", revision)],
+        long_ping,
+        {"jsonrpc": "2.0", "id": 1, "result": {}},
+    )
+    for other in others:
+        post(server, other, revision, key)
+    assert used(server, key, cap) == len(others)
+
+
+def test_a_counted_message_beyond_the_quota_is_a_429_and_a_free_one_is_answered(server):
+    key = server.key("starter", "--per-minute", "1000", "--per-month", "1")
+    revision = REVISIONS[0]
+    assert post(server, message("no/such/method", revision), revision, key).status_code != 429
+    refused = post(server, message("no/such/method", revision), revision, key)
+    assert refused.status_code == 429
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert int(refused.headers["retry-after"]) >= 1
+    assert post(server, message("tools/list", revision), revision, key).status_code == 200
+
+
+def test_a_message_that_is_too_long_is_refused_before_it_is_sent(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as link:
+        link.sendall(_head("Content-Length: 1000000"))
+        answer = _until_closed(link)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"application/problem+json" in answer
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"ZZ\r\n{}\r\n0\r\n\r\n",
+        b"-1\r\n{}\r\n0\r\n\r\n",
+        b"FFFFFFFFFFFFFFFFF\r\n{}\r\n0\r\n\r\n",
+        b"2\r\n{}xx\r\n0\r\n\r\n",
+        b"2\n{}\n0\n\n",
+        b"2;" + b"x" * 20_000 + b"\r\n{}\r\n0\r\n\r\n",
+        b"20\r\n{}",
+    ],
+    ids=[
+        "no number",
+        "negative",
+        "overflow",
+        "longer than said",
+        "bare line feeds",
+        "extension",
+        "cut short",
+    ],
+)
+def test_chunks_that_are_not_well_formed_are_a_400_problem(server, body):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as link:
+        link.sendall(_head("Transfer-Encoding: chunked") + body)
+        link.shutdown(socket.SHUT_WR)
+        answer = _until_closed(link)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in answer
+    assert b"x-request-id" in answer
+
+
+def _head(framing: str) -> bytes:
+    fields = (
+        "POST /mcp HTTP/1.1",
+        "Host: localhost",
+        f"X-API-Key: {SANDBOX}",
+        "Content-Type: application/json",
+    )
+    return "\r\n".join((*fields, "Accept: application/json", framing, "", "")).encode()
+
+
+def _until_closed(link: socket.socket) -> bytes:
+    received = b""
+    while part := link.recv(65536):
+        received += part
+    return received
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

@@ -1,11 +1,17 @@
 """Puts the surfaces together: `application` is what each worker of the HTTP server runs."""
 
+import asyncio
 import ctypes
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable
+import logging
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any
 
 from sankofa import settings
+from sankofa.cli.connections import KnownClients
+from sankofa.cli.lanes import Lanes
 from sankofa.cli.logs import configure
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
@@ -15,26 +21,38 @@ from sankofa.web.landing import landing_page
 
 _SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
 """An organisation of the sample world to try the service with."""
+_SWITCH_SECONDS = 0.0005
+"""The server's own thread takes requests in and needs the interpreter for each: under a crowd it would wait
+for the default of 5 ms ten times as long, and everybody's next request with it."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
-def application() -> Application:
-    """One worker's application, from the environment."""
+_log = logging.getLogger("sankofa.serving")
+
+Duty = Callable[[KnownClients], Coroutine[Any, Any, None]]
+
+
+def application(duties: Sequence[Duty] = ()) -> Application:
+    """One worker's application, from the environment, and what goes on beside it for as long as it runs."""
     current = settings.load()
     configure(current)
     service = Service(current)
     agents = McpSurface(service)
     pages = {**open_pages(service), "/": html_page(service, lambda seen: landing_page(seen, _SAMPLE_ISSUER))}
-    app = RestApp(service, pages, mounted={"/mcp": agents})
+    known = KnownClients()
+    app = Lanes(RestApp(service, pages, mounted={"/mcp": agents}), current.base_url, known)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
         await service.start()
         _settle()
+        beside = [asyncio.create_task(_never_ending(duty, known)) for duty in duties]
         try:
             async with agents.running():
                 yield
         finally:
+            for task in beside:
+                task.cancel()
             await service.stop()
 
     def run(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -45,6 +63,13 @@ def application() -> Application:
     return run
 
 
+async def _never_ending(duty: Duty, known: KnownClients) -> None:
+    try:
+        await duty(known)
+    except Exception:
+        _log.exception("%s ended", duty)
+
+
 def _settle() -> None:
     """What was loaded to start with stays: the collector need not look at it with every request.
 
@@ -53,6 +78,7 @@ def _settle() -> None:
     """
     gc.collect()
     gc.freeze()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(_M_MMAP_THRESHOLD, 32 * 1024 * 1024)

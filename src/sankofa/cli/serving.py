@@ -7,17 +7,19 @@ import socket
 from importlib import import_module
 
 import click
-from granian import Granian
 from granian.constants import HTTPModes, Interfaces, RuntimeModes
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
+from sankofa.cli.connections import Limits
+from sankofa.cli.supervisor import Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
 
 _APPLICATION = "sankofa.cli.application:application"
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, never a default
+_BACKLOG = 4096  # the kernel's own limit on most systems
 _HTTP1 = HTTP1Settings(
     header_read_timeout=10_000,  # a client that dribbles its request is cut off
     keep_alive=True,
@@ -51,7 +53,8 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         )
     if settings.base_url == Settings.base_url:  # not set: links point to where it really listens
         os.environ["SANKOFA_BASE_URL"] = address
-    server = Granian(
+    limits = Limits.of(settings)
+    server = Supervisor(
         _APPLICATION,
         address=host,
         port=port,
@@ -61,7 +64,9 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         workers=workers,
         runtime_mode=RuntimeModes.st,
         http1_settings=_HTTP1,
-        backlog=1024,
+        limits=limits,
+        backlog=_BACKLOG,
+        backpressure=limits.connections,
         log_level=LogLevels.warning if settings.log_level != "debug" else LogLevels.debug,
         websockets=False,
         respawn_failed_workers=True,

@@ -70,6 +70,11 @@ class CounterFile:
         if os.pread(self._descriptor, len(_HEADER), 0) != _HEADER:
             raise OSError(0, "not a file of counters")
 
+    def check_room(self) -> None:
+        """Whether one more page finds a place on the disk: taken behind the table, and given back."""
+        os.posix_fallocate(self._descriptor, _SIZE, _PAGE)
+        os.ftruncate(self._descriptor, _SIZE)
+
     def try_count(self, name: str, windows: Sequence[Window], now: int) -> tuple[int, ...] | None:
         """Count once, or return None when another process is at this page: try again."""
         start = _page_of(name)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sankofa.engines.counter_file import CounterFile
-from sankofa.engines.keyvalue import Window
+from sankofa.engines.keyvalue import PROBE, Window
 from sankofa.model.errors import StoreUnavailable
 
 _CALL_SECONDS = 0.8
@@ -141,6 +141,15 @@ class EmbeddedKeyValue:
         except OSError as error:
             self._drop_counters()
             raise self._unavailable(error) from error
+
+    async def probe_counting(self) -> None:
+        """A page more must fit too: the one of the probe itself has its place already."""
+        try:
+            self._open_counters().check_room()
+        except OSError as error:
+            self._drop_counters()
+            raise self._unavailable(error) from error
+        await self.count(*PROBE)
 
     async def close(self) -> None:
         self._drop_values()

@@ -1,7 +1,7 @@
 """What the service asks of a key-value store, and the URL that picks one.
 
 Two stores are used, for keys and for usage; each is read or counted once per request, so the
-protocol is six calls and nothing more. Every failure, whatever the engine, is a StoreUnavailable
+protocol is seven calls and nothing more. Every failure, whatever the engine, is a StoreUnavailable
 raised within a second: a surface answers 503 and never hangs behind a frozen dependency.
 """
 
@@ -16,6 +16,10 @@ class Window(NamedTuple):
 
     name: str
     seconds: int
+
+
+PROBE = "probe", (Window("now", 60),)
+"""What a probe counts under, whichever the engine."""
 
 
 class KeyValue(Protocol):
@@ -35,6 +39,9 @@ class KeyValue(Protocol):
 
     async def ping(self) -> None:
         """Do a real read; raise StoreUnavailable if it fails."""
+
+    async def probe_counting(self) -> None:
+        """Count once, as for a name never counted before; raise StoreUnavailable if that fails."""
 
     async def close(self) -> None:
         """Give up what is held open. A later call opens it again."""

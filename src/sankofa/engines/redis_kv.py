@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
-from sankofa.engines.keyvalue import Window
+from sankofa.engines.keyvalue import PROBE, Window
 from sankofa.model.errors import SettingsError, StoreUnavailable
 
 try:
@@ -207,6 +207,9 @@ class RedisKeyValue:
         reply = await self._call("HLEN", _VALUES)
         if not isinstance(reply, int):
             raise self._unavailable(reply)
+
+    async def probe_counting(self) -> None:
+        await self.count(*PROBE)
 
     async def close(self) -> None:
         """A link of an event loop that has ended went with it; an attempt under way ends by itself."""

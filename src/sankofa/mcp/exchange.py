@@ -18,7 +18,7 @@ from sankofa.access.quotas import Quotas, Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.turns import PIECE, in_thread_if_large
 from sankofa.mcp.refusals import ContentTooLarge, RequestTimeout, refusal_of_the_sdk
-from sankofa.model.errors import InvalidParameter, Problem, RateLimited
+from sankofa.model.errors import BadRequest, InvalidParameter, Problem, RateLimited
 from sankofa.operations.answers import (
     NO_STORE,
     PRIVATE,
@@ -30,16 +30,13 @@ from sankofa.operations.answers import (
     rate_headers,
 )
 
-LARGEST_BODY: Final = 1 << 20
+LARGEST_BODY: Final = 128 * 1024
+"""No call of a tool is longer; the SDK takes a quarter of a second to read a megabyte."""
 _BODY_SECONDS: Final = 10.0
 # Made anew in each process and never sent (it is always replaced), so no client can write one in its id.
 _MARK: Final = secrets.token_hex(16)
 _TEXT: Final = f'"{_MARK}"'.encode()
 _STRUCTURED: Final = f'{{"{_MARK}":0}}'.encode()
-
-
-class ClientGone(Exception):
-    """The client hung up before its message was complete: there is nobody to answer."""
 
 
 @dataclass(slots=True)
@@ -64,20 +61,23 @@ class Exchange:
     _start: Message | None = None
     _parts: list[bytes] = field(default_factory=list)
 
-    async def read(self, receive: Receive) -> bytes:
-        """The whole body. Raises ContentTooLarge, RequestTimeout, or ClientGone."""
+    async def read(self, headers: Headers, receive: Receive) -> bytes:
+        """The whole body; one that announces itself as too large is not read. Raises Problem."""
+        announced = next((value for name, value in headers if name == b"content-length"), b"0")
+        if not announced.isdigit() or len(announced) > 18 or int(announced) > LARGEST_BODY:
+            raise _too_large()
         parts: list[bytes] = []
         size = 0
         try:
             async with asyncio.timeout(_BODY_SECONDS):
                 while not self.body_read:
                     message = await receive()
-                    if message["type"] != "http.request":
-                        raise ClientGone
+                    if message["type"] != "http.request":  # gone, or it sent chunks that are none
+                        raise BadRequest("The body of the message is cut short or not well formed.")
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > LARGEST_BODY:
-                        raise ContentTooLarge(f"A message of at most {LARGEST_BODY} bytes is accepted.")
+                        raise _too_large()
                     self.body_read = not message.get("more_body", False)
         except TimeoutError:
             raise RequestTimeout(f"The body did not arrive within {_BODY_SECONDS:.0f} seconds.") from None
@@ -135,6 +135,10 @@ class Exchange:
             start.append((b"connection", b"close"))
         await self.send({"type": "http.response.start", "status": status, "headers": start})
         await self.send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+
+
+def _too_large() -> ContentTooLarge:
+    return ContentTooLarge(f"A message of at most {LARGEST_BODY} bytes is accepted.")
 
 
 def _spliced(envelope: bytes, body: bytes) -> bytes:

@@ -21,12 +21,19 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from sankofa import __version__
-from sankofa.mcp.exchange import LARGEST_BODY, ClientGone, Exchange
+from sankofa.mcp.exchange import LARGEST_BODY, Exchange
 from sankofa.mcp.guard import Guard, the_key
 from sankofa.mcp.instructions import INSTRUCTIONS
 from sankofa.mcp.long_calls import LONGEST_CALL, without_arguments
 from sankofa.mcp.tools import Arguments, Tool, tools
-from sankofa.model.errors import InternalError, MethodNotAllowed, Problem, StoreUnavailable
+from sankofa.model.errors import (
+    InternalError,
+    MethodNotAllowed,
+    Problem,
+    StoreUnavailable,
+    Unauthorized,
+    is_exhausted,
+)
 from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Call
 from sankofa.operations.service import Service
@@ -36,6 +43,18 @@ Context = ServerRequestContext[Any, Request]
 _log = logging.getLogger("sankofa.mcp")
 _EXCHANGE: Final = "sankofa.exchange"
 _ALLOW: Final = "POST, OPTIONS"
+_FREE: Final = frozenset(
+    (
+        "initialize",
+        "server/discover",
+        "ping",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+    )
+)
+_FREE_BYTES: Final = 16 * 1024
 _PUBLIC_HOUR: Final = CacheHint(ttl_ms=3_600_000, scope="public")
 
 
@@ -77,13 +96,16 @@ class McpSurface:
             if body is not None:
                 scope[_EXCHANGE] = exchange
                 await self._manager.handle_request(scope, _replayed(body, receive), exchange.from_sdk)
-        except ClientGone:
-            pass
         except Problem as problem:
+            if isinstance(problem, Unauthorized):
+                problem = await self._service.unauthorized(scope, problem)
             if problem.status >= 500:
                 self._note(problem, exchange)
             await exchange.refuse(problem)
-        except Exception:
+        except Exception as failure:
+            if is_exhausted(failure):
+                await exchange.refuse(StoreUnavailable("service", "no file descriptor is free"))
+                return
             _log.exception("request %s failed", exchange.request_id)
             if not exchange.answered:
                 await exchange.refuse(InternalError())
@@ -101,12 +123,17 @@ class McpSurface:
             raise MethodNotAllowed(_ALLOW)
         exchange.grant = await self._service.keys.authenticate(the_key(headers))
         site.admit(exchange.grant)
-        body = await exchange.read(receive)
+        body = await exchange.read(headers, receive)
+        # Counted here, whatever comes of it: the SDK refuses a malformed message without asking us.
+        if len(body) > _FREE_BYTES:
+            await exchange.count(self._service.quotas)
         if len(body) > LONGEST_CALL:
             body, exchange.unread = without_arguments(body)
-        # Counted here, whatever comes of it: the SDK refuses a malformed call without asking us.
-        if _method(body) == "tools/call":
+        method = _method(body)
+        if not (method in _FREE or method.startswith("notifications/")):
             await exchange.count(self._service.quotas)
+        if exchange.over_quota is not None and method != "tools/call":  # which has a tool error for it
+            raise exchange.over_quota
         return body
 
     async def _list(self, _ctx: Context, _params: object) -> types.ListToolsResult:

@@ -22,6 +22,7 @@ SankofaError
      └─ CheckFailed             an edition did not pass its checks and was not published
 """
 
+import errno
 from typing import ClassVar
 
 
@@ -213,3 +214,9 @@ class EditionError(OperatorError):
 
 class CheckFailed(OperatorError):
     """A freshly built edition did not pass its checks and was not published."""
+
+
+def is_exhausted(failure: BaseException) -> bool:
+    """Whether it is for want of a file descriptor or of memory: over when others are done, and no defect."""
+    codes = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
+    return isinstance(failure, OSError) and failure.errno in codes

@@ -1,23 +1,27 @@
 """The service behind every surface: stores, access and the current edition, put together once."""
 
 import asyncio
+import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
+from typing import Any
 
 from sankofa.access.cursors import Cursors
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.quotas import Quotas
+from sankofa.access.wrong_keys import WrongKeys
 from sankofa.edition.current import CurrentEdition
 from sankofa.engines.datastore import Datastore, open_datastore
 from sankofa.engines.keyvalue import KeyValue, open_keyvalue
 from sankofa.ledger.book import SCHEMA
-from sankofa.model.errors import StoreUnavailable
+from sankofa.model.errors import Problem, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings
 
 _FIRST_LOOK = 5.0
+_KEY_HEADERS = (b"x-api-key", b"authorization")
 
 
 class Service:
@@ -34,6 +38,8 @@ class Service:
         self.keys = Keys(self.keystore, settings, clock)
         self.domains = Domains(self.keystore, settings, clock)
         self.quotas = Quotas(self.usagestore, clock)
+        self.wrong_keys = WrongKeys(self.usagestore, clock)
+        self._proxies = frozenset(part.strip() for part in settings.proxies.split(",") if part.strip())
         self.cursors = Cursors(settings.cursor_secrets())
         self.edition = CurrentEdition(self.datastore)
         self._watching: asyncio.Task[None] | None = None
@@ -56,29 +62,64 @@ class Service:
     def today(self) -> date:
         return self.clock().date()
 
+    async def unauthorized(self, scope: Mapping[str, Any], problem: Unauthorized) -> Problem:
+        """The answer to a request without a good key. One without any guesses nothing and is not counted."""
+        if not any(name in _KEY_HEADERS and value for name, value in scope["headers"]):
+            return problem
+        return await self.wrong_keys.answer(self._address_of(scope), problem)
+
+    def _address_of(self, scope: Mapping[str, Any]) -> str:
+        """Whose request it is: the peer, or behind our own proxies the last address that is none of them."""
+        peer: str = (scope.get("client") or ("",))[0]
+        if peer not in self._proxies:
+            return peer
+        listed = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+        hops = [hop.strip() for hop in listed.decode("latin-1").split(",")]
+        return next((hop for hop in reversed(hops) if hop and hop not in self._proxies), peer)
+
 
 def open_store(settings: Settings) -> Datastore:
     return open_datastore(settings.datastore, settings.home, SCHEMA)
 
 
-async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | None, float]]:
-    """A real read of each dependency at once: what was wrong (None where it answered), and how long it took.
+def _cause(failure: BaseException) -> str:
+    if isinstance(failure, StoreUnavailable):
+        return failure.cause
+    reason = failure.strerror if isinstance(failure, OSError) else None
+    return reason or type(failure).__name__
 
-    A read that does not answer within the bound is left behind, not awaited: a frozen peer may
-    not even let itself be cancelled.
+
+async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | None, float]]:
+    """What a request does with each dependency: what was wrong (None if nothing), and how long it took.
+
+    A request looks its key up, counts in the usage store and reads the edition. What does not answer within
+    the bound is left behind, not awaited: a frozen peer may not even let itself be cancelled.
     """
 
-    async def one(ping: Callable[[], Awaitable[None]]) -> tuple[str | None, float]:
+    async def run(check: Callable[[], Awaitable[None]]) -> None:
+        await check()
+
+    async def one(check: Callable[[], Awaitable[None]]) -> tuple[str | None, float]:
         began = time.perf_counter()
-        task = asyncio.ensure_future(ping())
+        task = asyncio.create_task(run(check))
         done, _ = await asyncio.wait({task}, timeout=bound)
         took = (time.perf_counter() - began) * 1000
         if not done:
             task.cancel()
             return "did not answer in time", took
         failure = task.exception()
-        return (None if failure is None else getattr(failure, "cause", type(failure).__name__)), took
+        return (None if failure is None else _cause(failure)), took
 
-    names = ("datastore", "keystore", "usagestore")
-    results = await asyncio.gather(*(one(getattr(service, name).ping) for name in names))
-    return dict(zip(names, results, strict=True))
+    def datastore() -> Awaitable[None]:
+        os.close(
+            os.open(os.devnull, os.O_RDONLY)
+        )  # without a file descriptor no file of an edition is served
+        return service.datastore.ping()
+
+    checks: dict[str, Callable[[], Awaitable[None]]] = {
+        "datastore": datastore,
+        "keystore": service.keystore.ping,
+        "usagestore": service.usagestore.probe_counting,
+    }
+    results = await asyncio.gather(*(one(check) for check in checks.values()))
+    return dict(zip(checks, results, strict=True))

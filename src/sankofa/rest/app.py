@@ -26,6 +26,8 @@ from sankofa.model.errors import (
     NotFound,
     Problem,
     StoreUnavailable,
+    Unauthorized,
+    is_exhausted,
 )
 from sankofa.operations.answers import (
     JSON,
@@ -159,9 +161,15 @@ class RestApp:
             if isinstance(route, FileRoute):
                 return await self._file(route, scope, head, usage)
             return await self._perform(route, scope["query_string"], head, usage)
+        except Unauthorized as problem:
+            answer = await self._service.unauthorized(scope, problem)
+            return await self._problem(answer, scope, request_id, usage, route, host)
         except Problem as problem:
             return await self._problem(problem, scope, request_id, usage, route, host)
-        except Exception:
+        except Exception as failure:
+            if is_exhausted(failure):
+                busy = StoreUnavailable("service", "no file descriptor is free")
+                return await self._problem(busy, scope, request_id, usage, route, host)
             _log.exception("request %s failed", request_id)
             return await self._problem(InternalError(), scope, request_id, usage, route, host)
 

@@ -32,6 +32,7 @@ _DESCRIPTIONS = 64
 
 def open_pages(service: Service) -> dict[str, OpenPage]:
     """Every open page by its path."""
+    build_id()  # read from a file once: a status is answered also when no other can be opened
     pages: dict[str, Callable[[Head], Awaitable[Response]]] = {
         "/health": _health,
         "/v1/status": _Status(service),

@@ -156,9 +156,12 @@ async def test_a_body_that_dribbles_is_cut_off_with_408(tmp_path, search, monkey
     assert (b"connection", b"close") in sent[0]["headers"]
 
 
-async def test_a_client_that_hangs_up_is_not_answered(tmp_path, search, monkeypatch):
+async def test_a_body_that_breaks_off_is_a_400(tmp_path, search, monkeypatch):
+    """The server tells the same of a client that hung up and of one that sent chunks that are none."""
     async with connected(tmp_path, search, monkeypatch) as (_, http):
-        assert await ask(http._transport.app, asgi_scope()) == []  # type: ignore[attr-defined]
+        sent = await ask(http._transport.app, asgi_scope())  # type: ignore[attr-defined]
+        assert sent[0]["status"] == 400
+        assert (b"connection", b"close") in sent[0]["headers"]
 
 
 async def test_before_it_runs_the_surface_answers_500_and_not_with_silence(tmp_path, monkeypatch):

@@ -1,0 +1,261 @@
+"""Clients that never read, never finish their request or never leave: what bounds them.
+
+The kernel does most of it: options of the listening socket, inherited by every connection, bound what waits
+in either direction and end a connection whose client takes nothing. This module looks at what is left, from
+inside the worker: it closes those that take their answer by the byte, the stalled ones of an address with
+too many connections, and the slowest of all before connections or file descriptors run out. See
+docs/decisions/0025-hostile-clients.md.
+"""
+
+import asyncio
+import logging
+import os
+import resource
+import socket
+import struct
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from sankofa.settings import Settings
+
+_log = logging.getLogger("sankofa.serving")
+
+_RECEIVE_BYTES: Final = 64 * 1024  # requests wait here; the kernel would take megabytes of pipelined ones
+_UNSENT_BYTES: Final = (
+    128 * 1024
+)  # of an answer beyond what is under way, which the kernel still sizes itself
+_TCP_NOTSENT_LOWAT: Final = 25  # of linux/tcp.h; Python 3.11 has no name for it
+_MOST_DESCRIPTORS: Final = 65_536
+_OWN_DESCRIPTORS: Final = 256  # editions, stores, downloads
+
+_TICK: Final = 0.1
+_PRESSED_TICK: Final = 0.02
+_SCAN_SECONDS: Final = 1.0
+_FEW: Final = 128  # descriptors below which nobody is in anybody's way
+_SLICE: Final = 100  # connections looked at in one turn of the event loop
+_LEFT: Final = 8  # connections that stay, however few descriptors there are
+_STALLED_MS: Final = 2_000  # longer than any request is worked on
+_LEAST_BYTES: Final = 16 * 1024  # that a client takes in STALL_SECONDS while more waits for it
+
+_INFO: Final = struct.Struct(
+    "=B43xI4xI64xQ16xI"
+)  # tcp_info: state, last_data_sent, last_data_recv, acked, unsent
+_OPEN: Final = (1, 8)  # established, or closed by the client only
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one worker allows its clients."""
+
+    connections: int
+    per_address: int
+    stall_seconds: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Limits":
+        """As set, within the file descriptors there are: the soft limit is raised first."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            with suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+                soft = wanted
+        room = soft - min(_OWN_DESCRIPTORS, soft // 2)
+        return cls(min(settings.connections, room), settings.connections_per_address, settings.stall_seconds)
+
+    def apply(self, listener: socket.socket) -> None:
+        """Before it listens: a window cannot be made smaller once it was announced."""
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BYTES)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self.stall_seconds * 1000)
+
+
+class KnownClients:
+    """The connections that carried a good key lately: these are closed last. The oldest are forgotten."""
+
+    def __init__(self, most: int = 20_000) -> None:
+        self._most = most // 2
+        self._newer: set[tuple[str, int]] = set()
+        self._older: set[tuple[str, int]] = set()
+
+    def add(self, client: tuple[str, int]) -> None:
+        self._newer.add(client)
+        if len(self._newer) > self._most:
+            self._older, self._newer = self._newer, set()
+
+    def __contains__(self, client: object) -> bool:
+        return client in self._newer or client in self._older
+
+
+class _Connection(NamedTuple):
+    """An open connection of a client; in this order, the last is the first to go."""
+
+    unknown: bool
+    still_ms: int
+    descriptor: int
+    address: str
+
+
+async def shed_connections(limits: Limits, family: int, port: int, known: KnownClients) -> None:
+    """Look after the connections of this worker for as long as it runs."""
+    if sys.platform != "linux":
+        return
+    shedder = _Shedder(limits, family, port, known)
+    pressed = False
+    while True:
+        await asyncio.sleep(_PRESSED_TICK if pressed else _TICK)
+        try:
+            pressed = await shedder.look()
+        except OSError as failure:
+            _log.warning("connections could not be looked at: %s", failure.strerror)
+
+
+class _Shedder:
+    def __init__(self, limits: Limits, family: int, port: int, known: KnownClients) -> None:
+        self._limits = limits
+        self._family = family
+        self._port = port
+        self._known = known
+        self._spare: int | None = None
+        self._scanned = 0.0
+        self._taken: dict[
+            int, tuple[int, float]
+        ] = {}  # by inode: bytes the client took, and when it was seen
+
+    async def look(self) -> bool:
+        """Whether some had to go, so that more are likely to be waiting.
+
+        The lowest free number tells at no cost whether there are many; only then they are looked at.
+        """
+        now = time.monotonic()
+        number = self._lowest_free()
+        if number < min(_FEW, self._high()) or (
+            now - self._scanned < _SCAN_SECONDS and number < self._high()
+        ):
+            return False
+        self._scanned = now
+        descriptors = self._open_descriptors()
+        found = await self._scan(descriptors, now)
+        found.sort(reverse=True)
+        excess = max(
+            len(found) - self._limits.connections // 2 if len(found) > self._high() else 0,
+            len(descriptors) + 2 * _spare() - _soft_limit(),
+        )
+        shed = {connection.descriptor for connection in found[: max(0, min(excess, len(found) - _LEFT))]}
+        closed = 0
+        for position, descriptor in enumerate(shed | self._crowded(found)):
+            if position % _SLICE == _SLICE - 1:
+                await asyncio.sleep(0)
+            closed += self._close(descriptor)
+        if closed:
+            _log.warning("closed %d of %d connections, the slowest first", closed, len(found))
+        return closed > 0
+
+    def _high(self) -> int:
+        return min(self._limits.connections * 9 // 10, _soft_limit() - _spare())
+
+    def _lowest_free(self) -> int:
+        try:
+            if self._spare is None:
+                self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            number = os.dup(self._spare)
+        except OSError:
+            return _soft_limit()
+        os.close(number)
+        return number
+
+    def _open_descriptors(self) -> list[int]:
+        """Listing takes a descriptor: the spare one is given up for it, in case there is no other."""
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
+        try:
+            return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 - of thousands
+        except OSError:  # the server was faster: whatever is open has a number below the limit
+            return list(range(_soft_limit()))
+
+    async def _scan(self, descriptors: list[int], now: float) -> list[_Connection]:
+        """The connections of clients among these; one that takes next to nothing counts as standing still."""
+        found: list[_Connection] = []
+        taken: dict[int, tuple[int, float]] = {}
+        for position, descriptor in enumerate(descriptors):
+            if position % _SLICE == _SLICE - 1:
+                await asyncio.sleep(0)
+            with suppress(OSError), _borrowed(self._family, descriptor) as link:
+                state, sent_ms, received_ms, acked, unsent = _INFO.unpack(
+                    link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
+                )
+                if state not in _OPEN or link.getsockname()[1] != self._port:
+                    continue
+                still_ms = min(sent_ms, received_ms)
+                if unsent:
+                    inode = os.fstat(descriptor).st_ino
+                    before, since = self._taken.get(inode, (acked, now))
+                    taken[inode] = (before, since) if acked - before < _LEAST_BYTES else (acked, now)
+                    still_ms = max(sent_ms, int((now - taken[inode][1]) * 1000))
+                peer = link.getpeername()[:2]
+                found.append(_Connection(peer not in self._known, still_ms, descriptor, peer[0]))
+        self._taken = taken
+        return found
+
+    def _crowded(self, found: list[_Connection]) -> set[int]:
+        """Who takes nothing for too long, and the stalled ones of an address that has too many."""
+        shed: set[int] = set()
+        by_address = Counter(connection.address for connection in found)
+        for connection in found:
+            if connection.still_ms < _STALLED_MS:
+                continue
+            crowded = by_address[connection.address] > self._limits.per_address
+            if crowded or connection.still_ms > self._limits.stall_seconds * 1000:
+                by_address[connection.address] -= 1
+                shed.add(connection.descriptor)
+        return shed
+
+    def _close(self, descriptor: int) -> bool:
+        """The server finds it closed and lets it go; nothing of what waits is sent any more.
+
+        Through a copy of the descriptor, because the number may become another connection's meanwhile; where
+        there is no room for a copy, whichever connection it is makes some.
+        """
+        try:
+            copy = os.dup(descriptor)
+        except OSError:
+            copy = None
+        try:
+            with _borrowed(self._family, descriptor if copy is None else copy) as link:
+                if link.getsockname()[1] != self._port:
+                    return False
+                link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                link.shutdown(socket.SHUT_RDWR)
+                return True
+        except OSError:
+            return False
+        finally:
+            if copy is not None:
+                os.close(copy)
+
+
+@contextmanager
+def _borrowed(family: int, descriptor: int) -> Iterator[socket.socket]:
+    """A socket of the server's, only to be asked about."""
+    link = socket.socket(family, socket.SOCK_STREAM, 0, fileno=descriptor)
+    try:
+        yield link
+    finally:
+        link.detach()
+
+
+def _soft_limit() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+
+
+def _spare() -> int:
+    """Descriptors that are kept free."""
+    return min(32, _soft_limit() // 8)

@@ -1,0 +1,135 @@
+"""Clients that never read, never finish a request or never leave do not delay the others.
+
+TORTURE_CONNECTIONS and TORTURE_SECONDS make it larger and longer.
+"""
+
+import socket
+import time
+from contextlib import suppress
+from http.client import HTTPConnection
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.faults.conftest import Serve
+from tests.faults.hostile import BOUND, KINDS, Crowd, paying_client
+from tests.faults.load import PATIENCE, ask, workers
+from tests.live import LiveServer
+
+
+def descriptors(process: psutil.Process) -> int:
+    return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_crowd_of_hostile_connections_does_not_delay_a_paying_client(
+    serve: Serve, key: str, kind: str
+) -> None:
+    live = serve()
+    with Crowd(live, kind):
+        median, failures = paying_client(live, key)
+        assert failures == []
+        assert median < BOUND
+        assert live.get("/health").status_code == 200
+    assert "Traceback" not in live.log
+    assert "does not answer" not in live.log  # nor was the worker replaced
+
+
+@pytest.mark.parametrize("kind", ["sends nothing", "never reads a large answer"])
+def test_with_few_file_descriptors_the_slowest_make_room_and_the_worker_does_not_spin(
+    serve: Serve, key: str, kind: str
+) -> None:
+    live = serve()
+    (worker,) = workers(live)
+    worker.rlimit(psutil.RLIMIT_NOFILE, (200, 200))
+    with Crowd(live, kind, 600) as crowd:
+        median, failures = paying_client(live, key)
+        assert failures == []
+        assert median < BOUND
+        assert descriptors(worker) < 200
+        assert crowd.cut_off > 200
+        before, began = _busy(worker), time.monotonic()
+        time.sleep(1)
+        assert _busy(worker) - before < 0.5 * (time.monotonic() - began)
+    assert "Traceback" not in live.log
+
+
+def _busy(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def test_of_more_connections_than_are_allowed_those_that_stand_still_the_longest_are_closed(
+    serve: Serve, key: str
+) -> None:
+    live = serve(connections="300")
+    kept = HTTPConnection("127.0.0.1", live.port, timeout=5)
+    assert ask(live, key, kept)[0] == 200
+    with Crowd(live, "sends nothing", 900) as crowd:
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            assert ask(live, key, kept)[0] == 200  # it is never among the slowest
+            assert ask(live, key)[0] == 200
+        assert crowd.cut_off >= 600
+        assert descriptors(workers(live)[0]) < 300 + 256
+    kept.close()
+
+
+def test_an_address_with_too_many_connections_loses_those_that_stand_still(serve: Serve, key: str) -> None:
+    live = serve(connections_per_address="200")
+    with Crowd(live, "sends half a header", 500) as crowd:
+        deadline = time.monotonic() + PATIENCE
+        while crowd.cut_off < 300:
+            assert time.monotonic() < deadline
+            assert ask(live, key)[0] == 200
+            time.sleep(0.05)
+
+
+def test_a_client_that_takes_nothing_of_its_answer_is_cut_off(serve: Serve) -> None:
+    live = serve(stall_seconds="2")
+    with socket.socket() as link:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        link.connect(("127.0.0.1", live.port))
+        link.settimeout(PATIENCE)
+        request = KINDS["never reads a large answer"] * 100
+        began = time.monotonic()
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            _send_for_ever(link, request)
+        assert 1 < time.monotonic() - began < 15
+
+
+def _send_for_ever(link: socket.socket, request: bytes) -> None:
+    while True:
+        link.sendall(request)
+
+
+def test_what_a_client_sends_ahead_without_reading_is_bounded(serve: Serve) -> None:
+    live = serve()
+    with socket.socket() as link:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        link.connect(("127.0.0.1", live.port))
+        link.settimeout(1)
+        sent = 0
+        with suppress(TimeoutError):
+            while True:
+                sent += link.send(KINDS["never reads a large answer"] * 1000)
+        assert sent < 1_000_000
+
+
+def test_a_large_answer_without_a_key_arrives_whole(serve: Serve) -> None:
+    """It is sent in parts, as the client reads."""
+    live = serve()
+    whole = live.get("/openapi.json").content
+    assert len(whole) > 128 * 1024
+    assert _raw(live, "/openapi.json").partition(b"\r\n\r\n")[2] == whole
+
+
+def _raw(live: LiveServer, path: str) -> bytes:
+    with socket.create_connection(("127.0.0.1", live.port), timeout=5) as link:
+        link.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        received = b""
+        while part := link.recv(4096):
+            received += part
+        return received

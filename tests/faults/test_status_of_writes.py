@@ -1,0 +1,100 @@
+"""The status tells what a request would meet: a usage store that refuses to count is degraded."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.faults.conftest import Serve
+from tests.faults.load import ask, workers
+from tests.live import LiveServer, free_port, run
+from tests.services import RedisServer
+
+STATUS_SHARED = 0.3
+REFUSING = {
+    "out of memory": (("CONFIG SET maxmemory 1",), ("CONFIG SET maxmemory 0",)),
+    "without replicas": (("CONFIG SET min-replicas-to-write 1",), ("CONFIG SET min-replicas-to-write 0",)),
+    "read-only": ((f"REPLICAOF 127.0.0.1 {free_port()}",), ("REPLICAOF NO ONE",)),
+}
+
+
+@contextmanager
+def refusing_writes(redis: RedisServer, how: str) -> Iterator[None]:
+    before, after = REFUSING[how]
+    try:
+        for command in before:
+            assert redis.execute(command).startswith("+OK"), command
+        yield
+    finally:
+        for command in after:
+            redis.execute(command)
+
+
+def degraded(live: LiveServer) -> list[str]:
+    time.sleep(STATUS_SHARED)
+    answer = live.get("/v1/status")
+    body = answer.json()
+    assert answer.status_code == (503 if body["degraded"] else 200)
+    assert body["status"] == ("degraded" if body["degraded"] else "ok")
+    found: list[str] = body["degraded"]
+    return found
+
+
+@pytest.mark.parametrize("how", REFUSING)
+def test_a_redis_that_takes_no_writes_degrades_the_usage_store_alone(
+    home: Path, redis_server: RedisServer, how: str
+) -> None:
+    url = redis_server.url
+    with LiveServer(home, keystore=url, usagestore=url) as live:
+        key = live.key("professional")
+        assert ask(live, key)[0] == 200
+        assert degraded(live) == []
+        with refusing_writes(redis_server, how):
+            assert ask(live, key)[0] == 503
+            assert degraded(live) == ["usagestore"]
+            told = run(home, "status", keystore=url, usagestore=url)
+            assert told.returncode == 1
+            assert [line.split()[0] for line in told.stdout.splitlines() if "FAILED" in line] == [
+                "usagestore"
+            ]
+        assert ask(live, key)[0] == 200
+        assert degraded(live) == []
+
+
+def test_a_full_disk_under_the_counters_degrades_the_usage_store_and_room_mends_it(serve: Serve) -> None:
+    live = serve()
+    assert degraded(live) == []
+    with _limit(live, psutil.RLIMIT_FSIZE, lambda _: 65536):
+        assert degraded(live) == ["usagestore"]
+    assert degraded(live) == []
+
+
+def test_without_a_file_descriptor_the_status_is_a_503_that_names_the_datastore(serve: Serve) -> None:
+    live = serve()
+    assert degraded(live) == []
+    with _limit(live, psutil.RLIMIT_NOFILE, _lowest_free):
+        time.sleep(STATUS_SHARED)
+        answer = live.get("/v1/status")
+        assert answer.status_code == 503
+        assert "datastore" in answer.json()["degraded"]
+        for path in ("/openapi.json", "/health", "/problems/not-found"):
+            assert live.get(path).status_code in (200, 503)
+    assert degraded(live) == []
+    assert "Traceback" not in live.log
+
+
+def _lowest_free(process: psutil.Process) -> int:
+    taken = {int(entry.name) for entry in Path(f"/proc/{process.pid}/fd").iterdir()}
+    return next(number for number in range(1 << 20) if number not in taken)
+
+
+@contextmanager
+def _limit(live: LiveServer, what: int, limit: Callable[[psutil.Process], int]) -> Iterator[None]:
+    (process,) = workers(live)
+    before = process.rlimit(what)
+    process.rlimit(what, (limit(process), before[1]))
+    yield
+    process.rlimit(what, before)
