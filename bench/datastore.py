@@ -25,7 +25,7 @@ from sankofa.edition.reading import open_edition
 from sankofa.engines.datastore import Datastore, open_datastore
 from sankofa.engines.postgres_edition import schema_of
 from sankofa.engines.postgres_store import READ_BLOCKS
-from sankofa.ledger.book import SCHEMA
+from sankofa.ledger.store import SCHEMA
 
 ISSUERS, ROWS_EACH = 500, 1_500
 # As long as a row of fundamentals on the wire, and as compressible.
@@ -58,7 +58,7 @@ def fill(store: Datastore) -> list[str]:
         writer.register([("fundamentals", key, number, len(blocks))])
         number += len(blocks)
     writer.finish(EDITION, {"format": 1, "content_sha256": "bench"})
-    store.keep([EDITION], EDITION)
+    store.set_current_and_prune([EDITION], EDITION)
     return keys
 
 

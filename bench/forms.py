@@ -18,10 +18,10 @@ from pathlib import Path
 
 from bench.world import reported
 from sankofa.edition.build import FORMAT
-from sankofa.edition.changes import FEEDS, Place, page
+from sankofa.edition.changes import FEEDS, WalkPosition, page
 from sankofa.edition.reading import Selection, open_edition
 from sankofa.engines.datastore import open_datastore
-from sankofa.ledger.book import SCHEMA
+from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import FundamentalsRow, wire
 from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Answer, endpoints
@@ -67,8 +67,8 @@ def _walk() -> None:
         one, two = (open_edition(store, edition) for edition in ("one", "two"))
 
         async def walk(effort: int) -> int:
-            pages, place = 0, Place(FEEDS[1].dataset)
-            following: Place | None = place
+            pages, place = 0, WalkPosition(FEEDS[1].dataset)
+            following: WalkPosition | None = place
             while following is not None:
                 _, following = await page(
                     one, two, following, 100, dataset=FEEDS[1].dataset, paid=True, effort=effort

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from sankofa.engines.datastore import open_datastore
-from sankofa.ledger.book import SCHEMA, Ledger
+from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.identifiers import cik
 from sankofa.model.records import EntityRecord, Fact, Profile
 

@@ -177,7 +177,7 @@ async def _measure(home: Path, issuer: str, key: str, rounds: int) -> float:
         gc.freeze()  # as the application does once it has started
         pulse = asyncio.create_task(holds.pulse())
         print(f"{'':36}{'status':>8}{'kB':>10}{'loop ms':>10}{'beat ms':>10}")
-        for question in _questions(issuer, service.datastore.shelf().editions):
+        for question in _questions(issuer, service.datastore.list_editions().editions):
             cpu, beats = [], []
             status = size = 0
             for _ in range(rounds):

@@ -30,7 +30,7 @@ from sankofa.edition.columns import Column, block_days, column, lists, pack_colu
 from sankofa.edition.datasets.macro import SERIES, key_list, series_list
 from sankofa.engines.datastore import open_datastore
 from sankofa.engines.edition_folder import EditionFolderWriter
-from sankofa.ledger.book import SCHEMA
+from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import MacroSeriesRow, wire
 
 _INGEST_TARGET = 100_000
@@ -196,7 +196,7 @@ def _home(series: int) -> Path:
         _write_edition(writer, series)
         edition = "20260101T000000Z-00001-0000000000"
         writer.finish(edition, {"format": FORMAT, "content_sha256": str(series), "rows": {}, "indexes": {}})
-        store.keep([edition], edition)
+        store.set_current_and_prune([edition], edition)
     return home
 
 

@@ -35,7 +35,7 @@ from sankofa.edition.datasets.metrics import METRICS
 from sankofa.edition.issuers import Issuers
 from sankofa.edition.world import World
 from sankofa.engines.datastore import open_datastore
-from sankofa.ledger.book import SCHEMA, Ledger
+from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.line_items import candidates
 
 _SCREENED = ("net_margin", "return_on_assets", "revenue_growth", "asset_turnover")

@@ -32,7 +32,7 @@ from sankofa.edition.blocks import Entry, pack
 from sankofa.edition.build import FORMAT
 from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK
 from sankofa.engines.datastore import EditionWriter, open_datastore
-from sankofa.ledger.book import SCHEMA
+from sankofa.ledger.store import SCHEMA
 from sankofa.settings import Settings
 
 _SOURCE = """
@@ -289,7 +289,7 @@ def _await_edition(server: Server, key: dict[str, str]) -> None:
 
 def _deep(home: Path, count: int) -> Iterator[Question]:
     settings = Settings(home=home)
-    edition = open_datastore(settings.datastore, home, SCHEMA).shelf().current or ""
+    edition = open_datastore(settings.datastore, home, SCHEMA).list_editions().current or ""
     cursors = Cursors(settings.cursor_secrets())
     chance = random.Random(count)
     for _ in range(5_000):
@@ -319,7 +319,7 @@ def _edition(count: int) -> Path:
     writer.finish(
         name, {"format": FORMAT, "edition": name, "content_sha256": "", "rows": rows, "indexes": {}}
     )
-    store.keep([name], name)
+    store.set_current_and_prune([name], name)
     (home / "made").touch()
     return home
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from sankofa.engines.datastore import Block, Manifest, Place
+from sankofa.engines.datastore import Block, ByteRange, Manifest
 
 
 class MemoryReader:
@@ -34,7 +34,7 @@ class MemoryReader:
         self.asked += len(found)
         return found
 
-    async def pieces(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
+    async def pieces(self, places: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         return [self._blocks[block - 1][1][start:end] for block, start, end in places]
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:

@@ -32,7 +32,7 @@ _KEY = ("service_id", "period_end", "period_type", "line_item", "vintage")
 
 
 def current_edition(home: Path) -> str:
-    current = open_store(Settings(home=home)).shelf().current
+    current = open_store(Settings(home=home)).list_editions().current
     if current is None:
         raise SystemExit(f"{home}: nothing is published there")
     return current

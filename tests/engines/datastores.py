@@ -16,8 +16,8 @@ import psycopg
 import sankofa
 from sankofa.edition.build import publish
 from sankofa.engines.datastore import Datastore, Row, open_datastore
-from sankofa.ledger.book import SCHEMA, Ledger
 from sankofa.ledger.ingest import files_under, ingest
+from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.sources.registry import load_sources
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ WORKER = """
 import sys, time
 from pathlib import Path
 from sankofa.engines.datastore import open_datastore
-from sankofa.ledger.book import SCHEMA, Ledger
+from sankofa.ledger.store import SCHEMA, Ledger
 from tests.engines.datastores import BLOCKS, NOW, fact_rows
 
 url, home, work = sys.argv[1:]
@@ -84,11 +84,11 @@ class Engine:
         if self.name == "postgres":
             named = self.raw("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sankofa_%' ORDER BY 1")
             known = {"sankofa_ledger", "sankofa_shelf"} | {
-                f"sankofa_e_{e}" for e in self.store.shelf().editions
+                f"sankofa_e_{e}" for e in self.store.list_editions().editions
             }
         else:
             named = [(path.name,) for path in (self.home / "editions").iterdir()]
-            known = {"CURRENT", "PUBLISHED", *self.store.shelf().editions}
+            known = {"CURRENT", "PUBLISHED", *self.store.list_editions().editions}
         return sorted({name for (name,) in named} - known)
 
     def damage(self, edition: str, what: str) -> None:

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from sankofa.engines.datastore import open_datastore
-from sankofa.ledger.book import SCHEMA
+from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError
 from tests.engines.datastores import (
     SAMPLE_SOURCES,

@@ -31,7 +31,7 @@ def test_the_sample_gives_the_same_edition_and_the_same_blocks(engine: Engine, t
     manifest = publish_sample(reference)
     assert publish_sample(engine) == manifest
     edition = manifest["edition"]
-    assert engine.store.shelf() == ((edition,), edition)
+    assert engine.store.list_editions() == ((edition,), edition)
     keys = [(kind, key) for kind, key in _directory(reference, edition)]
     assert len(keys) > 20
 
@@ -96,22 +96,22 @@ def test_pieces_of_blocks_whatever_their_keys(engine: Engine) -> None:
 
 
 def test_an_edition_is_invisible_until_finished_and_not_current_until_kept(engine: Engine) -> None:
-    assert engine.store.shelf() == ((), None)
+    assert engine.store.list_editions() == ((), None)
     writer = engine.store.build()
     writer.write(BLOCKS)
-    assert engine.store.shelf() == ((), None)
+    assert engine.store.list_editions() == ((), None)
     writer.finish("one", {"content_sha256": "x"})
-    assert engine.store.shelf() == (("one",), None)
-    engine.store.keep(["one"], "one")
-    assert engine.store.shelf() == (("one",), "one")
+    assert engine.store.list_editions() == (("one",), None)
+    engine.store.set_current_and_prune(["one"], "one")
+    assert engine.store.list_editions() == (("one",), "one")
 
 
 def test_what_was_published_is_remembered_after_it_is_removed(engine: Engine) -> None:
     assert engine.store.published() == frozenset()
     for name in ("one", "two", "three", "two"):
         shelve(engine.store, name)
-        engine.store.keep([name], name)
-    assert engine.store.shelf() == (("two",), "two")
+        engine.store.set_current_and_prune([name], name)
+    assert engine.store.list_editions() == (("two",), "two")
     assert engine.store.published() == {"one", "two", "three"}
     assert Engine(engine.name, engine.url, engine.home).store.published() == {"one", "two", "three"}
 
@@ -120,7 +120,7 @@ def test_an_edition_from_before_there_was_a_list_was_published(engine: Engine) -
     shelve(engine.store, "one")
     assert engine.store.published() == {"one"}
     shelve(engine.store, "two")
-    engine.store.keep(["two"], "two")
+    engine.store.set_current_and_prune(["two"], "two")
     assert engine.store.published() == {"one", "two"}
 
 
@@ -129,7 +129,7 @@ def test_an_abandoned_edition_leaves_nothing(engine: Engine) -> None:
     writer = engine.store.build()
     writer.write(BLOCKS)
     writer.abandon()
-    assert engine.store.shelf().editions == ("one",)
+    assert engine.store.list_editions().editions == ("one",)
     assert engine.leftovers() == []
 
 
@@ -149,9 +149,9 @@ def test_keep_removes_what_is_not_listed_and_rollback_is_one_step(engine: Engine
     for edition in ("1", "2", "3", "4"):
         shelve(engine.store, edition)
         switch(engine.store, edition, keep=2)
-    assert engine.store.shelf() == (("4", "3", "2"), "4")
+    assert engine.store.list_editions() == (("4", "3", "2"), "4")
     switch(engine.store, "2", keep=2)
-    assert engine.store.shelf() == (("4", "3", "2"), "2")
+    assert engine.store.list_editions() == (("4", "3", "2"), "2")
     assert engine.leftovers() == []
 
 
@@ -259,12 +259,12 @@ def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
         publishing = asyncio.create_task(asyncio.to_thread(publish_until_enough))
         seen: set[str] = set()
         while len(seen) < 5 and not publishing.done():
-            current = (await asyncio.to_thread(engine.store.shelf)).current
+            current = (await asyncio.to_thread(engine.store.list_editions)).current
             assert current is not None
             try:
                 reader = await asyncio.to_thread(engine.store.open, current)
             except EditionError:  # removed between the two questions: then another is current
-                assert (await asyncio.to_thread(engine.store.shelf)).current != current
+                assert (await asyncio.to_thread(engine.store.list_editions)).current != current
                 continue
             answers = await asyncio.gather(*(reader.blocks("fundamentals", "A", 0, 9) for _ in range(8)))
             assert all(answer is not None and len(answer) == 5 for answer in answers)

@@ -79,7 +79,7 @@ def test_files_go_with_their_edition_and_a_reader_that_began_goes_on(engine: Eng
         reader = engine.store.open(manifest["edition"])
         shelve(engine.store, "99999999T000000Z-00001-0")
         switch(engine.store, "99999999T000000Z-00001-0", keep=0)
-        assert manifest["edition"] in engine.store.shelf().editions  # the one before is kept
+        assert manifest["edition"] in engine.store.list_editions().editions  # the one before is kept
         found = await content(reader, file)
         reader.close()
         engine.store.close()
@@ -88,7 +88,7 @@ def test_files_go_with_their_edition_and_a_reader_that_began_goes_on(engine: Eng
     assert hashlib.sha256(run(read)).hexdigest() == file["sha256"]
     shelve(engine.store, "99999999T000000Z-00002-0")
     switch(engine.store, "99999999T000000Z-00002-0", keep=0)
-    assert manifest["edition"] not in engine.store.shelf().editions
+    assert manifest["edition"] not in engine.store.list_editions().editions
     assert engine.leftovers() == []
     assert not list(engine.home.glob("**/*.parquet"))
 

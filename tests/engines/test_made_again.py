@@ -11,7 +11,7 @@ from sankofa.edition.build import publish
 from sankofa.edition.issuers import Issuers
 from sankofa.edition.world import World, datasets
 from sankofa.engines.datastore import open_datastore
-from sankofa.ledger.book import SCHEMA, Ledger
+from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.records import EntityRecord, Fact, Link, Profile
 from tests.engines.datastores import Engine
 

@@ -8,7 +8,7 @@ import pytest
 from sankofa.edition.build import publish, switch
 from sankofa.edition.naming import ledger_position
 from sankofa.engines.datastore import open_datastore
-from sankofa.ledger.book import SCHEMA, Ledger
+from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.errors import EditionError
 from tests.engines.datastores import NOW, SAMPLE_SOURCES, Engine, ingest_sample, shelve
 
@@ -46,7 +46,7 @@ def test_a_second_publisher_waits_and_then_reads_what_was_ingested_meanwhile(eng
         assert not second.ended(0.2)
     assert second.ended()
     assert ledger_position(second.edition) == engine.raw("SELECT max(capture_id) FROM capture")[0][0]
-    assert engine.store.shelf().current == second.edition
+    assert engine.store.list_editions().current == second.edition
 
 
 @pytest.mark.parametrize("turn", ["publish", "switch"])
@@ -55,11 +55,11 @@ def test_a_killed_holder_lets_go(engine: Engine, turn: str) -> None:
     holder = engine.start_worker(turn)
     second = _Waiting(engine)
     assert second.told.wait(PATIENCE) if turn == "publish" else not second.ended(0.5)
-    assert engine.store.shelf().current is None
+    assert engine.store.list_editions().current is None
     holder.kill()
     holder.communicate()
     assert second.ended()
-    assert engine.store.shelf().current == second.edition
+    assert engine.store.list_editions().current == second.edition
 
 
 def test_the_pointer_does_not_move_back_to_an_older_ledger(engine: Engine) -> None:
@@ -70,7 +70,7 @@ def test_the_pointer_does_not_move_back_to_an_older_ledger(engine: Engine) -> No
         pytest.raises(EditionError, match=r"the ledger stands at capture .*editions rollback") as refused,
     ):
         publish(engine.store, ledger, 0)
-    shelf = engine.store.shelf()
+    shelf = engine.store.list_editions()
     assert shelf.current == LATER
     (older,) = set(shelf.editions) - {LATER}
     assert older in str(refused.value), "it is kept, for a rollback to name it"
@@ -90,9 +90,9 @@ def test_a_rollback_while_an_edition_is_built_stands_until_the_next_publish(engi
     with closing(ingest_sample(engine, SAMPLE_SOURCES[2:3])) as ledger:
         with pytest.raises(EditionError, match=f"changed to {first} while this one was built"):
             publish(engine.store, ledger, 9, roll_back_once)
-        assert engine.store.shelf().current == first
+        assert engine.store.list_editions().current == first
         third = publish(engine.store, ledger, 9)["edition"]
-    assert engine.store.shelf() == ((third, second, first), third)
+    assert engine.store.list_editions() == ((third, second, first), third)
 
 
 def _published(engine: Engine, sources: int) -> str:

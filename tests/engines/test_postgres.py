@@ -16,7 +16,7 @@ import pytest
 import uvloop
 
 from sankofa.engines.datastore import Datastore, EditionReader, open_datastore
-from sankofa.ledger.book import SCHEMA
+from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError, StoreUnavailable
 from tests.engines.datastores import fact_rows, run, shelve
 from tests.services import PostgresServer, free_port
@@ -34,7 +34,7 @@ def store(postgres_url: str, tmp_path: Path) -> Iterator[Datastore]:
     """A store with one edition in service."""
     store = open_datastore(postgres_url, tmp_path, SCHEMA)
     shelve(store, "one")
-    store.keep(["one"], "one")
+    store.set_current_and_prune(["one"], "one")
     yield store
     store.close()
 
@@ -86,14 +86,14 @@ def test_a_frozen_server_is_told_in_time_and_used_again_when_it_thaws(
                 await asyncio.gather(
                     unavailable(read(reader), READ_BOUND),
                     unavailable(store.ping(), PING_BOUND),
-                    unavailable(asyncio.to_thread(store.shelf), THREAD_BOUND),
+                    unavailable(asyncio.to_thread(store.list_editions), THREAD_BOUND),
                 )
             await unavailable(asyncio.to_thread(store.open, "one"), THREAD_BOUND)
         finally:
             postgres_server.thaw()
         await until_it_answers(lambda: read(reader))
         await until_it_answers(store.ping)
-        await until_it_answers(lambda: asyncio.to_thread(store.shelf))
+        await until_it_answers(lambda: asyncio.to_thread(store.list_editions))
         store.close()
 
     run(scene, loop_factory)
@@ -191,11 +191,11 @@ def test_after_a_restart_the_first_call_is_answered(
             postgres_server.start()  # holds up the loop: nobody has seen the connections close
             assert await read(reader) == 5
             await store.ping()
-            assert store.shelf().current == "one"
+            assert store.list_editions().current == "one"
         postgres_server.kill()
         await unavailable(read(reader), READ_BOUND)
         await unavailable(store.ping(), PING_BOUND)
-        await unavailable(asyncio.to_thread(store.shelf), THREAD_BOUND)
+        await unavailable(asyncio.to_thread(store.list_editions), THREAD_BOUND)
         postgres_server.start()
         await until_it_answers(lambda: read(reader))
         store.close()
@@ -210,7 +210,9 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up_in_time(tmp_path: Pa
 
         async def scene() -> None:
             pings = [unavailable(store.ping(), PING_BOUND) for _ in range(10)]
-            failures = await asyncio.gather(*pings, unavailable(asyncio.to_thread(store.shelf), THREAD_BOUND))
+            failures = await asyncio.gather(
+                *pings, unavailable(asyncio.to_thread(store.list_editions), THREAD_BOUND)
+            )
             assert {failure.cause for failure in failures} == {"did not answer in time"}
             store.close()
 
@@ -264,11 +266,11 @@ def test_an_edition_in_use_is_removed_the_next_time(store: Datastore, postgres_u
     with psycopg.connect(postgres_url) as reading:
         reading.execute('SELECT count(*) FROM "sankofa_e_one".block')
         began = time.monotonic()
-        store.keep(["two"], "two")
+        store.set_current_and_prune(["two"], "two")
         assert time.monotonic() - began < 2
-        assert store.shelf() == (("two", "one"), "two")
-    store.keep(["two"], "two")
-    assert store.shelf() == (("two",), "two")
+        assert store.list_editions() == (("two", "one"), "two")
+    store.set_current_and_prune(["two"], "two")
+    assert store.list_editions() == (("two",), "two")
 
 
 def test_a_reader_of_a_removed_edition_is_told(store: Datastore) -> None:
@@ -276,7 +278,7 @@ def test_a_reader_of_a_removed_edition_is_told(store: Datastore) -> None:
         reader = store.open("one")
         await read(reader)
         shelve(store, "two")
-        store.keep(["two"], "two")
+        store.set_current_and_prune(["two"], "two")
         await unavailable(read(reader), READ_BOUND)
         assert await read(store.open("two")) == 5  # on the same connection
         store.close()
@@ -368,8 +370,8 @@ def test_no_message_gives_the_address_or_the_password_away(tmp_path: Path, url: 
     for call in (
         store.ledger,
         store.build,
-        lambda: store.keep([], "x"),
-        store.shelf,
+        lambda: store.set_current_and_prune([], "x"),
+        store.list_editions,
         lambda: store.open("x"),
     ):
         with pytest.raises((OperatorError, StoreUnavailable)) as failure:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sankofa.engines.datastore import open_datastore
-from sankofa.ledger.book import SCHEMA
+from sankofa.ledger.store import SCHEMA
 from tests.spec.market import Asked, Desk, package, release
 from tests.spec.register import COLUMNS, lei, record, sid
 from tests.spec.test_tenders import wait_for_edition

@@ -19,7 +19,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import sankofa.rest
 from sankofa.operations.contract import Operation, Parameter, endpoints
-from sankofa.operations.kinds import Day, Kind, Text, Whole
+from sankofa.operations.parameter_types import Day, ParameterType, Text, Whole
 from sankofa.rest.forms import media_types
 from sankofa.rest.openapi import describe
 from sankofa.settings import Settings
@@ -228,7 +228,7 @@ def test_an_answer_leads_to_what_else_is_known_of_the_organisation(document: dic
 @pytest.fixture(scope="module")
 def paged() -> Operation:
     """An operation with pages, as /v1/tenders is."""
-    kinds: dict[str, Kind] = {
+    kinds: dict[str, ParameterType] = {
         "from": Day(),
         "limit": Whole(),
         "cursor": Text("^[A-Za-z0-9_.-]+$", "abc", 512),

@@ -107,7 +107,7 @@ def test_a_rollback_to_an_edition_that_is_not_kept_is_refused(desk: Desk, home: 
     done = run(home, "editions", "rollback", name)
     assert done.returncode == 1
     assert name in done.stderr
-    assert desk.store.shelf().current == current
+    assert desk.store.list_editions().current == current
 
 
 def test_a_rollback_to_a_damaged_edition_is_refused_by_name(desk: Desk, home: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_rollback_to_a_damaged_edition_is_refused_by_name(desk: Desk, home: Pa
     done = run(home, "editions", "rollback", old)
     assert done.returncode == 1
     assert f"edition {old}: corrupt" in done.stderr
-    assert desk.store.shelf().current == current
+    assert desk.store.list_editions().current == current
 
 
 def test_an_edition_that_fails_a_check_is_not_published_and_the_old_one_goes_on(
@@ -148,7 +148,7 @@ def test_an_edition_that_fails_a_check_is_not_published_and_the_old_one_goes_on(
         assert "Traceback" not in done.stderr
         body = server.get(f"/v1/fundamentals/{ISSUER}", create_key(home, "starter")).json()
     assert (body["edition"], body["count"]) == (old, 1)
-    assert desk.store.shelf() == ((old,), old)
+    assert desk.store.list_editions() == ((old,), old)
 
 
 def test_a_figure_of_low_confidence_is_kept_and_not_published(desk: Desk, home: Path) -> None:

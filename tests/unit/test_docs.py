@@ -27,8 +27,8 @@ from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology
 from sankofa.edition.reading import open_edition
 from sankofa.edition.world import World
-from sankofa.ledger.book import Ledger
 from sankofa.ledger.ingest import ingest
+from sankofa.ledger.store import Ledger
 from sankofa.mcp.tools import Tool
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.provenance import LICENSE_CLASSES
@@ -328,7 +328,7 @@ def test_the_operation_of_the_guide_is_an_endpoint_a_description_and_a_tool(
 ):
     settings = Settings(home=Path(shutil.copytree(sample_home, tmp_path / "home")))
     store = open_store(settings)
-    edition = open_edition(store, store.shelf().current or "")
+    edition = open_edition(store, store.list_editions().current or "")
     service = Service(settings)
     granted = grant(settings, "", "sample", None, None)
     call = Call(edition, granted, date(2026, 1, 1), service.cursors, service.edition.walked)

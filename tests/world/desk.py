@@ -11,9 +11,9 @@ from typing import Any
 from sankofa.edition.build import publish
 from sankofa.edition.reading import Edition, open_edition
 from sankofa.engines.datastore import open_datastore
-from sankofa.ledger.book import SCHEMA, Ledger
 from sankofa.ledger.ingest import Summary, ingest
-from sankofa.model.knowable import Mode
+from sankofa.ledger.store import SCHEMA, Ledger
+from sankofa.model.vintages import Mode
 from sankofa.settings import Settings
 from sankofa.sources.registry import load_sources
 from tests.loop import wait

@@ -16,9 +16,9 @@ from sankofa.edition.diff import Difference, diff
 from sankofa.edition.naming import may_hold, may_name_a_person
 from sankofa.edition.reading import open_edition
 from sankofa.edition.world import left_out as left_out_of
-from sankofa.engines.datastore import Datastore, Shelf
-from sankofa.ledger.book import Ledger
+from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.ledger.ingest import Summary, files_under, ingest
+from sankofa.ledger.store import Ledger
 from sankofa.model.errors import EditionError
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
@@ -61,8 +61,8 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
         )
 
 
-def edition_list(settings: Settings) -> Shelf:
-    return open_store(settings).shelf()
+def edition_list(settings: Settings) -> EditionList:
+    return open_store(settings).list_editions()
 
 
 def captured_sources(settings: Settings) -> frozenset[str]:
@@ -75,7 +75,7 @@ def roll_back(settings: Settings, edition: str) -> None:
     """Point at a kept edition, once it is seen to be whole."""
     store = open_store(settings)
     with store.exclusive("switch"):  # no publisher removes it meanwhile
-        if edition not in store.shelf().editions:
+        if edition not in store.list_editions().editions:
             raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
         if any(may_name_a_person(edition, proven) for proven in _proven(store)):
             raise EditionError(
@@ -89,7 +89,9 @@ def roll_back(settings: Settings, edition: str) -> None:
             )
         open_edition(store, edition).close()
         # What is withdrawn goes: an older edition does not know what a newer one left out.
-        store.keep([name for name in store.shelf().editions if name not in barred], edition)
+        store.set_current_and_prune(
+            [name for name in store.list_editions().editions if name not in barred], edition
+        )
 
 
 def _barred(settings: Settings, store: Datastore) -> dict[str, list[str]]:
@@ -99,7 +101,7 @@ def _barred(settings: Settings, store: Datastore) -> dict[str, list[str]]:
     with _ledger(settings) as ledger:
         left_out = [one.source for one in left_out_of(ledger, sources)]
     found = {}
-    for name in store.shelf().editions:
+    for name in store.list_editions().editions:
         with suppress(EditionError), closing(open_edition(store, name, verified=True)) as kept:
             refused = set(kept.manifest.get("sources", left_out)) - permitted
             if may_hold(kept.manifest, refused):
@@ -109,7 +111,7 @@ def _barred(settings: Settings, store: Datastore) -> dict[str, list[str]]:
 
 def _proven(store: Datastore) -> Iterator[int]:
     """What each kept edition that can be read knows of persons proven."""
-    for name in store.shelf().editions:
+    for name in store.list_editions().editions:
         with suppress(EditionError), closing(open_edition(store, name, verified=True)) as found:
             yield found.proven
 
@@ -117,7 +119,7 @@ def _proven(store: Datastore) -> Iterator[int]:
 def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:
     """What changed between two kept editions, by dataset."""
     store = open_store(settings)
-    kept = store.shelf().editions
+    kept = store.list_editions().editions
     for edition in (before, after):
         if edition not in kept:
             raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")

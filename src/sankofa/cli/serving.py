@@ -33,7 +33,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     _refuse_taken_port(host, port)
     address = f"http://{'127.0.0.1' if host in _EVERYWHERE else host}:{port}"
     try:
-        current = open_store(settings).shelf().current
+        current = open_store(settings).list_editions().current
     except StoreUnavailable as failure:
         click.echo(
             f"Warning: the datastore does not answer ({failure.cause}); serving 503 until it does.", err=True

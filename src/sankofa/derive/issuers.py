@@ -8,9 +8,9 @@ from functools import cached_property
 
 from sankofa.derive.metrics.full_years import FullYear, full_years
 from sankofa.derive.metrics.year_ends import YearEnds
-from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Published, Reports
+from sankofa.ledger.store import CaptureInfo, Ledger
 from sankofa.model.periods import IssuerYears
 
 

@@ -17,8 +17,8 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from sankofa.derive.tenders import Tenders
-from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity
+from sankofa.ledger.store import CaptureInfo, Ledger
 from sankofa.model.figures import exact
 from sankofa.model.provenance import SKUS
 from sankofa.sources.registry import Source

@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from sankofa.ledger.book import Ledger
+from sankofa.ledger.store import Ledger
 from sankofa.model.days import ordinal
 from sankofa.model.observations import FREQUENCIES
 
@@ -26,7 +26,7 @@ class Series(NamedTuple):
 
 
 class SeriesReport(NamedTuple):
-    """One value in one release; see `model.knowable.Reported`."""
+    """One value in one release; see `model.vintages.Reported`."""
 
     value: str | None
     """The figure and its unit: another unit is another vintage."""

@@ -1,7 +1,7 @@
 """Vintages of the amounts that releases tell: of tenders, and of the awards an organisation won.
 
 A release that does not repeat an amount takes nothing back. The same amount again adds nothing, another one
-is the next vintage, from the day of its release on (`model.knowable`). An amount of zero is no amount.
+is the next vintage, from the day of its release on (`model.vintages`). An amount of zero is no amount.
 """
 
 from array import array
@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from sankofa.derive.awards import Award, awards
 from sankofa.derive.tenders import Tender, Tenders
-from sankofa.ledger.book import ReleaseRow
+from sankofa.ledger.store import ReleaseRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.figures import exact
-from sankofa.model.knowable import Vintage, vintages
+from sankofa.model.vintages import Vintage, vintages
 
 NOT_WON: Final = ("cancelled", "unsuccessful")
 """Statuses (OCDS awardStatus) under which an award is no award: from that release on there is none."""
@@ -70,7 +70,7 @@ class TenderValues:
 
 
 class Won(NamedTuple):
-    """An award to one organisation in one release; see `model.knowable.Reported`."""
+    """An award to one organisation in one release; see `model.vintages.Reported`."""
 
     value: str | None
     """None where the release says that it is no award (any more)."""

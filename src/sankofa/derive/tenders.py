@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from sankofa.ledger.book import Ledger, ReleaseRow
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.party_entities import Party
 from sankofa.ledger.party_matching import Match, PartyMatcher
 from sankofa.ledger.persons import Persons
+from sankofa.ledger.store import Ledger, ReleaseRow
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.parties import Gate, Identifiers, Known
 from sankofa.model.ocds.release import Summary, clean_again

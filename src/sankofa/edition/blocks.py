@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from sankofa.engines.datastore import Block
 from sankofa.model.days import FOREVER
-from sankofa.model.knowable import Mode
+from sankofa.model.vintages import Mode
 
 ANY_TAG = -1
 _LATEST = int(Mode.LATEST)

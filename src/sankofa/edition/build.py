@@ -16,7 +16,7 @@ from sankofa.edition.ready import Ready
 from sankofa.edition.tables import tables
 from sankofa.edition.world import Dataset, Places, World, datasets
 from sankofa.engines.datastore import Datastore, EditionWriter
-from sankofa.ledger.book import Ledger
+from sankofa.ledger.store import Ledger
 from sankofa.model.errors import CheckFailed, EditionError
 from sankofa.sources.registry import Source
 
@@ -47,13 +47,13 @@ def publish(
     Raises EditionError where the pointer would move back, or was moved by a rollback meanwhile.
     """
     with store.exclusive("publish", waiting):
-        before = store.shelf().current
+        before = store.list_editions().current
         with ledger.snapshot(), without_cycle_collection():
             world = World(ledger, sources, despite_floors=despite_floors, kept=kept)
             manifest = _build(store, world, progress)
         store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole
         with store.exclusive("switch"):
-            _refuse_to_move_back(manifest["edition"], before, store.shelf().current)
+            _refuse_to_move_back(manifest["edition"], before, store.list_editions().current)
             switch(store, manifest["edition"], keep)
     return manifest
 
@@ -144,9 +144,9 @@ def switch(store: Datastore, edition: str, keep: int) -> None:
 
     To be called while holding the turn to switch (`Datastore.exclusive`).
     """
-    shelf = store.shelf()
+    shelf = store.list_editions()
     kept = [edition, *(name for name in shelf.editions if name != edition)][: keep + 1]
-    store.keep([*kept, *filter(None, [shelf.current])], edition)
+    store.set_current_and_prune([*kept, *filter(None, [shelf.current])], edition)
 
 
 class _Shelving:

@@ -35,7 +35,7 @@ _LOOK_AHEAD: Final = 50
 _BYTES_PER_COST: Final = 1000
 
 
-class Place(NamedTuple):
+class WalkPosition(NamedTuple):
     """Where a walk stands: in which dataset, under which key, in which part of it, after how many changes."""
 
     dataset: str
@@ -125,12 +125,12 @@ FEEDS: Final = (
 async def page(
     before: Edition | None,
     after: Edition,
-    start: Place | None,
+    start: WalkPosition | None,
     most: int,
     *,
     dataset: str | None,
     effort: int,
-) -> tuple[list[Change], Place | None]:
+) -> tuple[list[Change], WalkPosition | None]:
     """The next changes, and where to go on; None where there are no more.
 
     A walk that finds little ends a page early, after so much `effort`, at the next change there is: a page
@@ -139,11 +139,11 @@ async def page(
     """
     found: list[Change] = []
     spent = 0
-    following: Place | None = None
+    following: WalkPosition | None = None
     for feed in FEEDS:
         if dataset not in (None, feed.dataset) or (start is not None and feed.dataset < start.dataset):
             continue
-        begin = start if start is not None and start.dataset == feed.dataset else Place(feed.dataset)
+        begin = start if start is not None and start.dataset == feed.dataset else WalkPosition(feed.dataset)
         async for place, changes, cost in walk(feed, before, after, begin):
             skip = begin.passed if place[:3] == begin[:3] else 0
             if following is not None and (len(changes) > skip or spent >= _LOOK_AHEAD * effort):
@@ -160,15 +160,15 @@ async def page(
 
 
 async def walk(
-    feed: Feed, before: Edition | None, after: Edition, start: Place
-) -> AsyncIterator[tuple[Place, list[Change], int]]:
+    feed: Feed, before: Edition | None, after: Edition, start: WalkPosition
+) -> AsyncIterator[tuple[WalkPosition, list[Change], int]]:
     """Every part of every key from a place on: its changes, and what it cost to see them."""
     if start.part != _KEY_DONE:
         async for found in _of_key(feed, before, after, start.key, start.part):
             yield found
     async for key, same, number in _keys(feed.kind, before, after, start.key):
         if same or (feed.aliases and key.startswith(feed.aliases)):
-            yield Place(feed.dataset, key), [], number
+            yield WalkPosition(feed.dataset, key), [], number
         else:
             async for found in _of_key(feed, before, after, key, FOREVER):
                 yield found
@@ -176,7 +176,7 @@ async def walk(
 
 async def _of_key(
     feed: Feed, before: Edition | None, after: Edition, key: str, begin: int
-) -> AsyncIterator[tuple[Place, list[Change], int]]:
+) -> AsyncIterator[tuple[WalkPosition, list[Change], int]]:
     for part in await _parts(feed, before, after, key):
         if part > begin:
             continue
@@ -185,7 +185,7 @@ async def _of_key(
         size = sum(map(len, old)) + sum(map(len, new))
         cost = _COST_OF_A_UNIT + size // _BYTES_PER_COST
         changes = await in_thread_if_large(size, _compared, feed, key, old, new)
-        yield Place(feed.dataset, key, part), changes, cost
+        yield WalkPosition(feed.dataset, key, part), changes, cost
         await asyncio.sleep(0)
 
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 
 from sankofa.edition.naming import may_hold, may_name_a_person
 from sankofa.edition.reading import Edition, open_edition, open_newest_usable
-from sankofa.engines.datastore import Datastore, Shelf
+from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, Problem, StoreUnavailable
 
 _log = logging.getLogger("sankofa.edition")
@@ -131,7 +131,7 @@ class _Older:
         self._verified: set[str] = set()
         self._unusable: dict[str, float] = {}
 
-    def see(self, shelf: Shelf) -> None:
+    def see(self, shelf: EditionList) -> None:
         """What is kept now; what is not is let go of."""
         self._seen = time.monotonic()
         if self._shelved != (shelved := frozenset(shelf.editions)):

@@ -13,8 +13,8 @@ from sankofa.edition.changes import (
     Change,
     Feed,
     Load,
-    Place,
     Runs,
+    WalkPosition,
     stored,
     walk,
     whole,
@@ -63,7 +63,7 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
         counts: Counter[str] = Counter()
         shown: list[dict[str, Any]] = []
         only = _ONE_KEY.get(feed.kind)
-        start = Place(feed.dataset) if only is None else Place(feed.dataset, only, 0)
+        start = WalkPosition(feed.dataset) if only is None else WalkPosition(feed.dataset, only, 0)
         async for place, changes, _ in walk(feed, before, after, start):
             if only is not None and place.key != only:
                 break

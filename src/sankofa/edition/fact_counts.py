@@ -11,7 +11,7 @@ from sankofa.derive.quality import ServedFacts
 from sankofa.edition.issuers import Issuers, issuer_part
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import ordinal
-from sankofa.model.knowable import vintages
+from sankofa.model.vintages import vintages
 
 FACT_COUNTS: Final = "fact-counts"
 _read = msgspec.msgpack.Decoder(dict[str, tuple[int, int]]).decode

@@ -23,9 +23,9 @@ from sankofa.edition.datasets.macro_facts import (
 )
 from sankofa.edition.reading import Edition, Selection
 from sankofa.edition.turns import Turns
-from sankofa.engines.datastore import Place
+from sankofa.engines.datastore import ByteRange
+from sankofa.model.countries import alpha3_of
 from sankofa.model.facts import FUND, SharedFact, Who, fact, source_of
-from sankofa.model.places import alpha3_of
 from sankofa.model.rows import wire
 
 _BLOCKS_A_TURN: Final = 16
@@ -156,7 +156,7 @@ async def macro_facts(edition: Edition, country: str, day: int, most: int, *, da
     begins = memoryview(starts).cast("i")
     after = bisect_left(range(len(begins)), True, key=lambda n: begins[n] <= day) if dated else 0
     number = 1 + max(0, after - 1)
-    places: list[Place] = []
+    places: list[ByteRange] = []
     turns = Turns(_BLOCKS_A_TURN)
     while len(places) <= most:
         blocks = await edition.blocks(FACT_ORDER, key, number, 1 + most // PLACES_IN_A_BLOCK)
@@ -170,7 +170,7 @@ async def macro_facts(edition: Edition, country: str, day: int, most: int, *, da
     return Selection(rows, len(rows), truncated=len(places) > most)
 
 
-def _places(block: Run, day: int) -> list[Place]:
+def _places(block: Run, day: int) -> list[ByteRange]:
     """Where the facts of a block that are seen on a day stand."""
     numbers = memoryview(block).cast("i")
     firsts, untils, blocks, starts, ends = (

@@ -38,7 +38,7 @@ class Column(NamedTuple):
     """str, date, int, bool, float; Decimal for a figure, and Raw for nested values."""
 
 
-class Sight(NamedTuple):
+class RowFilter(NamedTuple):
     """Which rows of a key an answer has: those that these modes see on a day, of a tag."""
 
     kind: str
@@ -156,7 +156,7 @@ def in_force(kept: Iterable[bytes]) -> "pyarrow.Table":
 
 
 def seen(
-    kept: Sequence[bytes | memoryview], columns: tuple[Column, ...], sight: Sight, count: int
+    kept: Sequence[bytes | memoryview], columns: tuple[Column, ...], row_filter: RowFilter, count: int
 ) -> "pyarrow.Table | None":
     """The rows of an answer out of the columns that are kept; None where they are not those asked for."""
     import pyarrow
@@ -169,11 +169,13 @@ def seen(
         if not {*schema.names, *map(aside, _WHEN)} <= set(table.schema.names):
             return None  # of an edition that other code has built
         first, until, modes, tag = (table.column(aside(name)) for name in _WHEN)
-        admitted = compute.and_(compute.less_equal(first, sight.day), compute.greater(until, sight.day))
-        by_mode = compute.bit_wise_and(modes, pyarrow.scalar(sight.modes, pyarrow.int32()))
+        admitted = compute.and_(
+            compute.less_equal(first, row_filter.day), compute.greater(until, row_filter.day)
+        )
+        by_mode = compute.bit_wise_and(modes, pyarrow.scalar(row_filter.modes, pyarrow.int32()))
         admitted = compute.and_(admitted, compute.greater(by_mode, 0))
-        if sight.tag != ANY_TAG:
-            admitted = compute.and_(admitted, compute.equal(tag, sight.tag))
+        if row_filter.tag != ANY_TAG:
+            admitted = compute.and_(admitted, compute.equal(tag, row_filter.tag))
         rows = table.select(schema.names).filter(admitted).slice(0, room)
         room -= rows.num_rows
         found.append(rows)

@@ -22,8 +22,8 @@ import msgspec
 
 from sankofa.derive.issuers import Issuer
 from sankofa.edition.kept import Kept
-from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity
+from sankofa.ledger.store import CaptureInfo, Ledger
 
 _COMPUTED_WITH = ("msgspec", "pyarrow", "pycountry")
 _write = msgspec.msgpack.Encoder().encode

@@ -7,12 +7,12 @@ import msgspec
 
 from sankofa.edition.blocks import ANY_TAG, Run, between, select, select_where
 from sankofa.edition.build import FORMAT
-from sankofa.edition.flat import Sight
+from sankofa.edition.flat import RowFilter
 from sankofa.edition.turns import PIECE, Turns
-from sankofa.engines.datastore import Block, Datastore, EditionReader, Place
+from sankofa.engines.datastore import Block, ByteRange, Datastore, EditionReader
 from sankofa.model.errors import EditionError
-from sankofa.model.knowable import Mode
 from sankofa.model.provenance import EVERY_SOURCE, LICENSE_NOTICE, in_a_header
+from sankofa.model.vintages import Mode
 
 _ROWS_IN_A_BLOCK = 64
 _EVERY_BLOCK = 2**31 - 1
@@ -29,7 +29,7 @@ class Selection(msgspec.Struct, frozen=True):
     runs: Sequence[bytes | memoryview]
     count: int
     truncated: bool
-    sight: Sight | None = None
+    row_filter: RowFilter | None = None
     """Which rows of which key they are, where that says it all."""
     between: bytes = b","
     """What stands between two runs."""
@@ -125,7 +125,7 @@ class Edition:
         """The keys of a kind that follow a key, in order, each with a digest of its blocks where known."""
         return await self._reader.digests(kind, after, most)
 
-    async def rows_at(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
+    async def rows_at(self, places: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         """Rows, or parts of them, by where they stand."""
         return await self._reader.pieces(places)
 
@@ -217,11 +217,11 @@ class Edition:
             found, taken = select(block, day, modes, tag, _EVERY_BLOCK)
             runs += found
             count += taken
-        return Selection(runs, count, truncated=False, sight=Sight(kind, key, day, modes, tag))
+        return Selection(runs, count, truncated=False, row_filter=RowFilter(kind, key, day, modes, tag))
 
-    async def columns(self, sight: Sight) -> Sequence[bytes | memoryview]:
+    async def columns(self, row_filter: RowFilter) -> Sequence[bytes | memoryview]:
         """The columns that are kept of the key; none where it has few rows."""
-        blocks = await self._reader.blocks(sight.kept_under, sight.key, 0, _EVERY_BLOCK) or ()
+        blocks = await self._reader.blocks(row_filter.kept_under, row_filter.key, 0, _EVERY_BLOCK) or ()
         return [columns for _, columns in blocks]
 
     def close(self) -> None:
@@ -241,7 +241,7 @@ def open_edition(store: Datastore, edition_id: str, *, verified: bool = False) -
 
 def open_newest_usable(store: Datastore) -> tuple[Edition | None, list[str]]:
     """The current edition, or the newest before it that is whole; and what was wrong with the others."""
-    shelf = store.shelf()
+    shelf = store.list_editions()
     complaints: list[str] = []
     candidates = [shelf.current] if shelf.current else []
     candidates += [name for name in shelf.editions if shelf.current is None or name < shelf.current]

@@ -11,7 +11,7 @@ from sankofa.derive.metrics.standing import REASONS, State
 from sankofa.edition.metric_rows import AS_OF
 from sankofa.edition.reading import Edition, Selection
 from sankofa.edition.sheets import EVERYWHERE, LAST_DAY, MARKED, PLACE, STANDING, STATES
-from sankofa.engines.datastore import Place
+from sankofa.engines.datastore import ByteRange
 
 _LISTED = 10_000
 _AT_ONCE = 256  # marks that are looked at together
@@ -71,7 +71,7 @@ def dated(rows: bytes, day: date) -> bytes:
 
 def _read(
     sheet: memoryview, day: int, year: int, smallest_first: bool, most: int
-) -> tuple[list[int], list[Place]]:
+) -> tuple[list[int], list[ByteRange]]:
     """The counts by state on a day, and the places of the rows; of each row the part behind its day."""
     words = sheet.cast("I")
     days = words[0]
@@ -87,7 +87,7 @@ def _read(
     marked, of_them = divmod(min(max(day - date(year, 1, 1).toordinal(), 0), LAST_DAY), MARKED)
     marks += marked * size
     own, standing = sheet[marks : marks + size], STANDING[of_them]
-    listed: Iterator[Place]
+    listed: Iterator[ByteRange]
     if smallest_first:
         numbers = (n for n in sheet[order : order + 4 * size].cast("I") if standing[own[n]])
         listed = (PLACE.unpack_from(sheet, values + PLACE.size * n) for n in numbers)

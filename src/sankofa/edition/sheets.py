@@ -28,7 +28,7 @@ from typing import NamedTuple, Protocol
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.standing import State, Stretch
 from sankofa.edition.metric_rows import UNDATED, Standings
-from sankofa.engines.datastore import Place
+from sankofa.engines.datastore import ByteRange
 from sankofa.model.days import FOREVER
 
 STATES = len(State)
@@ -52,7 +52,7 @@ _NOWHERE = "?"  # an issuer without a country: in no country's sheets
 class Placed(Protocol):
     """The places of rows, by number."""
 
-    def __getitem__(self, number: int, /) -> Place: ...
+    def __getitem__(self, number: int, /) -> ByteRange: ...
 
 
 class Column(NamedTuple):

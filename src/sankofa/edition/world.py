@@ -17,10 +17,10 @@ from sankofa.edition.fact_counts import served_facts
 from sankofa.edition.issuers import Issuers
 from sankofa.edition.ready import Ready
 from sankofa.edition.sheets import Screening
-from sankofa.engines.datastore import Place
-from sankofa.ledger.book import CaptureInfo, Ledger
+from sankofa.engines.datastore import ByteRange
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.party_entities import with_parties
+from sankofa.ledger.store import CaptureInfo, Ledger
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import (
     EVERY_SOURCE,
@@ -220,7 +220,7 @@ class Places:
         self._starts.extend([0, *(end + 1 for end in ends[:-1])])
         self._ends.extend(ends)
 
-    def __getitem__(self, number: int) -> Place:
+    def __getitem__(self, number: int) -> ByteRange:
         return self._blocks[number], self._starts[number], self._ends[number]
 
 

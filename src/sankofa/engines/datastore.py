@@ -14,7 +14,7 @@ from sankofa.model.errors import SettingsError
 Row = tuple[Any, ...]
 Block = tuple[bytes | memoryview, bytes | memoryview]
 """The index of a block and its rows, as the edition has them (`edition.blocks`)."""
-Place = tuple[int, int, int]
+ByteRange = tuple[int, int, int]
 """Some of the bytes of a block's rows: the id of the block, where they begin and where they end."""
 Manifest = Mapping[str, Any]
 Turn = Literal["publish", "switch"]
@@ -79,7 +79,7 @@ class EditionReader(Protocol):
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
         """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where no such key is."""
 
-    async def pieces(self, places: Sequence[Place]) -> Sequence[bytes | memoryview]:
+    async def pieces(self, places: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         """Bytes out of the rows of blocks, whatever their keys: one piece for each place."""
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
@@ -95,7 +95,7 @@ class EditionReader(Protocol):
     def close(self) -> None: ...
 
 
-class Shelf(NamedTuple):
+class EditionList(NamedTuple):
     """What is published: edition ids, newest first, and the one that is served."""
 
     editions: tuple[str, ...]
@@ -115,7 +115,7 @@ class Datastore(Protocol):
         Every byte is looked at, unless this process has verified it before: it never changes.
         """
 
-    def shelf(self) -> Shelf: ...
+    def list_editions(self) -> EditionList: ...
 
     def exclusive(
         self, turn: Turn, waiting: Callable[[], None] = lambda: None
@@ -125,7 +125,7 @@ class Datastore(Protocol):
         `waiting` is called once where another has it. The lock ends with the process that holds it.
         """
 
-    def keep(self, editions: Sequence[str], current: str) -> None:
+    def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
         """Point at `current` in one atomic step, then remove every edition that is not listed.
 
         Before anything else it is put on the list of what was ever published.
@@ -145,9 +145,9 @@ def open_datastore(url: str, home: Path, ledger_schema: str) -> Datastore:
     """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`."""
     scheme, _, rest = url.partition(":")
     if scheme == "sqlite":
-        from sankofa.engines.sqlite_store import SqliteStore
+        from sankofa.engines.file_store import FileStore
 
-        return SqliteStore(Path(rest) if rest else home, ledger_schema)
+        return FileStore(Path(rest) if rest else home, ledger_schema)
     if scheme in ("postgresql", "postgres"):
         from sankofa.engines.postgres_store import PostgresStore
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sankofa.engines.block_file import BlockFileReader, BlockFileWriter
-from sankofa.engines.datastore import Block, Manifest, Place
+from sankofa.engines.datastore import Block, ByteRange, Manifest
 from sankofa.model.errors import EditionError, OperatorError
 
 BUILDING = ".building-"
@@ -105,7 +105,7 @@ class EditionFolderReader:
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
         return self._blocks.blocks(kind, key, skip, most)
 
-    async def pieces(self, places: Sequence[Place]) -> Sequence[memoryview]:
+    async def pieces(self, places: Sequence[ByteRange]) -> Sequence[memoryview]:
         return self._blocks.pieces(places)
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:

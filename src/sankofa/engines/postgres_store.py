@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sankofa.engines.datastore import Manifest, Place, Shelf, Turn
+from sankofa.engines.datastore import ByteRange, EditionList, Manifest, Turn
 from sankofa.engines.postgres_edition import FILE_PART, PostgresEditionWriter, schema_of, verified_manifest
 from sankofa.engines.postgres_ledger import PostgresLedger
 from sankofa.engines.postgres_link import Enquiry, Links, Statement
@@ -90,7 +90,7 @@ class PostgresStore:
         manifest = verified_manifest(self._enquiry.rows, edition, verified=verified)
         return PostgresEditionReader(edition, manifest, self._links)
 
-    def shelf(self) -> Shelf:
+    def list_editions(self) -> EditionList:
         try:
             editions = tuple(str(name) for (name,) in self._enquiry.rows(_EDITIONS))
             try:
@@ -101,7 +101,7 @@ class PostgresStore:
                 pointer = []
         except Refused as refused:
             raise StoreUnavailable("datastore", str(refused)) from None
-        return Shelf(editions, pointer[0][0] if pointer else None)
+        return EditionList(editions, pointer[0][0] if pointer else None)
 
     @contextmanager
     def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
@@ -119,14 +119,14 @@ class PostgresStore:
         finally:
             connection.close()
 
-    def keep(self, editions: Sequence[str], current: str) -> None:
+    def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
         """An edition that is being read at this very moment is left for the next time."""
         with operator_errors(), self._server.connect() as connection:
             if connection.execute(b"SELECT to_regclass('sankofa_shelf.current')").fetchone() == (None,):
                 connection.execute(_CREATE_POINTER)
             if connection.execute(b"SELECT to_regclass('sankofa_shelf.published')").fetchone() == (None,):
                 connection.execute(_CREATE_PUBLISHED)
-            shelf = self.shelf()  # what was there before the list was is put on it too
+            shelf = self.list_editions()  # what was there before the list was is put on it too
             for edition in {*shelf.editions, *filter(None, [shelf.current]), current}:
                 connection.execute(_LIST_AS_PUBLISHED, (edition,))
             connection.execute(_POINT, (current,))
@@ -140,7 +140,7 @@ class PostgresStore:
 
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""
-        shelf = self.shelf()
+        shelf = self.list_editions()
         try:
             listed = {str(name) for (name,) in self._enquiry.rows(_PUBLISHED)}
         except Refused as refused:
@@ -208,7 +208,7 @@ class PostgresEditionReader:
                 blocks.append((index, rows))
         return blocks
 
-    async def pieces(self, places: Sequence[Place]) -> list[bytes]:
+    async def pieces(self, places: Sequence[ByteRange]) -> list[bytes]:
         if not places:
             return []
         columns = zip(*((block, start, end - start) for block, start, end in places), strict=True)

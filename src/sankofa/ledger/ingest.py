@@ -9,13 +9,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-from sankofa.ledger.book import Ledger
 from sankofa.ledger.capture import Capture, Counts
 from sankofa.ledger.macro import placed
+from sankofa.ledger.store import Ledger
 from sankofa.ledger.tenders import TenderDoor
+from sankofa.model.countries import country
 from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.observations import AnnualColumn, SeriesColumn
-from sankofa.model.places import country
 from sankofa.model.records import EntityRecord, Fact, Link, Record, Rejected, Release, Skipped, Withheld
 from sankofa.sources.base import InputFile, adapters
 from sankofa.sources.registry import Source

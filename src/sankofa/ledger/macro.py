@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import LedgerSession, Row
-from sankofa.model.observations import AnnualColumn, SeriesColumn, Told, quoted_in
+from sankofa.model.observations import AnnualColumn, ReportedValue, SeriesColumn, quoted_in
 from sankofa.model.records import Record, Rejected
 
 _BATCH = 5_000
@@ -44,7 +44,7 @@ _FORGET_STAGED = {  # a statement that appends nothing: what was staged goes
 
 _encode = msgspec.json.Encoder().encode
 _years = msgspec.json.Decoder(dict[str, str | None]).decode
-_tolds = msgspec.json.Decoder(list[Told]).decode
+_reported_values = msgspec.json.Decoder(list[ReportedValue]).decode
 
 
 Years = dict[str, str | None]
@@ -96,7 +96,7 @@ class MacroCapture:
 
     def series(self, column: SeriesColumn) -> Iterator[Rejected]:
         """Raises nothing; yields what no source may say. A rate is of the country it is quoted in."""
-        kept: list[Told] = []
+        kept: list[ReportedValue] = []
         day = self._day
         for told in column.told:
             if told.release > day:
@@ -159,12 +159,12 @@ class MacroCapture:
         keys = {column[:4] for column in self._series}
         for *identity, told in self._held("series", _HELD_SERIES, keys):
             known = held[tuple(identity)]
-            for entry in _tolds(told):
+            for entry in _reported_values(told):
                 known.add(entry)
         rows: list[Row] = []
         for column in self._series:
             known = held[column[:4]]
-            news: list[Told] = []
+            news: list[ReportedValue] = []
             for told in column.told:
                 dated = self._dated(told, known, column)
                 if dated is None:
@@ -182,7 +182,7 @@ class MacroCapture:
         self._pending = 0
         self._append("series", rows)
 
-    def _dated(self, told: Told, held: "_Held", column: SeriesColumn) -> Told | None:
+    def _dated(self, told: ReportedValue, held: "_Held", column: SeriesColumn) -> ReportedValue | None:
         """The vintage with the day it became public; None where the source said so before."""
         figure = (told.value, told.unit if told.value else "")
         if told.release:
@@ -251,7 +251,7 @@ class _Held:
         self.figures: set[tuple[str, ...]] = set()
         self.now: dict[str, tuple[str, tuple[str, str]]] = {}
 
-    def add(self, told: Told) -> None:
+    def add(self, told: ReportedValue) -> None:
         figure = (told.value, told.unit if told.value else "")
         self.said.add((told.date, told.release, *figure))
         if self._every:
@@ -280,12 +280,12 @@ def annual_rows(session: LedgerSession) -> Iterator[tuple[str, str, int, str, Ye
 
 
 def series_rows(session: LedgerSession) -> Iterator[tuple[Any, ...]]:
-    """(series, series_type, frequency, country, capture_id, document, [Told]), the columns together."""
+    """(series, series_type, frequency, country, capture_id, document, values), the columns together."""
     for *row, told in session.query(
         "SELECT series, series_type, frequency, country, capture_id, document, told FROM series "
         "ORDER BY series, series_type, frequency, country, capture_id, part"
     ):
-        yield (*row, _tolds(told))
+        yield (*row, _reported_values(told))
 
 
 def indicator_names(session: LedgerSession) -> dict[str, str]:

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from sankofa.ledger.book import CaptureInfo, FactColumns, Ledger
 from sankofa.ledger.rounded_dates import real_and_rounded
+from sankofa.ledger.store import CaptureInfo, FactColumns, Ledger
 from sankofa.model.days import ordinal
 from sankofa.model.facts import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED
 from sankofa.model.financial_years import YearEvidence
@@ -29,7 +29,7 @@ Identity = tuple[str, str, str, str]
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
-    """One figure in one document; see `model.knowable.Reported`."""
+    """One figure in one document; see `model.vintages.Reported`."""
 
     value: str | None
     available: int

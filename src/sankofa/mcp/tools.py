@@ -9,7 +9,7 @@ import mcp_types as types
 
 from sankofa.model.errors import InvalidParameter
 from sankofa.operations.contract import Operation, Parameter, operations
-from sankofa.operations.kinds import JsonSchema
+from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.schemas import envelope_schema
 
 Arguments = Mapping[str, Any]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sankofa.model.places import country, currency
+from sankofa.model.countries import country, currency
 
 FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
 SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -40,7 +40,7 @@ class AnnualColumn(NamedTuple):
     """Years whose value could not be read: of them nothing is said."""
 
 
-class Told(NamedTuple):
+class ReportedValue(NamedTuple):
     """One value of a series as one release tells it."""
 
     date: str
@@ -64,7 +64,7 @@ class SeriesColumn(NamedTuple):
     country: str
     """Alpha-2; empty where the series is of no one country."""
     document: str
-    told: list[Told]
+    told: list[ReportedValue]
     on_its_day: bool = False
     """True where a value that is new is public on the day it is of (a reference rate)."""
 

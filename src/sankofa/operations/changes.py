@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from sankofa.access.cursors import Position
-from sankofa.edition.changes import Change, Place, page
+from sankofa.edition.changes import Change, WalkPosition, page
 from sankofa.edition.reading import Edition, Selection
 from sankofa.edition.turns import Turns
 from sankofa.model.provenance import source_of_ref, source_ref
@@ -58,11 +58,11 @@ async def get_changes(
     edition, start = call.edition, None
     if cursor is not None:
         position = call.cursors.read(cursor, filters)
-        edition = await call.kept(position.edition)
+        edition = await call.edition_for_cursor(position.edition)
         name, key, part, passed = position.after
-        start = Place(str(name), str(key), int(part), int(passed))
+        start = WalkPosition(str(name), str(key), int(part), int(passed))
     most = call.grant.rows(limit)
-    before = None if since is None else await call.named(since)
+    before = None if since is None else await call.edition_to_compare(since)
     found, following = await page(before, edition, start, most, dataset=dataset, effort=_EFFORT)
     rows = []
     turns = Turns(_ROWS_A_TURN)

@@ -23,7 +23,7 @@ from sankofa.edition.reading import Edition, Notice, Selection
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.provenance import EVERY_SOURCE
 from sankofa.model.rows import Row
-from sankofa.operations.kinds import JsonSchema, Kind
+from sankofa.operations.parameter_types import JsonSchema, ParameterType
 from sankofa.operations.parameters import TOOL_ONLY, EditionParameter
 
 NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {
@@ -48,10 +48,10 @@ class Call(msgspec.Struct, frozen=True):
     grant: Grant
     today: date
     cursors: Cursors
-    kept: Callable[[str], Awaitable[Edition]]
+    edition_for_cursor: Callable[[str], Awaitable[Edition]]
     """Another edition by its id, for a walk that began on it."""
     base_url: str = ""
-    named: Callable[[str], Awaitable[Edition]] = _none_kept
+    edition_to_compare: Callable[[str], Awaitable[Edition]] = _none_kept
     """Any kept edition by its id, for a question about two of them. Raises Gone or NotFound."""
     pinned: bool = False
     """Whether the question names its edition: then whatever its answer leads to is of that edition too."""
@@ -81,7 +81,7 @@ class Parameter:
 
     name: str
     argument: str
-    kind: Kind
+    kind: ParameterType
     description: str
     required: bool
     default: object

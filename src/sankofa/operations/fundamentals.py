@@ -5,9 +5,9 @@ from collections.abc import Callable
 from sankofa.edition.blocks import ANY_TAG
 from sankofa.model.errors import NotFound
 from sankofa.model.facts import FUND
-from sankofa.model.knowable import Mode
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import FundamentalsRow
+from sankofa.model.vintages import Mode
 from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.parameters import (
     AsOfParameter,

@@ -8,7 +8,7 @@ from sankofa.edition.screening import dated, omissions, screen
 from sankofa.model.facts import FUND
 from sankofa.model.rows import MetricsRow, ScreenRow
 from sankofa.operations.contract import Answer, Call, operation
-from sankofa.operations.kinds import JsonSchema
+from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
     AsOfParameter,
     CountryParameter,

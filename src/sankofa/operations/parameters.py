@@ -17,7 +17,7 @@ from sankofa.model.observations import (
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
 from sankofa.model.rows import FOLLOWED
-from sankofa.operations.kinds import Choice, Country, Day, DayOrYear, Place, Text, Whole, Words
+from sankofa.operations.parameter_types import Choice, Country, Day, DayOrYear, Place, Text, Whole, Words
 
 TOOL_ONLY = "tool only"
 """Marks a parameter that the MCP tool takes and the endpoint does not."""

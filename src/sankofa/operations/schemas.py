@@ -7,7 +7,7 @@ import msgspec
 from sankofa.model.provenance import LICENSE_NOTICE
 from sankofa.model.rows import Row
 from sankofa.operations.contract import Operation
-from sankofa.operations.kinds import JsonSchema
+from sankofa.operations.parameter_types import JsonSchema
 
 _COMPONENT = "#/$defs/{name}"
 

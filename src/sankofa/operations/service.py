@@ -16,7 +16,7 @@ from sankofa.access.wrong_keys import WrongKeys
 from sankofa.edition.current import CurrentEdition
 from sankofa.engines.datastore import Datastore, open_datastore
 from sankofa.engines.keyvalue import KeyValue, open_keyvalue
-from sankofa.ledger.book import SCHEMA
+from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import Problem, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings
 

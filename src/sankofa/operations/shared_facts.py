@@ -2,9 +2,9 @@
 
 from sankofa.edition.facts import award_facts, macro_facts, measure_facts, reported_facts, tender_facts
 from sankofa.edition.reading import Selection
+from sankofa.model.countries import alpha2_of
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE
-from sankofa.model.places import alpha2_of
 from sankofa.model.rows import FactRow
 from sankofa.operations.contract import NULLABLE_AS_OF, Answer, Call, operation
 from sankofa.operations.parameters import (

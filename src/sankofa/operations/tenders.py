@@ -58,7 +58,7 @@ async def search_tenders(
     edition, first = call.edition, 0
     if cursor is not None:
         position = call.cursors.read(cursor, filters)
-        edition = await call.kept(position.edition)
+        edition = await call.edition_for_cursor(position.edition)
         first = int(position.after[0])
     most = call.grant.rows(limit)
     end = await _end(edition, country, from_.toordinal() if from_ else 0)

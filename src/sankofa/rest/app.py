@@ -251,8 +251,8 @@ class RestApp:
             encoding = choose_encoding(head.accept_encoding, len(body))
             body = body if encoding is None else await compressed(body, encoding)
         else:
-            sight = form.wants_columns(answer)
-            columns = () if sight is None else await edition.columns(sight)
+            row_filter = form.wants_columns(answer)
+            columns = () if row_filter is None else await edition.columns(row_filter)
             # In a thread: ten thousand rows take a twentieth of a second, and others are waiting.
             written = asyncio.to_thread(_write, form, operation, answer, edition, columns, head)
             told, body, encoding = await written

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.flat import Column, Sight, columns_of, read_columns, seen, table_of
+from sankofa.edition.flat import Column, RowFilter, columns_of, read_columns, seen, table_of
 from sankofa.edition.reading import Edition
 from sankofa.model.rows import Row
 from sankofa.operations.answers import Headers
@@ -43,10 +43,10 @@ class Form(NamedTuple):
     packed: bool = False
     """Whether the buffers of an Arrow stream are compressed, which its reader undoes by itself."""
 
-    def wants_columns(self, answer: Answer) -> Sight | None:
+    def wants_columns(self, answer: Answer) -> RowFilter | None:
         """Which of an edition's columns would do for the answer, where that is worth looking for them."""
         few = answer.selection.count < _WORTH_COLUMNS
-        return None if few or self.media_type != ARROW else answer.selection.sight
+        return None if few or self.media_type != ARROW else answer.selection.row_filter
 
     def body(
         self, operation: Operation, answer: Answer, edition: Edition, kept: Kept = ()
@@ -141,8 +141,8 @@ def _arrow(
 
     selection = answer.selection
     table = None
-    if selection.sight is not None and 0 < sum(map(len, kept)) <= _BYTES_A_ROW * selection.count:
-        table = seen(kept, columns, selection.sight, selection.count)
+    if selection.row_filter is not None and 0 < sum(map(len, kept)) <= _BYTES_A_ROW * selection.count:
+        table = seen(kept, columns, selection.row_filter, selection.count)
     if table is None:
         table = table_of(columns, *selection.lists())
     schema = table.schema.with_metadata(members)

@@ -14,7 +14,7 @@ from sankofa.model.day_patterns import real_days
 from sankofa.operations.answers import API_VERSION
 from sankofa.operations.contract import EDITION, Operation, Parameter, endpoints
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
-from sankofa.operations.kinds import JsonSchema
+from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.schemas import envelope_of, row_schema
 from sankofa.rest.deprecation import DEPRECATIONS
 from sankofa.rest.openapi_components import (

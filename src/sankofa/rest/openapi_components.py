@@ -20,7 +20,7 @@ from sankofa.model.errors import (
     UpgradeRequired,
 )
 from sankofa.operations.answers import API_VERSION, problem_body
-from sankofa.operations.kinds import JsonSchema
+from sankofa.operations.parameter_types import JsonSchema
 from sankofa.settings import Settings
 
 COMMON: Final = ("X-Service-API-Version", "X-Request-Id")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from sankofa.operations.contract import Operation
-from sankofa.operations.kinds import JsonSchema
+from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.schemas import envelope_of
 from sankofa.rest.forms import ARROW, CSV
 

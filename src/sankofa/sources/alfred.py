@@ -13,7 +13,7 @@ import msgspec
 from sankofa.model.days import parse_day
 from sankofa.model.errors import FormatError
 from sankofa.model.figures import exact
-from sankofa.model.observations import SeriesColumn, Told, series_key
+from sankofa.model.observations import ReportedValue, SeriesColumn, series_key
 from sankofa.model.records import Record, Rejected
 from sankofa.sources.base import InputFile, adapter
 
@@ -79,7 +79,7 @@ def _series(document: str, data: bytes) -> Iterator[Record]:
         )
     if found.output_type not in (1, 4):
         raise ValueError("output_type: expected observations by real-time period (1) or first releases (4)")
-    told: list[Told] = []
+    told: list[ReportedValue] = []
     ends: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     rejects: list[Rejected] = []
     for number, row in enumerate(found.observations):
@@ -93,7 +93,7 @@ def _series(document: str, data: bytes) -> Iterator[Record]:
         except ValueError as failure:
             rejects.append(Rejected(f"{document} observations/{number}", str(failure)))
             continue
-        told.append(Told(day, start, value, "", f"observations/{number}"))
+        told.append(ReportedValue(day, start, value, "", f"observations/{number}"))
         ends[day].append((start, end))
     frequency = _frequency(ends)
     if found.output_type == 1:
@@ -102,7 +102,7 @@ def _series(document: str, data: bytes) -> Iterator[Record]:
     yield SeriesColumn(key, _family(key), frequency, "", document, told)
 
 
-def _withdrawals(ends: dict[str, list[tuple[str, str]]], asked_until: str) -> Iterator[Told]:
+def _withdrawals(ends: dict[str, list[tuple[str, str]]], asked_until: str) -> Iterator[ReportedValue]:
     """Where a value ended within the days that were asked about, and none came after it."""
     for day, spans in ends.items():
         starts = {start for start, _ in spans}
@@ -110,7 +110,7 @@ def _withdrawals(ends: dict[str, list[tuple[str, str]]], asked_until: str) -> It
             if end < asked_until:
                 following = (date.fromisoformat(end) + timedelta(days=1)).isoformat()
                 if following not in starts:
-                    yield Told(day, following, "", "", "")
+                    yield ReportedValue(day, following, "", "", "")
 
 
 def _frequency(days: dict[str, list[tuple[str, str]]]) -> str:

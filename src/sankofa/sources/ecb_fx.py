@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from sankofa.model.countries import currency
 from sankofa.model.days import parse_day
 from sankofa.model.errors import FormatError
 from sankofa.model.figures import exact
-from sankofa.model.observations import SeriesColumn, Told
-from sankofa.model.places import currency
+from sankofa.model.observations import ReportedValue, SeriesColumn
 from sankofa.model.records import Record, Rejected
 from sankofa.sources.base import InputFile, adapter
 from sankofa.sources.tables import read_table
@@ -29,7 +29,7 @@ def read(file: InputFile) -> Iterator[Record]:
         if table is None or not any(map(currency, table.header[1:])) or table.header[0].lower() != "date":
             continue
         readable = True
-        columns: dict[int, list[Told]] = {}
+        columns: dict[int, list[ReportedValue]] = {}
         for place, code in enumerate(table.header):
             if place and code and currency(code) in (None, "EUR"):
                 yield Rejected(f"{document} column {place + 1}", "header: not an ISO 4217 code")
@@ -45,7 +45,7 @@ def read(file: InputFile) -> Iterator[Record]:
 
 
 def _take(
-    columns: dict[int, list[Told]], header: list[str], position: str, row: list[str]
+    columns: dict[int, list[ReportedValue]], header: list[str], position: str, row: list[str]
 ) -> Iterator[Rejected]:
     """One day's rates, each into its column."""
     if not any(row):
@@ -67,4 +67,4 @@ def _take(
         except ValueError as failure:
             yield Rejected(f"{position}, {header[place]}", f"rate: {failure}")
             continue
-        told.append(Told(day, "", rate, header[place].upper(), ""))
+        told.append(ReportedValue(day, "", rate, header[place].upper(), ""))

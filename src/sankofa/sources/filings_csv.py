@@ -6,11 +6,11 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
+from sankofa.model.countries import currency
 from sankofa.model.days import parse_day
 from sankofa.model.figures import exact
 from sankofa.model.line_items import snake_case
 from sankofa.model.periods import PERIOD_TYPES
-from sankofa.model.places import currency
 from sankofa.model.records import Fact, Record
 from sankofa.model.text import fit
 from sankofa.sources.base import InputFile, adapter

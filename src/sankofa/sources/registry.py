@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
+from sankofa.model.countries import country
 from sankofa.model.errors import SourceError
-from sankofa.model.places import country
 from sankofa.model.provenance import LICENSE_CLASSES, SKUS
 from sankofa.sources.base import adapters
 

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import IO, Final
 
 from sankofa.model import text
+from sankofa.model.countries import country
 from sankofa.model.errors import FormatError
 from sankofa.model.figures import exact
 from sankofa.model.identifiers import cik
-from sankofa.model.places import country
 from sankofa.model.records import EntityRecord, Fact, Profile, Record, Rejected, Skipped
 from sankofa.sources.base import InputFile, adapter
 

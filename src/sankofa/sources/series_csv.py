@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
+from sankofa.model.countries import country
 from sankofa.model.days import parse_day
 from sankofa.model.figures import exact
-from sankofa.model.observations import FREQUENCIES, SeriesColumn, Told, series_key, series_type
-from sankofa.model.places import country
+from sankofa.model.observations import FREQUENCIES, ReportedValue, SeriesColumn, series_key, series_type
 from sankofa.model.records import Record
 from sankofa.model.text import fit
 from sankofa.sources.base import InputFile, adapter
@@ -42,7 +42,7 @@ _SERIES: Final = ("series", "series_type", "frequency", "country")
 
 def _gathered(records: Iterable[Record]) -> Iterator[Record]:
     """The rows of a series as one column; of a large file, one from time to time."""
-    pending: dict[_Identity, list[Told]] = {}
+    pending: dict[_Identity, list[ReportedValue]] = {}
     rows = 0
     for record in records:
         if not isinstance(record, SeriesColumn):
@@ -66,7 +66,7 @@ def _series(key: str, family: str, frequency: str, place: str | None) -> tuple[s
     return series_key(key), series_type(family), frequency.lower(), country(place or "") or ""
 
 
-def _told(row: dict[str, str], location: str) -> Told:
+def _told(row: dict[str, str], location: str) -> ReportedValue:
     """The value of a row. Raises ValueError naming the column at fault."""
     unit, release, text = row.get("unit", ""), row.get("release_date", ""), row["value"]
     if len(unit) > _LONGEST_UNIT or not fit(unit):
@@ -76,7 +76,7 @@ def _told(row: dict[str, str], location: str) -> Told:
     except ValueError as failure:
         raise ValueError(f"value: {failure}") from None
     day = _day("date", row["date"])
-    return Told(day, _day("release_date", release) if release else "", value, unit, location)
+    return ReportedValue(day, _day("release_date", release) if release else "", value, unit, location)
 
 
 @lru_cache(maxsize=65536)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from sankofa.model.countries import country
 from sankofa.model.errors import FormatError
 from sankofa.model.identifiers import parse_identifier, stored_identifier
 from sankofa.model.line_items import snake_case
 from sankofa.model.organisations import names_a_person, org_evidence
-from sankofa.model.places import country
 from sankofa.model.records import EntityRecord, Profile, Record, Rejected, Withheld
 from sankofa.model.text import fit, one_line
 from sankofa.sources.base import InputFile

@@ -13,10 +13,10 @@ from typing import IO, Final
 
 import msgspec
 
+from sankofa.model.countries import alpha3_of, country
 from sankofa.model.errors import FormatError
 from sankofa.model.figures import exact
 from sankofa.model.observations import AnnualColumn, indicator_code
-from sankofa.model.places import alpha3_of, country
 from sankofa.model.records import Record, Rejected, Skipped
 from sankofa.model.text import fit, one_line
 from sankofa.sources.base import InputFile, adapter

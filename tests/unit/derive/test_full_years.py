@@ -7,8 +7,8 @@ from sankofa.derive.metrics.derive import derive
 from sankofa.derive.metrics.full_years import FullYear, full_years, year_before
 from sankofa.derive.metrics.standing import State
 from sankofa.derive.metrics.year_ends import YearEnds
-from sankofa.ledger.book import CaptureInfo
 from sankofa.ledger.reports import Report, Reports
+from sankofa.ledger.store import CaptureInfo
 from sankofa.model.days import ordinal
 from sankofa.model.financial_years import YearEvidence
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sankofa.edition.blocks import ANY_TAG, Entry, entries_of, pack, select, select_where
 from sankofa.edition.reading import Edition
 from sankofa.model.days import FOREVER
-from sankofa.model.knowable import Mode
+from sankofa.model.vintages import Mode
 from tests.loop import wait
 from tests.memory import MemoryReader
 

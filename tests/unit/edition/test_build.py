@@ -61,7 +61,7 @@ def test_publishing_again_after_an_upgrade_writes_the_new_layout(
         with pytest.raises(EditionError, match="of another layout: publish again"):
             add_edition(desk, 1)
     desk.publish().close()
-    current = desk.store.shelf().current
+    current = desk.store.list_editions().current
     assert current is not None
     assert revenue(desk, current) == 1
 
@@ -69,19 +69,19 @@ def test_publishing_again_after_an_upgrade_writes_the_new_layout(
 def test_an_empty_ledger_is_not_published(desk: Desk) -> None:
     with pytest.raises(CheckFailed, match="the ledger is empty"):
         desk.publish()
-    assert desk.store.shelf().current is None
+    assert desk.store.list_editions().current is None
 
 
 def test_publishing_the_same_ledger_again_gives_the_same_edition(desk: Desk) -> None:
     first = add_edition(desk, 1)
     desk.set_day(date(2024, 3, 1))
     assert desk.publish().id == first
-    assert desk.store.shelf().editions == (first,)
+    assert desk.store.list_editions().editions == (first,)
 
 
 def test_the_newest_few_editions_are_kept_behind_the_current_one(desk: Desk) -> None:
     made = [add_edition(desk, n) for n in range(1, 6)]
-    shelf = desk.store.shelf()
+    shelf = desk.store.list_editions()
     assert (shelf.editions, shelf.current) == (tuple(reversed(made[2:])), made[-1])
     assert [revenue(desk, name) for name in shelf.editions] == [5, 4, 3]
 
@@ -89,10 +89,10 @@ def test_the_newest_few_editions_are_kept_behind_the_current_one(desk: Desk) -> 
 def test_the_edition_that_was_served_until_now_is_kept_however_old_it_is(desk: Desk) -> None:
     made = [add_edition(desk, n) for n in range(1, 4)]
     switch(desk.store, made[0], keep=2)
-    assert desk.store.shelf().current == made[0]
+    assert desk.store.list_editions().current == made[0]
     add_edition(desk, 4)
     newest = add_edition(desk, 5)
-    shelf = desk.store.shelf()
+    shelf = desk.store.list_editions()
     assert shelf.current == newest
     assert made[0] not in shelf.editions, "and removed once it is nobody's"
 
@@ -116,7 +116,7 @@ def test_a_row_under_no_known_licence_class_stops_the_edition_and_the_old_one_st
     ledger.close()
     with pytest.raises(CheckFailed, match="unknown licence class"):
         desk.publish()
-    shelf = desk.store.shelf()
+    shelf = desk.store.list_editions()
     assert (shelf.editions, shelf.current) == ((old,), old)
     assert [p.name for p in (desk.home / "editions").iterdir() if p.name.startswith(".")] == []
 

@@ -11,7 +11,7 @@ import pytest
 from sankofa.edition import current
 from sankofa.edition.build import FORMAT
 from sankofa.edition.current import CurrentEdition
-from sankofa.engines.datastore import EditionWriter, LedgerSession, Shelf, Turn
+from sankofa.engines.datastore import EditionList, EditionWriter, LedgerSession, Turn
 from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, StoreUnavailable
 from tests.memory import MemoryReader
 
@@ -39,9 +39,9 @@ class Store:
             raise EditionError(f"edition {edition}: corrupt")
         return MemoryReader({"format": FORMAT})
 
-    def shelf(self) -> Shelf:
+    def list_editions(self) -> EditionList:
         self.shelved += 1
-        return Shelf(tuple(sorted(self.editions, reverse=True)), self.editions[-1])
+        return EditionList(tuple(sorted(self.editions, reverse=True)), self.editions[-1])
 
     def ledger(self) -> LedgerSession:
         raise AssertionError("serving reads no ledger")
@@ -54,7 +54,7 @@ class Store:
     ) -> AbstractContextManager[None]:
         raise AssertionError("serving changes nothing")
 
-    def keep(self, editions: Sequence[str], current: str) -> None: ...
+    def set_current_and_prune(self, editions: Sequence[str], current: str) -> None: ...
 
     def published(self) -> frozenset[str]:
         self.lists_read += 1

@@ -9,9 +9,9 @@ from sankofa.edition.blocks import ANY_TAG
 from sankofa.edition.flat import KEPT_FROM, columns_of, seen, table_of
 from sankofa.edition.reading import Edition
 from sankofa.model.identifiers import service_id
-from sankofa.model.knowable import Mode
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import EntityRow, FundamentalsRow
+from sankofa.model.vintages import Mode
 from tests.loop import wait
 from tests.world.desk import Desk
 
@@ -47,11 +47,11 @@ def test_columns_are_the_rows_that_are_seen(edition: Edition, day: date, mode: M
         key = service_id(LARGE)
         selection = await edition.select("fundamentals", key, day=day.toordinal(), modes=int(mode), tag=tag)
         assert selection is not None
-        assert selection.sight is not None
-        kept = await edition.columns(selection.sight)
+        assert selection.row_filter is not None
+        kept = await edition.columns(selection.row_filter)
         assert kept
         columns = columns_of(FundamentalsRow)
-        table = seen(kept, columns, selection.sight, selection.count)
+        table = seen(kept, columns, selection.row_filter, selection.count)
         if not selection.count:
             assert table is None or table.num_rows == 0
             return
@@ -65,8 +65,8 @@ def test_few_rows_have_none(edition: Edition) -> None:
     async def found() -> int:
         selection = await edition.select("fundamentals", service_id(SMALL), day=DAYS[-1].toordinal())
         assert selection is not None
-        assert selection.sight is not None
-        return len(await edition.columns(selection.sight))
+        assert selection.row_filter is not None
+        return len(await edition.columns(selection.row_filter))
 
     assert wait(found()) == 0
 
@@ -75,9 +75,9 @@ def test_columns_of_another_shape_or_too_few_are_not_taken(edition: Edition) -> 
     async def found() -> None:
         selection = await edition.select("fundamentals", service_id(LARGE), day=DAYS[-1].toordinal())
         assert selection is not None
-        assert selection.sight is not None
-        kept = await edition.columns(selection.sight)
-        assert seen(kept, columns_of(EntityRow), selection.sight, selection.count) is None
-        assert seen(kept, columns_of(FundamentalsRow), selection.sight, selection.count + 1) is None
+        assert selection.row_filter is not None
+        kept = await edition.columns(selection.row_filter)
+        assert seen(kept, columns_of(EntityRow), selection.row_filter, selection.count) is None
+        assert seen(kept, columns_of(FundamentalsRow), selection.row_filter, selection.count + 1) is None
 
     wait(found())

@@ -13,9 +13,9 @@ from sankofa.derive.metrics.standing import State, Stretch
 from sankofa.edition.blocks import Entry
 from sankofa.edition.metric_rows import AS_OF, UNDATED, metric_rows, standings
 from sankofa.edition.screening import dated
-from sankofa.ledger.book import CaptureInfo
 from sankofa.ledger.entities import Entity, Statement
 from sankofa.ledger.reports import Report
+from sankofa.ledger.store import CaptureInfo
 from sankofa.model.days import FOREVER
 from sankofa.model.provenance import strictest
 from sankofa.model.records import Profile

@@ -8,8 +8,8 @@ from pathlib import Path
 from sankofa.ledger.reports import Published, Report
 from sankofa.model.days import ordinal
 from sankofa.model.financial_years import YearEvidence
-from sankofa.model.knowable import steps
 from sankofa.model.records import Fact
+from sankofa.model.vintages import steps
 from tests.world.desk import Desk
 
 SUBJECTS = tuple(f"ticker:JSE:T{n}" for n in range(600))

@@ -22,7 +22,7 @@ from sankofa.model.errors import InvalidParameter
 from sankofa.model.rows import EntityRow
 from sankofa.operations import contract
 from sankofa.operations.contract import Answer, Call, Operation
-from sankofa.operations.kinds import Day
+from sankofa.operations.parameter_types import Day
 from sankofa.operations.parameters import LimitParameter
 from sankofa.operations.service import Service
 from sankofa.rest.app import RestApp

@@ -5,7 +5,7 @@ from importlib.resources import as_file, files
 import pytest
 
 from sankofa.model.errors import FormatError
-from sankofa.model.observations import SeriesColumn, Told
+from sankofa.model.observations import ReportedValue, SeriesColumn
 from sankofa.model.records import Rejected
 from tests.unit.sources.conftest import Read, Written
 
@@ -18,8 +18,8 @@ def test_each_currency_is_a_daily_series_of_quote_units_for_one_euro(read: Read,
     assert isinstance(cyp, SeriesColumn)
     assert usd[:5] == ("FX.EUR.USD", "fx", "daily", "", "eurofxref-hist.csv")
     assert zar.told == [
-        Told("2024-01-03", "", "20.519", "ZAR", ""),
-        Told("2024-01-02", "", "20.3674", "ZAR", ""),
+        ReportedValue("2024-01-03", "", "20.519", "ZAR", ""),
+        ReportedValue("2024-01-02", "", "20.3674", "ZAR", ""),
     ]
     assert zar.on_its_day
     assert [told.value for told in cyp.told] == ["", ""]
@@ -55,4 +55,4 @@ def test_the_history_that_the_sample_takes_is_read_without_a_reject(read: Read) 
         found = read("ecb-fx", path)
     assert all(isinstance(record, SeriesColumn) for record in found)
     series = {record.series: record for record in found if isinstance(record, SeriesColumn)}
-    assert Told("1999-01-04", "", "6.9358", "ZAR", "") in series["FX.EUR.ZAR"].told
+    assert ReportedValue("1999-01-04", "", "6.9358", "ZAR", "") in series["FX.EUR.ZAR"].told

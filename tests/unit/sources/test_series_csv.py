@@ -3,7 +3,7 @@
 import pytest
 
 from sankofa.model.errors import FormatError
-from sankofa.model.observations import SeriesColumn, Told
+from sankofa.model.observations import ReportedValue, SeriesColumn
 from sankofa.model.records import Rejected
 from tests.unit.sources.conftest import Read, Written
 
@@ -20,12 +20,13 @@ def test_the_rows_of_a_series_are_one_column_in_their_order(read: Read, written:
         SeriesColumn(
             "CPI.ZA", "cpi", "monthly", "ZA", "s.csv",
             [
-                Told("2024-01-31", "2024-02-21", "101.5", "index", "row 2"),
-                Told("2024-01-31", "2024-03-20", "", "", "row 4"),
+                ReportedValue("2024-01-31", "2024-02-21", "101.5", "index", "row 2"),
+                ReportedValue("2024-01-31", "2024-03-20", "", "", "row 4"),
             ],
         ),
         SeriesColumn(
-            "FX.USD.ZAR", "fx", "daily", "", "s.csv", [Told("2024-01-02", "", "18.5", "ZAR", "row 3")]
+            "FX.USD.ZAR", "fx", "daily", "", "s.csv",
+            [ReportedValue("2024-01-02", "", "18.5", "ZAR", "row 3")],
         ),
     ]  # fmt: skip
 

@@ -19,10 +19,10 @@ import msgspec
 from sankofa.derive.metrics.contract import PRIOR, metrics
 from sankofa.derive.metrics.year_ends import ANNIVERSARY_TOLERANCE, YearEnds
 from sankofa.ledger.reports import Report, Reports
+from sankofa.model.countries import currency
 from sankofa.model.days import FOREVER, ordinal
-from sankofa.model.knowable import steps
 from sankofa.model.line_items import candidates
-from sankofa.model.places import currency
+from sankofa.model.vintages import steps
 
 
 class Figure(msgspec.Struct, frozen=True, gc=False):

@@ -9,7 +9,7 @@ from sankofa.derive.awards import Award, awards
 from sankofa.derive.signals.calendar import captured_until, quarter, quarter_number
 from sankofa.derive.signals.contract import Basis
 from sankofa.derive.signals.tendering import buyer_of, instant_of, told_apart
-from sankofa.ledger.book import CaptureInfo
+from sankofa.ledger.store import CaptureInfo
 
 _NOT_WON: Final = ("cancelled", "unsuccessful")
 

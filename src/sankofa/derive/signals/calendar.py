@@ -11,7 +11,7 @@ from datetime import date
 from functools import cache
 from typing import Final, NamedTuple
 
-from sankofa.ledger.book import CaptureInfo
+from sankofa.ledger.store import CaptureInfo
 from sankofa.model.days import ordinal
 
 MONTHS_IN_A_QUARTER: Final = 3

@@ -13,8 +13,8 @@ import msgspec
 import sankofa.derive.signals.panels
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.tenders import Tenders
-from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity
+from sankofa.ledger.store import CaptureInfo, Ledger
 from sankofa.model.provenance import SKUS, strictest
 from sankofa.model.rows import Row
 

@@ -6,11 +6,11 @@ from itertools import groupby
 from typing import NamedTuple
 
 from sankofa.derive.tenders import Resolved, Tender
-from sankofa.ledger.book import CaptureInfo
 from sankofa.ledger.party_matching import normalised
+from sankofa.ledger.store import CaptureInfo
 
 
-class Told(NamedTuple):
+class TenderPeriod(NamedTuple):
     """A period: its tenders, each by its first release there, and the captures that any release came with."""
 
     number: int
@@ -18,7 +18,7 @@ class Told(NamedTuple):
     captures: frozenset[int]
 
 
-def by_period(tenders: Iterable[Tender], number: Callable[[str], int]) -> Iterator[Told]:
+def by_period(tenders: Iterable[Tender], number: Callable[[str], int]) -> Iterator[TenderPeriod]:
     """Every period that has a release, the newest first; of releases in the order of `Tenders.of`."""
     for period, released in groupby(tenders, key=lambda tender: number(tender.row.release_date)):
         first: dict[str, Tender] = {}
@@ -28,7 +28,7 @@ def by_period(tenders: Iterable[Tender], number: Callable[[str], int]) -> Iterat
             known = first.get(tender.row.ocid)
             if known is None or instant_of(tender) < instant_of(known):
                 first[tender.row.ocid] = tender
-        yield Told(period, list(first.values()), frozenset(captures))
+        yield TenderPeriod(period, list(first.values()), frozenset(captures))
 
 
 def first_ref(tenders: Iterable[Tender], captures: Mapping[int, CaptureInfo]) -> str:

@@ -12,12 +12,12 @@ from msgspec import Meta
 from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.edition.tables import Table, table
 from sankofa.edition.world import World
+from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
 from sankofa.model.facts import MACRO
-from sankofa.model.knowable import vintages
 from sankofa.model.observations import unit_of
-from sankofa.model.places import alpha3_of
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
+from sankofa.model.vintages import vintages
 
 ANNUAL = "af-macro-annual"
 SERIES = "af-macro-series"

@@ -17,6 +17,7 @@ from sankofa.edition.datasets.macro_facts import annual_fact, series_fact
 from sankofa.edition.flat import aside
 from sankofa.edition.tables import Table, table
 from sankofa.edition.world import World
+from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.facts import (
     FUND,
     IN_AN_ID,
@@ -27,7 +28,6 @@ from sankofa.model.facts import (
     SharedFact,
     Who,
 )
-from sankofa.model.places import alpha3_of, country_name
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import FactRow, Row, wire
 

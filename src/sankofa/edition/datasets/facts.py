@@ -15,13 +15,13 @@ import msgspec
 from sankofa.derive.tender_values import TenderValues, Won, amount_of, won
 from sankofa.edition.blocks import Entry, pack
 from sankofa.edition.world import Shelved, World, dataset
-from sankofa.ledger.book import ReleaseRow
 from sankofa.ledger.entities import Entity
+from sankofa.ledger.store import ReleaseRow
+from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.days import ordinal
 from sankofa.model.facts import AWARD_VALUE, TENDER, TENDER_VALUE, Source, Who, fact, record_ref
-from sankofa.model.knowable import Mode, Vintage, sights
-from sankofa.model.places import alpha3_of, country_name
 from sankofa.model.rows import FactRow, wire
+from sankofa.model.vintages import Mode, Vintage, visibilities
 
 FACTS: Final = "fact"
 FACT_DAYS: Final = "fact_day"
@@ -112,7 +112,7 @@ def _awards(world: World, entity: Who, told: list[Vintage[Won]]) -> Iterator[Ent
             vintage.number,
             _source(world, row),
         )
-        for first, until, modes, _ in sights(vintage):
+        for first, until, modes, _ in visibilities(vintage):
             if modes & _LATEST:
                 yield Entry(wire.encode(made), first, until)
 

@@ -17,13 +17,13 @@ from sankofa.edition.issuers import issuer_part
 from sankofa.edition.ready import NOTHING, Ready, ready
 from sankofa.edition.world import ReadyShelved, World, dataset
 from sankofa.ledger.reports import Identity, Report
+from sankofa.model.countries import currency
 from sankofa.model.days import ordinal
 from sankofa.model.facts import provenance_id, record_ref, source_of
-from sankofa.model.knowable import Vintage, sights, vintages
 from sankofa.model.line_items import line_item
 from sankofa.model.periods import PERIOD_TYPES
-from sankofa.model.places import currency
 from sankofa.model.rows import FundamentalsRow, wire
+from sankofa.model.vintages import Vintage, vintages, visibilities
 
 FUNDAMENTALS: Final = "fundamentals"
 _read = msgspec.msgpack.Decoder(Ready).decode
@@ -87,7 +87,7 @@ def _entries(issuer: Issuer) -> list[Entry]:
 
 def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, tag: int) -> Iterator[Entry]:
     """The row as each stretch of days shows it: its successor is told only from the day it was known."""
-    for sight in sights(vintage):
+    for sight in visibilities(vintage):
         shown = row
         if sight.tells_successor and vintage.successor is not None:
             shown = msgspec.structs.replace(

@@ -16,11 +16,11 @@ from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.edition.blocks import Entry
 from sankofa.edition.columns import Column, block_days, column, lists, pack_column, pack_pages
 from sankofa.edition.world import Shelved, World, dataset
+from sankofa.model.countries import alpha3_of
 from sankofa.model.days import iso_day, ordinal
-from sankofa.model.knowable import Mode, sights, vintages
 from sankofa.model.observations import unit_of
-from sankofa.model.places import alpha3_of
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
+from sankofa.model.vintages import Mode, vintages, visibilities
 
 ANNUAL: Final = "macro-annual"
 SERIES: Final = "macro-series"
@@ -141,7 +141,7 @@ def _observations(
     tag = ordinal(day)
     for vintage in vintages(reports, tag):
         report = vintage.report
-        for first, until, modes, _ in sights(vintage):
+        for first, until, modes, _ in visibilities(vintage):
             if modes & _LATEST:
                 location = _text(report.location)[1:-1] if report.location else f"{key} {day}"
                 row = (

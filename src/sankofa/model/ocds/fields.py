@@ -13,8 +13,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
+from sankofa.model.countries import currencies
 from sankofa.model.figures import exact
-from sankofa.model.places import currencies
 
 Json = Any
 ORGANISATION: Final = "Organization"

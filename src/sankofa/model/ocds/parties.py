@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from sankofa.model.countries import country as country_code
+from sankofa.model.countries import country_named
 from sankofa.model.ocds.fields import Json, Walk
 from sankofa.model.ocds.redaction import Secrets, fold
-from sankofa.model.places import country as country_code
-from sankofa.model.places import country_named
 from sankofa.model.text import one_line
 
 ROLES: Final = {

@@ -14,10 +14,10 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Final
 
+from sankofa.model.countries import country_names
 from sankofa.model.ocds.name_runs import LEAST_SINGLE, PARTICLES, TITLES, WORD, Name, Token, runs
 from sankofa.model.ocds.secret_index import LiteralIndex, NameIndex
 from sankofa.model.organisations.tables import tables
-from sankofa.model.places import country_names
 
 CUT: Final = "[withheld]"
 

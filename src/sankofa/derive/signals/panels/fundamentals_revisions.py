@@ -14,8 +14,8 @@ from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import filed, issuer_panel, named
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import ordinal
-from sankofa.model.knowable import vintages
 from sankofa.model.line_items import LINE_ITEMS, line_item
+from sankofa.model.vintages import vintages
 
 
 class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):

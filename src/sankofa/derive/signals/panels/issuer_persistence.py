@@ -35,7 +35,7 @@ class IssuerPersistenceRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/issuer-persistence"
 
 
-Told = tuple[bool, list[Figure]]
+TenderPeriod = tuple[bool, list[Figure]]
 """Whether a year was a good one, and the figures that say so."""
 
 
@@ -80,7 +80,7 @@ def _observed(issuer: Issuer, years: list[FullYear], year: FullYear) -> Iterator
     yield Observation(row, year.end, max(figure.stands_from for figure in figures), sources)
 
 
-def _in_a_row(told: list[Told | None]) -> tuple[int | None, list[Figure]]:
+def _in_a_row(told: list[TenderPeriod | None]) -> tuple[int | None, list[Figure]]:
     """How many good years there are from the first on, and what says so; None where the first is not told."""
     count: int | None = None
     figures: list[Figure] = []
@@ -95,14 +95,14 @@ def _in_a_row(told: list[Told | None]) -> tuple[int | None, list[Figure]]:
     return count, figures
 
 
-def _profit(year: FullYear) -> Told | None:
+def _profit(year: FullYear) -> TenderPeriod | None:
     for figures in year.figures.values():
         if profit := figures.get("profit"):
             return profit.value > 0, [profit]
     return None
 
 
-def _growth(year: FullYear, before: FullYear | None) -> Told | None:
+def _growth(year: FullYear, before: FullYear | None) -> TenderPeriod | None:
     for money, figures in year.figures.items():
         now = figures.get("revenue")
         then = before.figures.get(money, {}).get("revenue") if before else None

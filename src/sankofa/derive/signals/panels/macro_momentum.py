@@ -14,7 +14,7 @@ from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.derive.signals.calendar import month_number, quarter_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.model.days import ordinal
-from sankofa.model.knowable import Vintage, vintages
+from sankofa.model.vintages import Vintage, vintages
 
 _PERIODS: Final[dict[str, Callable[[str], int]]] = {
     "monthly": month_number,

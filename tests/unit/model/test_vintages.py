@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sankofa.model.days import FOREVER
-from sankofa.model.knowable import Mode, sights, vintages
+from sankofa.model.vintages import Mode, vintages, visibilities
 from tests.world.reference import MODES, Seen, Told, knowable
 
 START = date(2020, 1, 1)
@@ -56,7 +56,9 @@ def shown(given: list[Report], on: date, mode: str) -> set[Seen]:
     rows = set()
     for vintage in vintages(given, END.toordinal()):
         sight = [
-            s for s in sights(vintage) if s.first <= on.toordinal() < s.until and s.modes & MODE_OF[mode]
+            s
+            for s in visibilities(vintage)
+            if s.first <= on.toordinal() < s.until and s.modes & MODE_OF[mode]
         ]
         assert len(sight) <= 1, "a vintage is seen once"
         if sight:
@@ -97,7 +99,7 @@ def test_the_order_of_arrival_is_of_no_account(given: list[Report], chance: obje
 @given(reports)
 def test_the_intervals_of_the_latest_neither_overlap_nor_leave_a_gap(given: list[Report]) -> None:
     found = vintages(given, END.toordinal())
-    latest = [(s.first, s.until) for v in found for s in sights(v) if s.modes & Mode.LATEST]
+    latest = [(s.first, s.until) for v in found for s in visibilities(v) if s.modes & Mode.LATEST]
     assert all(end == start for (_, end), (start, _) in pairwise(latest))
     assert [v.number for v in found] == list(range(1, len(found) + 1))
     if found:
@@ -137,7 +139,7 @@ def test_another_figure_is_the_next_vintage_and_a_dash_withdraws_it(figures: str
 def test_of_two_figures_on_one_day_the_later_document_is_the_later_vintage() -> None:
     found = vintages([report("2", 10, "0002"), report("1", 10, "0001")], END.toordinal())
     assert [(v.number, v.report.value) for v in found] == [(1, "1"), (2, "2")]
-    assert [[s.modes for s in sights(v)] for v in found] == [
+    assert [[s.modes for s in visibilities(v)] for v in found] == [
         [Mode.AS_REPORTED | Mode.ALL],
         [Mode.LATEST | Mode.ALL],
     ]
@@ -145,5 +147,5 @@ def test_of_two_figures_on_one_day_the_later_document_is_the_later_vintage() -> 
 
 def test_a_figure_announced_before_its_period_ended_is_seen_from_the_end_of_the_period() -> None:
     (vintage,) = vintages([report("1", 2)], END.toordinal())
-    (sight,) = sights(vintage)
+    (sight,) = visibilities(vintage)
     assert (sight.first, sight.until) == (END.toordinal(), FOREVER)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sankofa.model.places import alpha2_of, alpha3_of, country, currency
+from sankofa.model.countries import alpha2_of, alpha3_of, country, currency
 
 
 @pytest.mark.parametrize("code", ["ZA", "za", "ZAF", "zaf", " Za "])

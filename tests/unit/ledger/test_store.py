@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.ledger.book import Ledger
 from sankofa.ledger.ingest import files_under
+from sankofa.ledger.store import Ledger
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.model.records import EntityRecord, Fact, Link, Profile
 from tests.world.desk import Desk

@@ -9,8 +9,8 @@ from datetime import date
 from functools import cached_property
 from typing import Any, Protocol
 
+from sankofa.model.countries import country
 from sankofa.model.days import parse_day
-from sankofa.model.places import country
 from sankofa.operations.keywords import Check, admits, whole_match
 from sankofa.operations.keywords import JsonSchema as JsonSchema
 
@@ -18,7 +18,7 @@ _WHOLE = whole_match("^[1-9][0-9]{0,99}$")
 _YEAR = "^[12][0-9]{3}$"
 
 
-class Kind(Protocol):
+class ParameterType(Protocol):
     """A kind of parameter."""
 
     def read(self, text: Any, today: date) -> Any:

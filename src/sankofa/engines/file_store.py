@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from sankofa.engines.block_file import BlockFileReader
-from sankofa.engines.datastore import Row, Shelf, Turn
+from sankofa.engines.datastore import EditionList, Row, Turn
 from sankofa.engines.edition_folder import (
     FILE,
     EditionFolderReader,
@@ -31,7 +31,7 @@ _listed = msgspec.json.Decoder(list[Any]).decode
 _EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 
-class SqliteStore:
+class FileStore:
     """See `engines.datastore.Datastore`."""
 
     def __init__(self, home: Path, ledger_schema: str) -> None:
@@ -55,7 +55,7 @@ class SqliteStore:
             raise EditionError(f"edition {edition!r}: not the name of an edition")
         return EditionFolderReader(self._editions / edition, verified=verified)
 
-    def shelf(self) -> Shelf:
+    def list_editions(self) -> EditionList:
         try:
             current = self._pointer.read_text().strip() or None
         except FileNotFoundError:
@@ -65,7 +65,7 @@ class SqliteStore:
         names = [
             p.parent.name for p in self._editions.glob("*/manifest.json") if _EDITION_ID.match(p.parent.name)
         ]
-        return Shelf(tuple(sorted(names, reverse=True)), current)
+        return EditionList(tuple(sorted(names, reverse=True)), current)
 
     @contextmanager
     def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
@@ -84,7 +84,7 @@ class SqliteStore:
         finally:
             os.close(descriptor)
 
-    def keep(self, editions: Sequence[str], current: str) -> None:
+    def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
         partial = self._pointer.with_suffix(f".{os.getpid()}")
         self._list_as_published(current)
         with operator_errors(self._pointer):
@@ -92,13 +92,13 @@ class SqliteStore:
             sync(partial)
             partial.replace(self._pointer)
             sync(self._editions)
-            for name in self.shelf().editions:
+            for name in self.list_editions().editions:
                 if name not in editions and name != current:
                     shutil.rmtree(self._editions / name)
 
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""
-        shelf = self.shelf()
+        shelf = self.list_editions()
         return self._listed_as_published() | {*shelf.editions, *filter(None, [shelf.current])}
 
     def _listed_as_published(self) -> frozenset[str]:
@@ -122,7 +122,7 @@ class SqliteStore:
 
     async def ping(self) -> None:
         try:
-            current = self.shelf().current
+            current = self.list_editions().current
             if current is None:
                 raise StoreUnavailable("datastore", "no edition is published")
             BlockFileReader(self._editions / current / FILE).close()

@@ -18,7 +18,7 @@ from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_row
 from sankofa.ledger.persons import Persons
 from sankofa.model.days import instant
 from sankofa.model.errors import SettingsError
-from sankofa.model.observations import Told
+from sankofa.model.observations import ReportedValue
 from sankofa.model.provenance import source_ref
 from sankofa.model.records import Profile
 
@@ -298,7 +298,7 @@ class Ledger:
     def indicator_names(self) -> dict[str, str]:
         return indicator_names(self._session)
 
-    def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[Told]]]:
+    def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[ReportedValue]]]:
         """(series, series_type, frequency, country, capture_id, document, told), the columns together."""
         return series_rows(self._session)
 

@@ -50,7 +50,7 @@ class Vintage(NamedTuple, Generic[R]):
     successor: R | None
 
 
-class Sight(NamedTuple):
+class Visibility(NamedTuple):
     """A stretch of days in which a vintage is seen by some modes, with its successor told or not."""
 
     first: int
@@ -90,7 +90,7 @@ def vintages(reports: Sequence[R], period_end: int) -> list[Vintage[R]]:
     ]
 
 
-def sights(vintage: Vintage[R]) -> Iterator[Sight]:
+def visibilities(vintage: Vintage[R]) -> Iterator[Visibility]:
     """When, and by which modes, a vintage is seen.
 
     Before it is superseded nothing on it tells the future; from then on it is history: seen as
@@ -99,6 +99,6 @@ def sights(vintage: Vintage[R]) -> Iterator[Sight]:
     first_filed = _AS_REPORTED if vintage.number == 1 else 0
     until = FOREVER if vintage.successor is None else max(vintage.successor.available, vintage.known_from)
     if vintage.known_from < until:
-        yield Sight(vintage.known_from, until, _IN_FORCE | first_filed, tells_successor=False)
+        yield Visibility(vintage.known_from, until, _IN_FORCE | first_filed, tells_successor=False)
     if until < FOREVER:
-        yield Sight(until, FOREVER, _HISTORY | first_filed, tells_successor=True)
+        yield Visibility(until, FOREVER, _HISTORY | first_filed, tells_successor=True)
