@@ -68,7 +68,7 @@ class CurrentEdition:
 
     async def look(self) -> None:
         """Switch to the edition that is current now, if it is whole; else stay, and try again in a while."""
-        shelf = await asyncio.to_thread(self._store.shelf)
+        shelf = await asyncio.to_thread(self._store.list_editions)
         self._older.see(shelf)
         current = shelf.current
         if current is None or (self._edition is not None and self._edition.id == current):
@@ -153,7 +153,7 @@ class _Older:
     async def get(self, edition_id: str) -> Edition:
         """Raises Gone, NotFound, or StoreUnavailable while it is still being verified."""
         if edition_id not in self._shelved and time.monotonic() - self._seen > _LOOK_EVERY:
-            self.see(await asyncio.to_thread(self._store.shelf))
+            self.see(await asyncio.to_thread(self._store.list_editions))
         if edition_id not in self._shelved:
             raise await self._missing(edition_id)
         if (edition := self._open.get(edition_id)) is not None:
