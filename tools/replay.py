@@ -109,7 +109,8 @@ class World:
         self.now = START
         own = {f"SANKOFA_{key}": value for key, value in SETTINGS.items()}
         clean = {key: value for key, value in os.environ.items() if not key.startswith("SANKOFA_")}
-        self.environment = {**clean, **own, "SANKOFA_HOME": str(self.home)}
+        compiled = {"PYTHONDONTWRITEBYTECODE": ""}  # or every command compiles the package again
+        self.environment = {**clean, **own, **compiled, "SANKOFA_HOME": str(self.home)}
         if datastore:
             self.environment["SANKOFA_DATASTORE"] = datastore
 
