@@ -219,8 +219,10 @@ class Recording:
             name: (*rest,) for name, *rest in self._database.execute("SELECT * FROM answer ORDER BY name")
         }
 
-    def close(self) -> int:
+    def commit(self) -> None:
         self._database.commit()
+
+    def close(self) -> int:
         (number,) = self._database.execute("SELECT count(*) FROM answer").fetchone()
         self._database.close()
         return int(number)
@@ -256,6 +258,7 @@ def record(out: Path, data: Path, engines: tuple[str, ...], each: int) -> None:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sankofa-replay-")))
                 url = stack.enter_context(_database()) if engine == "postgresql" else None
                 _record(World(f"{engine}/{name}", folder, recording, url), data, each)
+            recording.commit()
     click.echo(f"{recording.close()} answers in {out}")
 
 
