@@ -109,7 +109,8 @@ class World:
         self.now = START
         own = {f"SANKOFA_{key}": value for key, value in SETTINGS.items()}
         clean = {key: value for key, value in os.environ.items() if not key.startswith("SANKOFA_")}
-        self.environment = {**clean, **own, "SANKOFA_HOME": str(self.home)}
+        compiled = {"PYTHONDONTWRITEBYTECODE": ""}  # or every command compiles the package again
+        self.environment = {**clean, **own, **compiled, "SANKOFA_HOME": str(self.home)}
         if datastore:
             self.environment["SANKOFA_DATASTORE"] = datastore
 
@@ -218,8 +219,10 @@ class Recording:
             name: (*rest,) for name, *rest in self._database.execute("SELECT * FROM answer ORDER BY name")
         }
 
-    def close(self) -> int:
+    def commit(self) -> None:
         self._database.commit()
+
+    def close(self) -> int:
         (number,) = self._database.execute("SELECT count(*) FROM answer").fetchone()
         self._database.close()
         return int(number)
@@ -255,6 +258,7 @@ def record(out: Path, data: Path, engines: tuple[str, ...], each: int) -> None:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sankofa-replay-")))
                 url = stack.enter_context(_database()) if engine == "postgresql" else None
                 _record(World(f"{engine}/{name}", folder, recording, url), data, each)
+            recording.commit()
     click.echo(f"{recording.close()} answers in {out}")
 
 
