@@ -18,6 +18,7 @@ def upload(*fields: str, body: bytes) -> bytes:
     return "\r\n".join(["POST /health HTTP/1.1", "Host: x", *fields, "", ""]).encode() + body
 
 
+@pytest.mark.rule("ERR-2")
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 @pytest.mark.parametrize("path", ["/health", ENTITY])
 def test_a_request_without_host_is_400(server: LiveServer, paid_key: str, version: str, path: str) -> None:
@@ -31,6 +32,7 @@ def test_an_empty_host_is_no_host(server: LiveServer) -> None:
     assert statuses(exchange(server.port, request("/health", "Host:"))) == [400]
 
 
+@pytest.mark.rule("ERR-2")
 def test_two_hosts_are_400(server: LiveServer) -> None:
     assert statuses(exchange(server.port, request("/health", "Host: a", "Host: b"))) == [400]
 

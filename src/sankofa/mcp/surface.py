@@ -145,7 +145,7 @@ class McpSurface:
         tool = self._tools.get(params.name)
         try:
             return exchange.tool_result(await self._perform(exchange, tool, params.name, arguments))
-        except StoreUnavailable as problem:  # an HTTP answer, never a tool error (decisions, MCP)
+        except StoreUnavailable as problem:  # an HTTP answer, never a tool error (contract: MCP-3)
             self._note(problem, exchange)
             exchange.refusal = problem
             return exchange.tool_error(problem, None)

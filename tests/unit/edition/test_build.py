@@ -97,6 +97,7 @@ def test_the_edition_that_was_served_until_now_is_kept_however_old_it_is(desk: D
     assert made[0] not in shelf.editions, "and removed once it is nobody's"
 
 
+@pytest.mark.rule("PROV-9")
 def test_a_row_under_no_known_licence_class_stops_the_edition_and_the_old_one_stays(desk: Desk) -> None:
     old = add_edition(desk, 1)
     with sqlite3.connect(desk.home / "ledger.sqlite") as ledger:
