@@ -229,14 +229,14 @@ def test_twelve_months_to_each_quarter_do_not_move_the_year(desk: Desk) -> None:
         rows = ask(server, create_key(desk.home, "starter"), issuer=service_id(TESTED))["data"]
     named = {(r["period_start"], r["period_end"], r["period_type"], r["fiscal_year"]) for r in rows}
     assert named == {
-        ("2021-07-01", "2022-06-30", "FY", 2022),
+        ("2021-07-01", "2022-06-30", "TTM", 2022),
         ("2022-04-01", "2022-06-30", "Q2", 2022),
         ("2022-01-01", "2022-06-30", "H1", 2022),
         (None, "2021-12-31", "FY", 2021),
         (None, "2022-06-30", "H1", 2022),
         ("2022-01-01", "2022-12-31", "FY", 2022),
         (None, "2022-12-31", "FY", 2022),
-        ("2022-04-01", "2023-03-31", "FY", 2023),
+        ("2022-04-01", "2023-03-31", "TTM", 2023),
         ("2023-01-01", "2023-03-31", "Q1", 2023),
         (None, "2023-03-31", "Q1", 2023),
     }

@@ -598,7 +598,7 @@ def test_a_counted_message_beyond_the_quota_is_a_429_and_a_free_one_is_answered(
 @pytest.mark.rule("MCP-4")
 def test_a_message_that_is_too_long_is_refused_before_it_is_sent(server):
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as link:
-        link.sendall(_head("Content-Length: 1000000"))
+        link.sendall(_head("Content-Length: 2000000"))
         answer = _until_closed(link)
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"application/problem+json" in answer

@@ -341,7 +341,6 @@ WRONG: dict[str, Any] = {
     "other-lines.jsonl": '{"type": "Feature"}\n{"type": "Feature"}\n',
     "lines-of-text.jsonl": "one\ntwo\n",
     "list-of-lists.json": [[1, 2], [3, 4]],
-    "releases-of-software.json": {"releases": [{"tag_name": "v1.0", "id": 7}]},
     "other-list.zip": zipped(one_json='[{"a": 1}]'),
     "releases-is-an-object.json": {"releases": {"a": titled("a")}},
     "no-json.zip": zipped(readme_txt="nothing"),
