@@ -9,13 +9,14 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parent.parent.parent
 CONTRACT = REPOSITORY / "docs" / "contract.md"
 CITING = ("src", "tests", "bench", "tools", "clients", "examples", "docs")
+SUFFIXES = (".py", ".md", ".toml", ".sql", ".html")
 
 _ROW = re.compile(r"^\| (?P<struck>~~)?(?P<rule>[A-Z]+-[0-9]+)(?:~~)? \| (?P<text>.+) \|$", re.MULTILINE)
 _ANY_ROW = re.compile(r"^\| (?!rule \|)[^|]+ \|", re.MULTILINE)
 _CITATION = re.compile(r"\bcontract: ([A-Z]+-[0-9]+(?:(?:, | and )[A-Z]+-[0-9]+)*)")
 _RULE = re.compile(r"[A-Z]+-[0-9]+")
 _ELSEWHERE = re.compile(
-    r"(?<!RFC [0-9]{4}, )\bsections? [0-9]|\bdecisions\.md\b|\bdecisions, |\bthe specification\b",
+    r"(?<!RFC [0-9]{4}, )\bsections? [0-9]|\bdecisions\.md\b|\bthe specification\b",
     re.IGNORECASE,
 )
 
@@ -43,9 +44,10 @@ def marked() -> Iterator[tuple[str, str]]:
 
 
 def files() -> Iterator[Path]:
+    yield from sorted(REPOSITORY.glob("*.md"))
     for folder in CITING:
         for path in sorted((REPOSITORY / folder).rglob("*")):
-            if path.suffix in (".py", ".md", ".toml", ".sql") and "node_modules" not in path.parts:
+            if path.suffix in SUFFIXES and "node_modules" not in path.parts:
                 yield path
 
 
