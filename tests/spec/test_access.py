@@ -45,6 +45,7 @@ def test_two_key_headers_are_401_even_when_both_are_valid(
     assert statuses(answer) == [401]
 
 
+@pytest.mark.rule("KEY-16")
 @pytest.mark.parametrize("name", ["X-API-Key", "x-api-key", "api_key", "key", "apikey", "access_token"])
 def test_a_key_in_the_query_string_is_401(server: LiveServer, name: str) -> None:
     answer = server.get(f"{ENTITY}?{name}={SANDBOX}")
@@ -282,7 +283,7 @@ ATTEMPTS: dict[str, Attempt] = {
 }
 
 
-@pytest.mark.rule("KEY-4")
+@pytest.mark.rule("KEY-4", "KEY-16")
 def test_a_key_is_in_no_file_no_log_and_no_error(chatty: LiveServer) -> None:
     key = chatty.key("starter", "--label", "kept secret")
     for name, attempt in ATTEMPTS.items():

@@ -244,6 +244,7 @@ def test_a_customer_may_have_several_keys_and_a_revoked_one_is_401(customer: Cus
     customer.command("domains", "remove", host)
 
 
+@pytest.mark.rule("CLI-7")
 def test_the_key_must_be_professional_and_valid(customer: Customer) -> None:
     for tier in ("sample", "starter"):
         customer.server.key(tier, "--label", f"bound {tier}")
@@ -282,6 +283,7 @@ def test_what_is_no_host_is_refused(customer: Customer, host: str) -> None:
     assert "host name" in refused.stderr
 
 
+@pytest.mark.rule("CLI-7")
 def test_the_host_of_the_service_is_nobodys_domain(customer: Customer) -> None:
     refused = run(
         customer.server.home,

@@ -142,6 +142,7 @@ def test_files_are_sorted_as_they_say(
     assert seen >= 6
 
 
+@pytest.mark.rule("EXP-5")
 def test_columns_are_typed(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str) -> None:
     schema = table(server, one(manifest, "af-fund-fundamentals"), paid_key).schema
     assert schema.field("period_end").type == pa.date32()
@@ -375,6 +376,7 @@ def test_an_unknown_file_is_404_and_an_unknown_parameter_400(
     assert server.http.get("/v1/export").status_code == 401
 
 
+@pytest.mark.rule("EXP-6")
 def test_a_file_of_a_named_edition_never_changes(
     server: LiveServer, manifest: list[dict[str, Any]], sample_key: str
 ) -> None:

@@ -190,6 +190,7 @@ def test_an_answer_without_rows_has_a_header_and_a_schema(server: LiveServer, pa
     )
 
 
+@pytest.mark.rule("ENV-10")
 @pytest.mark.parametrize("form", [CSV, ARROW])
 def test_other_members_of_the_envelope_are_header_fields(
     server: LiveServer, sample_key: str, paid_key: str, form: str

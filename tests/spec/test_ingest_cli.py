@@ -109,7 +109,7 @@ def test_plain_gz_and_zip_files_and_folders_of_them_hold_the_same_rows(home: Pat
     assert counts(done) == {"read": 4, "appended": 2, "unchanged": 2, "withheld": 0, "rejected": 0}
 
 
-@pytest.mark.rule("ING-1")
+@pytest.mark.rule("ING-1", "ING-8")
 @pytest.mark.parametrize(
     ("row", "reason"),
     [

@@ -434,6 +434,7 @@ def test_the_tool_gives_the_body_of_rest_for_the_same_call(live: LiveServer, key
         assert json.loads(text)["count"]
 
 
+@pytest.mark.rule("MCP-7")
 def test_the_tool_calls_a_parameter_at_fault_by_its_own_name(live: LiveServer, key: str) -> None:
     faults = {
         "from_date": {"series": "FX.USD.ZAR", "from_date": "2023"},

@@ -238,6 +238,7 @@ def test_whole_numbers_beyond_2_to_the_53_keep_every_digit(server):
         assert b'"value_reported":' + figure + b"," in structured
 
 
+@pytest.mark.rule("MCP-7")
 def test_line_items_narrow_the_rows_to_those_rest_has_of_them(server):
     key = server.key("professional")
     everything = rest(server, FUNDAMENTALS, key).json()["data"]
@@ -406,6 +407,7 @@ def test_no_key_a_wrong_one_or_more_than_one_is_401_over_http(server, headers):
     assert "sk_" not in response.text
 
 
+@pytest.mark.rule("KEY-16")
 def test_a_key_in_the_query_string_is_401(server):
     url = f"{server.url}/mcp?x-api-key={SANDBOX}&api_key={SANDBOX}"
     assert httpx.post(url, json=message("tools/list", OLD), headers=authentication()).status_code == 401
@@ -478,6 +480,7 @@ def test_a_store_that_is_down_is_503_for_what_needs_it(serve, redis_server, stor
 # Hosts, origins, methods, bodies
 
 
+@pytest.mark.rule("MCP-8")
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -513,6 +516,7 @@ def test_a_request_without_exactly_one_host_is_400(server, hosts):
         assert connection.recv(64).startswith(b"HTTP/1.1 400 ")
 
 
+@pytest.mark.rule("MCP-8")
 def test_the_operator_may_allow_more_hosts_and_origins(serve):
     server = serve(
         mcp_url="https://mcp.sankofa.example",
@@ -674,6 +678,7 @@ def test_a_body_that_is_no_message_is_refused_and_the_server_lives(server, body,
 # Secrets
 
 
+@pytest.mark.rule("KEY-16")
 def test_no_key_reaches_the_log_or_an_answer_or_the_disk(serve):
     server = serve(log_level="debug")
     key = server.key("starter", "--per-month", "4")

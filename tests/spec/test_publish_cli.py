@@ -75,7 +75,7 @@ def test_the_same_ledger_gives_the_same_edition_on_another_machine(
     assert publish(home) == publish(other)
 
 
-@pytest.mark.rule("PUB-6")
+@pytest.mark.rule("PUB-6", "PUB-8")
 def test_editions_are_kept_as_many_back_as_set_and_rolled_back_to(desk: Desk, home: Path) -> None:
     made = []
     for n in range(1, 5):

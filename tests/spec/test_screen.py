@@ -47,7 +47,7 @@ def ranks(rows: Iterable[dict[str, Any]]) -> list[int]:
     return [row["rank"] for row in rows]
 
 
-@pytest.mark.rule("MET-11")
+@pytest.mark.rule("MET-11", "SCR-4")
 @pytest.mark.parametrize("slug", slugs())
 def test_every_metric_of_the_set_ranks_issuers(server: LiveServer, paid_key: str, slug: str) -> None:
     body = ask(server, paid_key, f"metric={slug}")

@@ -171,6 +171,7 @@ def test_the_command_reads_what_the_page_reads(sample_home: Path, redis_server: 
     assert [line.split()[0] for line in degraded.stdout.splitlines() if "FAILED" in line] == ["keystore"]
 
 
+@pytest.mark.rule("STAT-4")
 def test_a_service_without_an_edition_is_degraded_until_one_is_published(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with LiveServer(home) as live:

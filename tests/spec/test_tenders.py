@@ -275,6 +275,7 @@ def test_a_malformed_from_is_a_400_naming_it(market: Asked, day: str) -> None:
     assert (problem["status"], problem["parameter"]) == (400, "from")
 
 
+@pytest.mark.rule("MCP-7")
 def test_the_text_query_belongs_to_the_tool_alone(market: Asked) -> None:
     problem = market.refused("/v1/tenders", query="road")
     assert (problem["status"], problem["parameter"]) == (400, "query")

@@ -79,6 +79,7 @@ def test_publishing_the_same_ledger_again_gives_the_same_edition(desk: Desk) -> 
     assert desk.store.list_editions().editions == (first,)
 
 
+@pytest.mark.rule("PUB-8")
 def test_the_newest_few_editions_are_kept_behind_the_current_one(desk: Desk) -> None:
     made = [add_edition(desk, n) for n in range(1, 6)]
     shelf = desk.store.list_editions()
@@ -130,6 +131,7 @@ def damage(desk: Desk, edition: str) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.rule("PUB-7")
 def test_a_damaged_edition_is_refused_by_name_and_the_newest_whole_one_is_served(desk: Desk) -> None:
     made = [add_edition(desk, n) for n in range(1, 4)]
     for edition in made[1:]:

@@ -14,10 +14,12 @@ equity_owners operating_cash_flow capex dividends_paid shares_outstanding loans 
 WITH_MINORITIES = "us-gaap:StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest"
 
 
+@pytest.mark.rule("FUND-7")
 def test_the_line_items_are_those_decided() -> None:
     assert sorted(LINE_ITEMS) == sorted(DECIDED.split())
 
 
+@pytest.mark.rule("FUND-7")
 @pytest.mark.parametrize(
     ("concept", "name"),
     [
