@@ -114,6 +114,7 @@ def test_a_number_that_two_registers_hold_of_one_organisation_is_not_ambiguous(
     assert found(live, paid, "registry", "2001/000777/07") == [sid(f"lei:{BREWER}")]
 
 
+@pytest.mark.rule("PAR-9")
 def test_an_unknown_identifier_is_no_rows_and_not_ambiguous(live: LiveServer, paid: str) -> None:
     for id_type in ("lei", "registry", "isin", "figi", "aggregator"):
         body = lookup(live, paid, id_type, "NOBODY")

@@ -165,7 +165,7 @@ def test_an_older_edition_has_its_own_records(kept: Kept) -> None:
 
 
 def test_tools_of_mcp_take_no_edition(kept: Kept) -> None:
-    """Their parameters are listed in the decisions."""
+    """Their parameters are settled (contract: MCP-7)."""
     failed, problem = market.Asked(kept.server, kept.key).tool("search_tenders", edition=kept.first)
     assert failed
     assert problem["parameter"] == "edition"

@@ -255,6 +255,7 @@ def test_one_measure_is_the_same_rows_as_among_all(live: LiveServer, key: str) -
             assert rows(live, key, f"{query}{as_of}&measure=no_such.measure") == []
 
 
+@pytest.mark.rule("MACRO-8")
 def test_a_currency_of_several_countries_is_of_none(live: LiveServer, key: str) -> None:
     assert seen(rows(live, key, "entity_id=USA"), "measure") == [("FX.EUR.USD",)] * 2
     assert "FX.EUR.XOF" not in {

@@ -249,6 +249,7 @@ def test_vintages_of_alfred_are_known_from_the_day_each_was_in_force(desk: Desk)
         assert series(desk, date.fromisoformat(day)) == seen, day
 
 
+@pytest.mark.rule("MACRO-8")
 def test_a_rate_of_no_country_is_of_the_one_it_is_quoted_in_whatever_source_tells_it(desk: Desk) -> None:
     take(desk, FIRST, "ecb-fx", "h.csv", "Date,ZAR,XOF\n2023-12-29,20.3,655.957\n")
     told = "FX.EUR.ZAR,fx,daily,,2023-12-28,20.5,ZAR,\nFX.USD.ZAR,fx,daily,LS,2023-12-28,18.5,ZAR,\n"
