@@ -283,6 +283,7 @@ def test_the_facts_and_the_restated_facts_are_as_many_as_counted_by_hand(real: R
     assert len([fact for fact in restated_facts if fact[0] == NVIDIA]) > 900
 
 
+@pytest.mark.rule("VINT-1")
 @pytest.mark.parametrize(
     ("number", "days"),
     [
@@ -401,6 +402,7 @@ def test_figures_of_segments_and_co_registrants_are_never_served(
     assert looked_for > 0
 
 
+@pytest.mark.rule("PER-1")
 @pytest.mark.parametrize(
     ("start", "end", "name"),
     [
@@ -455,6 +457,7 @@ def test_figures_are_served_with_exactly_the_digits_of_the_file(shared_data: Pat
     assert len(served) > 50
 
 
+@pytest.mark.rule("ENT-6")
 def test_the_issuer_is_known_by_its_cik(served: LiveServer) -> None:
     answer = served.get(f"/v1/entities/{service_id(cik(NVIDIA))}", create_key(served.home, "sample"))
     (row,) = answer.json()["data"]

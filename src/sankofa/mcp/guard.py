@@ -1,4 +1,4 @@
-"""Who may speak to this server, and with which key: told from the header fields alone.
+"""Who may speak to this server, and with which key: told from the header fields alone (contract: MCP-8).
 
 Browsers send what any page asks them to, and a page can point its own name at a local address (DNS
 rebinding). Host and Origin are therefore checked first, before a key is even looked at.

@@ -1,4 +1,7 @@
-"""One release on its way in: cleaned, its people withheld, and summed up."""
+"""One release on its way in: cleaned, its people withheld, and summed up.
+
+See contract: TEND-3, TEND-4, TEND-6.
+"""
 
 from collections.abc import Callable
 from decimal import Decimal
