@@ -24,10 +24,10 @@ from bench.ingest import cost
 from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
-from sankofa.edition.blocks import Entry
-from sankofa.edition.build import FORMAT
-from sankofa.edition.columns import Column, block_days, column, lists, pack_column, pack_pages
-from sankofa.edition.datasets.macro import SERIES, key_list, series_list
+from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
+from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.series_blocks import Column, block_days, column, lists, pack_column, pack_pages
 from sankofa.engines.datastore import open_datastore
 from sankofa.engines.edition_folder import EditionFolderWriter
 from sankofa.ledger.store import SCHEMA
@@ -195,7 +195,7 @@ def _home(series: int) -> Path:
         writer = EditionFolderWriter(_editions(home))
         _write_edition(writer, series)
         edition = "20260101T000000Z-00001-0000000000"
-        writer.finish(edition, {"format": FORMAT, "content_sha256": str(series), "rows": {}, "indexes": {}})
+        writer.finish(edition, {"format": LAYOUT, "content_sha256": str(series), "rows": {}, "indexes": {}})
         store.set_current_and_prune([edition], edition)
     return home
 
@@ -222,16 +222,16 @@ def _write_edition(writer: EditionFolderWriter, series: int) -> None:
         ]
         writer.write(here)
         names = (key, key_list(_key(n)))
-        writer.register([(SERIES, name, number, len(here)) for name in names])
+        writer.register([(MACRO_SERIES, name, number, len(here)) for name in names])
         number += len(here)
         writer.write([(number, b"", block_days(stand_ins[n % 2]) or b"")])
-        writer.register([(f"{SERIES}-days", name, number, 1) for name in names])
+        writer.register([(f"{MACRO_SERIES}-days", name, number, 1) for name in names])
         number += 1
         columns.append(column(key, stand_ins[n % 2]))
     for key, pages, _ in lists(columns, _filters):
         made = [(number + place, *block) for place, block in enumerate(pack_pages(pages))]
         writer.write(made)
-        writer.register([(f"{SERIES}-list", key, number, len(made))])
+        writer.register([(f"{MACRO_SERIES}-list", key, number, len(made))])
         number += len(made)
 
 

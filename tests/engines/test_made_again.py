@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.edition.build import publish
-from sankofa.edition.issuers import Issuers
-from sankofa.edition.world import World, datasets
+from sankofa.edition.build.context import World
+from sankofa.edition.build.dataset import datasets
+from sankofa.edition.build.issuer_parts import Issuers
+from sankofa.edition.build.publish import publish
 from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.records import EntityRecord, Fact, Link, Profile

@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from sankofa.edition.naming import ledger_position
+from sankofa.edition.format.edition_id import ledger_position
 from tests.faults.conftest import CORRECTION, current
 from tests.live import COMMAND, run
 

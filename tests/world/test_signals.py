@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sankofa.derive.signals.contract import panels
-from sankofa.edition.world import World
+from sankofa.edition.build.context import World
 from sankofa.model.rows import wire
 from tests.spec.demand import released, releases
 from tests.spec.register import COLUMNS as LEI_COLUMNS

@@ -11,11 +11,11 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from sankofa.edition.build import publish, without_cycle_collection
-from sankofa.edition.diff import Difference, diff
-from sankofa.edition.naming import may_hold, may_name_a_person
-from sankofa.edition.reading import open_edition
-from sankofa.edition.world import left_out as left_out_of
+from sankofa.edition.build.context import left_out as left_out_of
+from sankofa.edition.build.publish import publish, without_cycle_collection
+from sankofa.edition.format.edition_id import may_hold, may_name_a_person
+from sankofa.edition.read.diff import Difference, diff
+from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.ledger.ingest import Summary, files_under, ingest
 from sankofa.ledger.store import Ledger

@@ -2,9 +2,10 @@
 
 from datetime import date
 
-from sankofa.edition.columns import Span, read_column, read_columns
-from sankofa.edition.datasets.macro import ANNUAL, SERIES, annual_key, key_list, series_list
-from sankofa.edition.reading import Selection
+from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, key_list, series_list
+from sankofa.edition.format.series_blocks import Span
+from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.series import read_column, read_columns
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO
@@ -82,8 +83,8 @@ async def get_macro(
 async def _annual(call: Call, country: str, indicator: str, years: Span, most: int) -> Selection:
     key = annual_key(country, indicator)
     if country and indicator:
-        return await read_column(call.edition, ANNUAL, key, years, most) or _NO_ROWS
-    return await read_columns(call.edition, ANNUAL, key, years, most)
+        return await read_column(call.edition, MACRO_ANNUAL, key, years, most) or _NO_ROWS
+    return await read_columns(call.edition, MACRO_ANNUAL, key, years, most)
 
 
 async def _series(
@@ -92,18 +93,18 @@ async def _series(
     if series is None:
         family, frequency, country = (text or "" for text in asked)
         listed = series_list(country, family, frequency)
-        return await read_columns(call.edition, SERIES, listed, days, most)
+        return await read_columns(call.edition, MACRO_SERIES, listed, days, most)
     listed = key_list(series.upper())
     if asked == (None, None, None):
         # What is of a day to come is no observation, so nothing is newer than today.
-        found = await read_column(call.edition, SERIES, listed, days, most, call.today.toordinal())
+        found = await read_column(call.edition, MACRO_SERIES, listed, days, most, call.today.toordinal())
         if found is not None:
             return found
 
     def admits(key: str) -> bool:
         return all(a in (None, b) for a, b in zip(asked, key.split("|")[1:], strict=True))
 
-    return await read_columns(call.edition, SERIES, listed, days, most, admits)
+    return await read_columns(call.edition, MACRO_SERIES, listed, days, most, admits)
 
 
 def _year(given: date | int | None, otherwise: int) -> int:

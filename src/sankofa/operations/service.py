@@ -13,7 +13,7 @@ from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.quotas import Quotas
 from sankofa.access.wrong_keys import WrongKeys
-from sankofa.edition.current import CurrentEdition
+from sankofa.edition.read.edition_manager import CurrentEdition
 from sankofa.engines.datastore import Datastore, open_datastore
 from sankofa.engines.keyvalue import KeyValue, open_keyvalue
 from sankofa.ledger.store import SCHEMA

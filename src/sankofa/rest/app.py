@@ -18,7 +18,7 @@ from sankofa.access.credentials import presented_key
 from sankofa.access.domains import Site
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
-from sankofa.edition.reading import Edition
+from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import (
     InternalError,
     InvalidParameter,

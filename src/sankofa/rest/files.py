@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Final, NamedTuple
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.reading import Edition
+from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import NotFound, PreconditionFailed, RangeNotSatisfiable
 from sankofa.operations.answers import Headers
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES

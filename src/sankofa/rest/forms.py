@@ -1,7 +1,7 @@
 """The forms an answer comes in: JSON, CSV or Arrow, as `Accept` asks; the same rows in each.
 
 Rows are kept as the JSON they are served as. For the other two they are read once more, column by column
-(`edition.flat`); for Arrow, many of them are taken from the columns that an edition keeps.
+(`edition.format.arrow_columns`); for Arrow, many of them are taken from the columns that an edition keeps.
 """
 
 import json
@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.flat import Column, RowFilter, columns_of, read_columns, seen, table_of
-from sankofa.edition.reading import Edition
+from sankofa.edition.format.arrow_columns import Column, RowFilter, columns_of, read_columns, seen, table_of
+from sankofa.edition.read.edition import Edition
 from sankofa.model.rows import Row
 from sankofa.operations.answers import Headers
 from sankofa.operations.contract import Answer, Operation

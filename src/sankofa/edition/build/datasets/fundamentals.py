@@ -1,0 +1,119 @@
+"""Reported facts of each issuer, every vintage, by service_id.
+
+Order: period_end descending, period_type, line_item, vintage, then concept, unit and period_start.
+"""
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from sankofa.derive.issuers import Issuer
+from sankofa.edition.build.context import World
+from sankofa.edition.build.dataset import ReadyShelved, dataset
+from sankofa.edition.build.issuer_parts import issuer_part
+from sankofa.edition.build.prepared_rows import NOTHING, Ready, ready
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.ledger.reports import Identity, Report
+from sankofa.model.countries import currency
+from sankofa.model.days import ordinal
+from sankofa.model.facts import provenance_id, record_ref, source_of
+from sankofa.model.line_items import line_item
+from sankofa.model.periods import PERIOD_TYPES
+from sankofa.model.rows import FundamentalsRow, wire
+from sankofa.model.vintages import Vintage, vintages, visibilities
+
+FUNDAMENTALS: Final = "fundamentals"
+_read = msgspec.msgpack.Decoder(Ready).decode
+_write = msgspec.msgpack.Encoder().encode
+_TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
+
+
+@issuer_part(FUNDAMENTALS)
+def _made(issuer: Issuer) -> bytes:
+    entries = _entries(issuer)
+    also = {"provenance_id": _provenance_id}
+    return _write(ready(FUNDAMENTALS, FundamentalsRow, issuer.entity.service_id, entries, also))
+
+
+@dataset(FUNDAMENTALS, FundamentalsRow)
+def fundamentals(world: World) -> Iterator[ReadyShelved]:
+    for entity in world.entities:
+        made = world.issuers.part(FUNDAMENTALS, entity.service_id)
+        yield ReadyShelved(entity.service_id, _read(made) if made else NOTHING, entity.aliases)
+
+
+def _entries(issuer: Issuer) -> list[Entry]:
+    placed: list[tuple[tuple[object, ...], Entry]] = []
+    for (concept, unit, period_end, period_start), reported in issuer.reports.items():
+        end = ordinal(period_end)
+        start = ordinal(period_start) if period_start else None
+        item, own_concept = (line_item(concept), concept) if ":" in concept else (concept, None)
+        for vintage in vintages(reported, end):
+            report = vintage.report
+            rounded = report.capture.rounds_dates
+            period = issuer.names.name(start, end, report.available, rounded=rounded)
+            identity = (concept, unit, period_end, period_start)
+            row = FundamentalsRow(
+                service_id=issuer.entity.service_id,
+                record_ref=_record_ref(identity, report),
+                line_item=item,
+                concept=own_concept,
+                value_reported=None if report.value is None else Decimal(report.value),
+                currency_reported=_money(unit),
+                unit=unit or None,
+                period_start=_day(start) if start else None,
+                period_end=_day(end),
+                period_type=period.period_type,
+                fiscal_year=period.fiscal_year,
+                available_at=_day(report.available),
+                vintage=vintage.number,
+                restated=vintage.number > 1,
+                superseded_at=None,
+                superseding_record_ref=None,
+                extraction_confidence=float(report.confidence) if report.confidence else None,
+                method=report.method,
+                source_ref=report.source_ref,
+                license_class=report.capture.license_class,
+                observed_at=report.capture.observed_at,
+            )
+            place = (-end, period.period_type, item, vintage.number, concept, unit, period_start)
+            placed += [(place, entry) for entry in _seen(row, vintage, identity, _TAGS[period.period_type])]
+    placed.sort(key=lambda pair: pair[0])
+    return [entry for _, entry in placed]
+
+
+def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, tag: int) -> Iterator[Entry]:
+    """The row as each stretch of days shows it: its successor is told only from the day it was known."""
+    for sight in visibilities(vintage):
+        shown = row
+        if sight.tells_successor and vintage.successor is not None:
+            shown = msgspec.structs.replace(
+                row,
+                superseded_at=_day(vintage.successor.available),
+                superseding_record_ref=_record_ref(identity, vintage.successor),
+            )
+        yield Entry(wire.encode(shown), sight.first, sight.until, sight.modes, tag)
+
+
+def _provenance_id(row: FundamentalsRow) -> str:
+    """Of a row as its fact has it."""
+    return provenance_id(source_of(row))
+
+
+def _record_ref(identity: Identity, report: Report) -> str:
+    """The same in every edition and on every machine, whatever becomes of the organisation."""
+    return record_ref(report.subject, *identity, report.evidenced, report.document, report.value or "")
+
+
+@lru_cache(maxsize=65536)
+def _day(day: int) -> date:
+    return date.fromordinal(day)
+
+
+@lru_cache(maxsize=4096)
+def _money(unit: str) -> str | None:
+    return currency(unit)
