@@ -27,11 +27,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from bench.world import reported
-from sankofa.edition.build.issuer_cache import Kept
+from sankofa.edition.build.issuer_cache import IssuerCache
 from sankofa.edition.build.parquet import TableWriter
-from sankofa.edition.build.parquet_columns import Columns
+from sankofa.edition.build.parquet_columns import ParquetColumns
 from sankofa.edition.build.tables import tables
-from sankofa.edition.format.arrow_columns import in_force, keep
+from sankofa.edition.format.arrow_columns import encode_columns, in_force
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.line_items import line_item
 from sankofa.model.rows import FundamentalsRow
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def _from_issuers(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
-    kept = Kept(None)
+    kept = IssuerCache(None)
     for issuer in (issuers := _issuers(number)):
         kept.put(issuer[0].service_id, b"", {"columns": _columns(issuer)})
     kept.finish()
@@ -125,7 +125,7 @@ def _written(
 
 
 def _from_columns(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
-    columns = Columns(FundamentalsRow)
+    columns = ParquetColumns(FundamentalsRow)
     group = columns.table([row for issuer in _issuers(number) for row in issuer])
     path = folder / f"columns-{number}.parquet"
     begin.wait()
@@ -141,7 +141,7 @@ def _peak() -> int:
 
 
 def _columns(rows: list[FundamentalsRow]) -> bytes:
-    (columns,) = keep(FundamentalsRow, rows, [Entry(b"")] * len(rows), {})
+    (columns,) = encode_columns(FundamentalsRow, rows, [Entry(b"")] * len(rows), {})
     return columns
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.edition.build.context import World
+from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import datasets
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.publish import publish
@@ -56,7 +56,7 @@ class Book:
 
     def published(self, kept: Path | None) -> str:
         with closing(self.open()) as ledger:
-            return str(publish(self.engine.store, ledger, keep=2, kept=kept)["content_sha256"])
+            return str(publish(self.engine.store, ledger, keep=2, issuer_cache=kept)["content_sha256"])
 
     def made(self, path: Path | None = None) -> tuple[int, int]:
         """How many issuers there are, and how many of them were taken as they were made before."""
@@ -67,7 +67,7 @@ class Book:
 
 def issuers_of(ledger: Ledger, path: Path | None) -> Issuers:
     datasets()  # each declares the part it has in an issuer
-    world = World(ledger)
+    world = BuildContext(ledger)
     return Issuers(ledger, world.captures, world.entities, path)
 
 
@@ -144,7 +144,7 @@ def rows(book: Book, path: Path | None) -> list[tuple[str, str, bytes]]:
         issuers = issuers_of(ledger, path)
         return [
             (entity.service_id, kind, issuers.part(kind, entity.service_id))
-            for entity in World(ledger).entities
+            for entity in BuildContext(ledger).entities
             for kind in ("fundamentals", "metrics", "signal-fundamentals-revisions")
         ]
 

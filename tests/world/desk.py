@@ -65,7 +65,7 @@ class Desk:
         ledger = self.ledger()
         try:
             manifest = publish(
-                self.store, ledger, keep, sources=load_sources(self.home), kept=self.home / "derived"
+                self.store, ledger, keep, sources=load_sources(self.home), issuer_cache=self.home / "derived"
             )
         finally:
             ledger.close()

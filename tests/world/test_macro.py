@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, series_list
-from sankofa.edition.format.series_blocks import Span
+from sankofa.edition.format.series_blocks import DayRange
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.series import read_columns
+from sankofa.edition.read.series import read_series
 from sankofa.ledger.ingest import Summary
 from tests.loop import wait
 from tests.world.desk import Desk
@@ -42,7 +42,7 @@ def counts(summary: Summary) -> tuple[int, int, int, int, int]:
 
 
 def rows(edition: Edition, kind: str, listed: str, day: date = date(2030, 1, 1)) -> list[dict[str, Any]]:
-    found = wait(read_columns(edition, kind, listed, Span(day.toordinal()), 10_000))
+    found = wait(read_series(edition, kind, listed, DayRange(day.toordinal()), 10_000))
     decoded: list[dict[str, Any]] = json.loads(
         b"[" + found.rows + b"]", parse_int=Decimal, parse_float=Decimal
     )

@@ -56,7 +56,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
             started,
             sources=sources,
             despite_floors=despite_floors,
-            kept=settings.home / "derived",
+            issuer_cache=settings.home / "derived",
             waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
         )
 
@@ -113,7 +113,7 @@ def _proven(store: Datastore) -> Iterator[int]:
     """What each kept edition that can be read knows of persons proven."""
     for name in store.list_editions().editions:
         with suppress(EditionError), closing(open_edition(store, name, verified=True)) as found:
-            yield found.proven
+            yield found.last_person_capture
 
 
 def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:

@@ -6,9 +6,9 @@ from datetime import date
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.panels.procurement_demand import ProcurementDemandRow
 from sankofa.edition.format.keys import panel_kind
-from sankofa.edition.format.series_blocks import Span
+from sankofa.edition.format.series_blocks import DayRange
 from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.series import read_column
+from sankofa.edition.read.series import read_one_series
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import NotFound
 from sankofa.model.facts import TENDER
@@ -52,12 +52,12 @@ async def get_procurement_demand(
     day = as_of or call.today
     most = call.grant.rows(limit)
     asked = panel_key(country, category) if category else panel_key(country)
-    span = Span(
+    span = DayRange(
         day.toordinal(),
         since=from_.toordinal() if from_ else 0,  # the month of `from` ends on that day or later
         until=_end_of_month(to) if to else FOREVER,
     )
-    found = await read_column(call.edition, panel_kind("procurement-demand"), asked, span, most)
+    found = await read_one_series(call.edition, panel_kind("procurement-demand"), asked, span, most)
     return Answer(found or _NO_ROWS, as_of=day)
 
 

@@ -62,7 +62,7 @@ async def answer_file(
 
     Raises Gone, NotFound, UpgradeRequired, PreconditionFailed or RangeNotSatisfiable.
     """
-    edition = service.edition.get() if named is None else await service.edition.kept(named)
+    edition = service.edition.get() if named is None else await service.edition.by_id(named)
     file = edition.files.get(route.name)
     if file is None or (grant is None and file["access"] != "open"):
         raise NotFound("No such file; /v1/export lists those there are.")

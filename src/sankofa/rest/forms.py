@@ -14,7 +14,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.arrow_columns import Column, RowFilter, columns_of, read_columns, seen, table_of
+from sankofa.edition.format.arrow_columns import (
+    Column,
+    RowFilter,
+    columns_of,
+    read_columns,
+    table_of,
+    visible_rows,
+)
 from sankofa.edition.read.edition import Edition
 from sankofa.model.rows import Row
 from sankofa.operations.answers import Headers
@@ -142,7 +149,7 @@ def _arrow(
     selection = answer.selection
     table = None
     if selection.row_filter is not None and 0 < sum(map(len, kept)) <= _BYTES_A_ROW * selection.count:
-        table = seen(kept, columns, selection.row_filter, selection.count)
+        table = visible_rows(kept, columns, selection.row_filter, selection.count)
     if table is None:
         table = table_of(columns, *selection.lists())
     schema = table.schema.with_metadata(members)

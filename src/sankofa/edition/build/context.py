@@ -11,7 +11,7 @@ from sankofa.derive.tenders import EvidencedParties, Tenders
 from sankofa.edition.build.fact_counts import served_facts
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.row_ranges import RowRanges
-from sankofa.edition.build.screens import Screening
+from sankofa.edition.build.screen_index import ScreenIndex
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.party_entities import with_parties
 from sankofa.ledger.store import CaptureInfo, Ledger
@@ -28,10 +28,10 @@ from sankofa.sources.base import adapters
 from sankofa.sources.registry import Source
 
 
-class World:
+class BuildContext:
     """Everything known at build time, read once.
 
-    `kept` is the folder of what was made before (`build.issuer_cache`); None where nothing is to be kept.
+    `issuer_cache` is the folder of `build.issuer_cache`; None where nothing is to be kept.
     Only what may be redistributed today is read: sources that are registered (in `sources`) and say so.
     Without a registry that is everything.
     """
@@ -42,7 +42,7 @@ class World:
         sources: Mapping[str, Source] | None = None,
         *,
         despite_floors: bool = False,
-        kept: Path | None = None,
+        issuer_cache: Path | None = None,
     ) -> None:
         self._sources = sources or {}
         self.left_out = [] if sources is None else left_out(ledger, sources)
@@ -50,17 +50,17 @@ class World:
         self._whole = ledger
         self.ledger = ledger.without([one.source for one in self.left_out]) if self.left_out else ledger
         self._despite_floors = despite_floors
-        self._kept = kept
-        self.remarks: dict[str, object] = {}
+        self._issuer_cache = issuer_cache
+        self.manifest_extras: dict[str, object] = {}
         """What a dataset has to tell its readers; kept in the edition's manifest."""
         self.places: dict[str, RowRanges] = {}
         """Of the datasets built before that are placed: where each row stands, in the order they came."""
         self.columns: defaultdict[str, list[Any]] = defaultdict(list)
-        """The columns of each kind, in their order, for the lists that lead to them (`format.series_blocks`)."""
+        """The columns of each kind, in their order, for the lists that lead to them."""
         self.sources_of: defaultdict[str, set[str]] = defaultdict(set)
         """By kind, the sources of its rows, where `source_ref` names only one of several."""
         if self.left_out:
-            self.remarks["left_out"] = [one._asdict() for one in self.left_out]
+            self.manifest_extras["left_out"] = [one._asdict() for one in self.left_out]
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
@@ -118,7 +118,7 @@ class World:
         if found.shortfalls and not self._despite_floors:
             raise CheckFailed("; ".join(found.shortfalls))
         if found.shortfalls:
-            self.remarks["despite_floors"] = found.shortfalls
+            self.manifest_extras["despite_floors"] = found.shortfalls
         return found.rows
 
     @cached_property
@@ -162,13 +162,13 @@ class World:
     @cached_property
     def issuers(self) -> Issuers:
         """What is made of each issuer by itself."""
-        path = self._kept and self._kept / "issuers"
+        path = self._issuer_cache and self._issuer_cache / "issuers"
         return Issuers(self.ledger, self.captures, self.entities, path)
 
     @cached_property
-    def screening(self) -> Screening:
+    def screening(self) -> ScreenIndex:
         """Filled as the metrics are built, for the sheets built after them."""
-        return Screening()
+        return ScreenIndex()
 
     @cached_property
     def entities(self) -> list[Entity]:

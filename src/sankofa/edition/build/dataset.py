@@ -7,13 +7,13 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 import sankofa.edition.build.datasets
-from sankofa.edition.build.context import World
-from sankofa.edition.build.prepared_rows import Ready
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.prepared_rows import PreparedRows
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.model.rows import Row
 
 
-class Shelved(NamedTuple):
+class KeyRows(NamedTuple):
     """The rows of one key, and the other keys that lead to them."""
 
     key: str
@@ -21,15 +21,15 @@ class Shelved(NamedTuple):
     aliases: tuple[str, ...] = ()
 
 
-class ReadyShelved(NamedTuple):
+class PreparedKeyRows(NamedTuple):
     """The same, where the rows were made ready before."""
 
     key: str
-    rows: Ready
+    rows: PreparedRows
     aliases: tuple[str, ...] = ()
 
 
-Build = Callable[[World], Iterator[Shelved] | Iterator[ReadyShelved]]
+Build = Callable[[BuildContext], Iterator[KeyRows] | Iterator[PreparedKeyRows]]
 B = TypeVar("B", bound=Build)
 Pack = Callable[[Iterable[Entry]], Iterator[tuple[bytes, bytes]]]
 

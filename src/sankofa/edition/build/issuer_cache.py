@@ -52,7 +52,7 @@ _Index = dict[str, _Record]
 _read_index = msgspec.msgpack.Decoder(_Index).decode
 
 
-class Kept:
+class IssuerCache:
     """Records by name. Those carried over and put make a new file, which is read once it is finished."""
 
     def __init__(self, path: Path | None) -> None:

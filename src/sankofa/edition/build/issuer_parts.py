@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from sankofa.derive.issuers import Issuer
-from sankofa.edition.build.issuer_cache import Kept
+from sankofa.edition.build.issuer_cache import IssuerCache
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.store import CaptureInfo, Ledger
 
@@ -57,7 +57,7 @@ class Issuers:
         self.count = 0
         told = ledger.fact_captures()
         written = {number: _write((number, *_said(capture))) for number, capture in captures.items()}
-        self._kept = Kept(path)
+        self._kept = IssuerCache(path)
         try:
             for entity in entities:
                 known = [(subject, told[subject]) for subject in entity.subjects if subject in told]

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import compute
 
-from sankofa.edition.build.context import World
-from sankofa.edition.build.parquet_columns import Columns, parquet_columns
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.parquet_columns import ParquetColumns, parquet_columns
 from sankofa.edition.build.tables import MIN_TIER, Table, tables
 from sankofa.edition.format.arrow_columns import in_force
 from sankofa.edition.format.row_blocks import Entry
@@ -48,8 +48,8 @@ _NO_ENTRY: Final = Entry(b"")
 class ParquetFiles:
     """The files of an edition being built."""
 
-    def __init__(self, folder: Path, world: World, rows_in_a_file: int = ROWS_IN_A_FILE) -> None:
-        self._world = world
+    def __init__(self, folder: Path, context: BuildContext, rows_in_a_file: int = ROWS_IN_A_FILE) -> None:
+        self._world = context
         self._encoder = ThreadPoolExecutor(1, "parquet")
         self._open = {
             table.name: TableWriter(folder, table, self._encoder, rows_in_a_file) for table in tables()
@@ -282,7 +282,7 @@ class TableWriter:
 class _Part:
     """One file, under a name for the time being."""
 
-    def __init__(self, path: Path, columns: Columns, sorted_by: tuple[str, ...]) -> None:
+    def __init__(self, path: Path, columns: ParquetColumns, sorted_by: tuple[str, ...]) -> None:
         self.rows = 0
         self._path = path
         self._file = _Summed(path)

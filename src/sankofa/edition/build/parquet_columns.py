@@ -41,7 +41,7 @@ _PLAIN: Final[dict[type, pa.DataType]] = {
 Make = Callable[[Sequence[Any]], pa.Array]
 
 
-class Column(NamedTuple):
+class ParquetColumn(NamedTuple):
     """One column, and how it is made of the values of its field."""
 
     field: str
@@ -51,7 +51,7 @@ class Column(NamedTuple):
     description: str
 
 
-class Columns:
+class ParquetColumns:
     """The columns of a type of rows."""
 
     def __init__(self, row: type[Row]) -> None:
@@ -87,7 +87,7 @@ class Columns:
         """Flat columns (`format.arrow_columns`), none of them nested, as these columns."""
         return self._table(lambda column, make: _of_flat(flat.column(column.field), column.arrow.type, make))
 
-    def _table(self, make: Callable[[Column, Make], pa.Array | pa.ChunkedArray]) -> pa.Table:
+    def _table(self, make: Callable[[ParquetColumn, Make], pa.Array | pa.ChunkedArray]) -> pa.Table:
         arrays: list[pa.Array | pa.ChunkedArray] = []
         for column in self._columns:
             # The double beside a figure is read off its digits.
@@ -97,12 +97,12 @@ class Columns:
 
 
 @cache
-def parquet_columns(row: type[Row]) -> Columns:
+def parquet_columns(row: type[Row]) -> ParquetColumns:
     """The columns of a type of rows, worked out once."""
-    return Columns(row)
+    return ParquetColumns(row)
 
 
-def _columns(field: inspect.Field) -> list[Column]:
+def _columns(field: inspect.Field) -> list[ParquetColumn]:
     kind, meta = _unwrapped(field.type)
     description = meta.get("description", "")
     name = field.name
@@ -110,21 +110,21 @@ def _columns(field: inspect.Field) -> list[Column]:
         if _FIGURE in description.lower():
             nearest = f"The double nearest to {name}."
             return [
-                Column(name, pa.field(name, pa.string()), _exact, description),
-                Column(name, pa.field(f"{name}_float", pa.float64()), None, nearest),
+                ParquetColumn(name, pa.field(name, pa.string()), _exact, description),
+                ParquetColumn(name, pa.field(f"{name}_float", pa.float64()), None, nearest),
             ]
-        return [Column(name, pa.field(name, pa.float64()), _nearest, description)]
+        return [ParquetColumn(name, pa.field(name, pa.float64()), _nearest, description)]
     if meta.get("format") == "date-time":
-        return [Column(name, pa.field(name, _UTC), _instants, description)]
+        return [ParquetColumn(name, pa.field(name, _UTC), _instants, description)]
     if isinstance(kind, inspect.RawType):
-        return [Column(name, pa.field(name, pa.string()), _json, description)]
+        return [ParquetColumn(name, pa.field(name, pa.string()), _json, description)]
     if isinstance(kind, inspect.NoneType):  # a day that no source evidences
-        return [Column(name, pa.field(name, pa.date32()), _maker(pa.date32()), description)]
+        return [ParquetColumn(name, pa.field(name, pa.date32()), _maker(pa.date32()), description)]
     arrow = _arrow(kind)
     if isinstance(kind, inspect.DateType):
-        return [Column(name, pa.field(name, arrow), _days, description)]
+        return [ParquetColumn(name, pa.field(name, arrow), _days, description)]
     make = _nested(arrow) if pa.types.is_nested(arrow) else _maker(arrow)
-    return [Column(name, pa.field(name, arrow), make, description)]
+    return [ParquetColumn(name, pa.field(name, arrow), make, description)]
 
 
 def _unwrapped(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from sankofa.edition.build.checks import R, RowCheck
-from sankofa.edition.format.arrow_columns import KEPT_FROM, keep
+from sankofa.edition.format.arrow_columns import COLUMNS_FROM, encode_columns
 from sankofa.edition.format.row_blocks import Entry, pack
 
 
-class Ready(msgspec.Struct, frozen=True, array_like=True):
+class PreparedRows(msgspec.Struct, frozen=True, array_like=True):
     """The rows of one key."""
 
     count: int
@@ -20,21 +20,21 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
     @property
     def kept_columns(self) -> list[bytes]:
         """The columns that an edition keeps beside the rows."""
-        return self.columns if self.count >= KEPT_FROM else []
+        return self.columns if self.count >= COLUMNS_FROM else []
 
 
-NOTHING = Ready(0, [], [])
+NO_ROWS = PreparedRows(0, [], [])
 
 
-def ready(
+def prepare(
     kind: str,
     shape: type[R],
     key: str,
     entries: Sequence[Entry],
     also: Mapping[str, Callable[[R], str]] | None = None,
-) -> Ready:
+) -> PreparedRows:
     """Rows in served order, made ready; as columns too where more is said in columns (`also`)."""
     check = RowCheck(kind, shape)
     rows = [check(key, entry) for entry in entries]
-    columns = [] if also is None else list(keep(shape, rows, entries, also))
-    return Ready(len(entries), list(pack(entries)), columns)
+    columns = [] if also is None else list(encode_columns(shape, rows, entries, also))
+    return PreparedRows(len(entries), list(pack(entries)), columns)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sankofa.edition.build.checks import RowCheck, check_days
-from sankofa.edition.build.context import World
+from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Dataset, datasets
-from sankofa.edition.build.prepared_rows import Ready
+from sankofa.edition.build.prepared_rows import PreparedRows
 from sankofa.edition.build.row_ranges import RowRanges
 from sankofa.edition.build.tables import tables
 from sankofa.edition.format.arrow_columns import columns_kind
@@ -37,20 +37,20 @@ def publish(
     *,
     sources: Mapping[str, Source] | None = None,
     despite_floors: bool = False,
-    kept: Path | None = None,
+    issuer_cache: Path | None = None,
     waiting: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest.
 
-    `kept` is a folder for what is made of issuers, to be taken again where nothing it hangs on changed.
+    `issuer_cache` is a folder for what is made of issuers, taken again where nothing it depends on changed.
     One publishes at a time: `waiting` is called where another does, and the ledger is read after it.
     Raises EditionError where the pointer would move back, or was moved by a rollback meanwhile.
     """
     with store.exclusive("publish", waiting):
         before = store.list_editions().current
         with ledger.snapshot(), without_cycle_collection():
-            world = World(ledger, sources, despite_floors=despite_floors, kept=kept)
-            manifest = _build(store, world, progress)
+            context = BuildContext(ledger, sources, despite_floors=despite_floors, issuer_cache=issuer_cache)
+            manifest = _build(store, context, progress)
         store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole
         with store.exclusive("switch"):
             _refuse_to_move_back(manifest["edition"], before, store.list_editions().current)
@@ -82,9 +82,9 @@ def without_cycle_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> dict[str, Any]:
-    if not world.captures:
-        named = ", ".join(f"{one.source} ({one.why})" for one in world.left_out)
+def _build(store: Datastore, context: BuildContext, progress: Callable[[str], None]) -> dict[str, Any]:
+    if not context.captures:
+        named = ", ".join(f"{one.source} ({one.why})" for one in context.left_out)
         raise CheckFailed(
             f"nothing to publish: every source of the ledger is left out: {named}"
             if named
@@ -98,39 +98,39 @@ def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> d
     files: ParquetFiles | None = None
     try:
         digest = hashlib.sha256()
-        files = ParquetFiles(writer.files, world)
+        files = ParquetFiles(writer.files, context)
         shelving = _Shelving(writer, digest.update, files)
         rows: dict[str, int] = {}
         indexes: dict[str, int] = {}
         for dataset in datasets():
             progress(dataset.kind)
             counts = indexes if dataset.row is None else rows
-            counts[dataset.kind] = shelving.shelve(dataset, world)
+            counts[dataset.kind] = shelving.shelve(dataset, context)
         for table in tables():
             progress(table.name)
             files.make(table.name)
         digest.update(files.flush())
         # The same rows in another layout, or in spite of a floor, are another edition.
-        digest.update(json.dumps([LAYOUT, world.remarks], sort_keys=True).encode())
-        notices = world.notices()
-        digest.update(json.dumps([notices, world.held_sources], sort_keys=True).encode())
-        edition = edition_name(world.ledger_clock, world.last_capture, digest.hexdigest())
+        digest.update(json.dumps([LAYOUT, context.manifest_extras], sort_keys=True).encode())
+        notices = context.notices()
+        digest.update(json.dumps([notices, context.held_sources], sort_keys=True).encode())
+        edition = edition_name(context.ledger_clock, context.last_capture, digest.hexdigest())
         manifest = {
             "format": LAYOUT,
             "edition": edition,
-            "built_from": world.ledger_clock,
+            "built_from": context.ledger_clock,
             "content_sha256": digest.hexdigest(),
             "rows": rows,
             "indexes": indexes,
             "conflicts": [
-                f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in world.resolution.conflicts
+                f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in context.resolution.conflicts
             ],
-            "crosswalk_loaded": world.resolution.crosswalk_loaded,
-            "proven": world.resolution.proven,
-            "sources": world.held_sources,
+            "crosswalk_loaded": context.resolution.crosswalk_loaded,
+            "proven": context.resolution.proven,
+            "sources": context.held_sources,
             "notices": notices,
             "files": files.finish(edition),
-            **world.remarks,
+            **context.manifest_extras,
         }
         writer.finish(edition, manifest)
     except BaseException:
@@ -163,14 +163,14 @@ class _Shelving:
         self._placed: RowRanges | None = None
         self._blocks: list[tuple[int, bytes, bytes]] = []
 
-    def shelve(self, dataset: Dataset, world: World) -> int:
+    def shelve(self, dataset: Dataset, context: BuildContext) -> int:
         """The rows of a dataset; how many they are."""
         check = _Check(dataset, self._files)
         self._directory = []
-        self._placed = world.places.setdefault(dataset.kind, RowRanges()) if dataset.placed else None
-        for key, told, aliases in dataset.build(world):
+        self._placed = context.places.setdefault(dataset.kind, RowRanges()) if dataset.placed else None
+        for key, told, aliases in dataset.build(context):
             keys = (key, *aliases)
-            if isinstance(told, Ready):
+            if isinstance(told, PreparedRows):
                 check.rows += told.count
                 if told.columns:
                     self._files.offer_columns(dataset.kind, told.columns, told.count)

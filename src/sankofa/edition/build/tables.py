@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import sankofa.edition.build.bulk
-from sankofa.edition.build.context import World
+from sankofa.edition.build.context import BuildContext
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.rows import Row
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 MIN_TIER: Final = "starter"
 
-Take = Callable[[World, str, Entry, Any], Iterable[object]]
+Take = Callable[[BuildContext, str, Entry, Any], Iterable[object]]
 """What a table has of one row of a dataset: given its key, entry and the row; or of another table's row."""
-TakeColumns = Callable[[World, "pyarrow.Table"], "pyarrow.Table"]
+TakeColumns = Callable[[BuildContext, "pyarrow.Table"], "pyarrow.Table"]
 """The same of the columns of many rows, where a dataset has them ready: without a row being made."""
-Make = Callable[[World], Iterator[object]]
+Make = Callable[[BuildContext], Iterator[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Table:
     summary: str
     takes_from: str = ""
     """A kind of dataset, or the name of a table."""
-    take: Take = lambda world, key, entry, row: (row,)
-    take_columns: TakeColumns = lambda world, told: told
-    make: Make = lambda world: iter(())
+    take: Take = lambda context, key, entry, row: (row,)
+    take_columns: TakeColumns = lambda context, told: told
+    make: Make = lambda context: iter(())
     """Rows made after every dataset is built."""
     sorted_by: tuple[str, ...] = ()
     """Columns, the first first; descending where there is a minus before the name."""

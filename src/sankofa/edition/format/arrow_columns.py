@@ -2,8 +2,8 @@
 
 Text as text, days as days, and whatever has no exact type there - figures with all their digits, nested
 values - as the JSON text it is. Reading rows into columns takes longer than everything else about an
-answer, so an edition keeps the columns of keys with many rows beside the rows (`keep`), with the days on
-which each is seen; an answer in Arrow then takes from them the rows it has (`seen`).
+answer, so an edition keeps the columns of keys with many rows beside the rows (`encode_columns`), with the
+days on which each is seen; an answer in Arrow then takes from them the rows it has (`visible_rows`).
 """
 
 import types
@@ -23,7 +23,7 @@ from sankofa.model.rows import Row, decoder_of
 if TYPE_CHECKING:
     import pyarrow
 
-KEPT_FROM: Final = 2_048
+COLUMNS_FROM: Final = 2_048
 """Rows of a key from which on their columns are kept: fewer are read in some ten milliseconds."""
 _ROWS_IN_A_BATCH: Final = 16_384
 _NULL: Final = "null"
@@ -101,7 +101,7 @@ def table_of(columns: tuple[Column, ...], *pieces: bytes) -> "pyarrow.Table":
     return pyarrow.Table.from_arrays(arrays, schema=schema)
 
 
-def keep(
+def encode_columns(
     shape: type[Row],
     rows: Sequence[Any],
     entries: Sequence[Entry],
@@ -115,9 +115,9 @@ def keep(
 
     columns = columns_of(shape)
     schema = _kept_schema(columns, tuple(also))
-    # lz4 is unpacked three times as fast as zstd; what is too little for an edition is packed elsewhere.
+    # lz4 is read_stored three times as fast as zstd; what is too little for an edition is packed elsewhere.
     packing = pyarrow.ipc.IpcWriteOptions(
-        compression="lz4" if len(rows) >= KEPT_FROM else None, use_threads=False
+        compression="lz4" if len(rows) >= COLUMNS_FROM else None, use_threads=False
     )
     for at in range(0, len(rows), _ROWS_IN_A_BATCH):
         batch = rows[at : at + _ROWS_IN_A_BATCH]
@@ -132,12 +132,12 @@ def keep(
         yield sink.getvalue().to_pybytes()
 
 
-def aside(name: str) -> str:
+def extra_column(name: str) -> str:
     """What a column is called that is kept beside those of the row."""
     return f" {name}"
 
 
-def unpacked(columns: bytes | memoryview) -> "pyarrow.Table":
+def read_stored(columns: bytes | memoryview) -> "pyarrow.Table":
     """Columns that were kept."""
     import pyarrow
 
@@ -150,12 +150,12 @@ def in_force(kept: Iterable[bytes]) -> "pyarrow.Table":
     import pyarrow
     from pyarrow import compute
 
-    table = pyarrow.concat_tables(map(unpacked, kept)).combine_chunks()
-    now = compute.equal(table.column(aside("until")), FOREVER)
+    table = pyarrow.concat_tables(map(read_stored, kept)).combine_chunks()
+    now = compute.equal(table.column(extra_column("until")), FOREVER)
     return table if compute.all(now).as_py() else table.filter(now)
 
 
-def seen(
+def visible_rows(
     kept: Sequence[bytes | memoryview], columns: tuple[Column, ...], row_filter: RowFilter, count: int
 ) -> "pyarrow.Table | None":
     """The rows of an answer out of the columns that are kept; None where they are not those asked for."""
@@ -165,10 +165,10 @@ def seen(
     schema = schema_of(columns)
     found, room = [], count
     for part in kept:
-        table = unpacked(part)
-        if not {*schema.names, *map(aside, _WHEN)} <= set(table.schema.names):
+        table = read_stored(part)
+        if not {*schema.names, *map(extra_column, _WHEN)} <= set(table.schema.names):
             return None  # of an edition that other code has built
-        first, until, modes, tag = (table.column(aside(name)) for name in _WHEN)
+        first, until, modes, tag = (table.column(extra_column(name)) for name in _WHEN)
         admitted = compute.and_(
             compute.less_equal(first, row_filter.day), compute.greater(until, row_filter.day)
         )
@@ -196,8 +196,8 @@ def _kept_schema(columns: tuple[Column, ...], also: tuple[str, ...]) -> "pyarrow
     """Of the columns that are kept: those of the rows, when each is seen, and what is said besides."""
     import pyarrow
 
-    when = [pyarrow.field(aside(name), pyarrow.int32()) for name in _WHEN]
-    said = [pyarrow.field(aside(name), pyarrow.utf8()) for name in also]
+    when = [pyarrow.field(extra_column(name), pyarrow.int32()) for name in _WHEN]
+    said = [pyarrow.field(extra_column(name), pyarrow.utf8()) for name in also]
     return pyarrow.schema([*schema_of(columns), *when, *said])
 
 

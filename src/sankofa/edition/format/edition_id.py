@@ -20,9 +20,9 @@ def ledger_position(edition: str) -> int:
     return int(capture) if capture.isascii() and capture.isdigit() else 0
 
 
-def may_name_a_person(edition: str, proven: int) -> bool:
+def may_name_a_person(edition: str, last_person_capture: int) -> bool:
     """Whether an edition was made before a capture that proved somebody in the ledger a natural person."""
-    return proven > 0 and int(edition.split("-")[1]) < proven
+    return last_person_capture > 0 and int(edition.split("-")[1]) < last_person_capture
 
 
 def may_hold(manifest: Mapping[str, Any], source_ids: Collection[str]) -> bool:

@@ -32,7 +32,7 @@ _HEADER = struct.Struct(
 _SIZE = _HEADER.size
 
 
-class Column(msgspec.Struct, frozen=True, array_like=True):
+class SeriesSummary(msgspec.Struct, frozen=True, array_like=True):
     """A column as a list names it: enough to pass over it unread."""
 
     key: str
@@ -42,7 +42,7 @@ class Column(msgspec.Struct, frozen=True, array_like=True):
     """The first day on which any row of it is seen."""
 
 
-class Span(NamedTuple):
+class DayRange(NamedTuple):
     """The days asked about: what was known on one, of the days from `since` up to `until`."""
 
     known_on: int
@@ -50,13 +50,13 @@ class Span(NamedTuple):
     until: int = FOREVER
 
 
-read_page = msgspec.json.Decoder(list[Column]).decode
+read_page = msgspec.json.Decoder(list[SeriesSummary]).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def column(key: str, entries: Sequence[Entry]) -> Column:
+def summary_of(key: str, entries: Sequence[Entry]) -> SeriesSummary:
     """What a list says of the rows of a column; the tag of an entry is the day it is of."""
-    return Column(key, entries[0].tag, entries[-1].tag, min(entry.first for entry in entries))
+    return SeriesSummary(key, entries[0].tag, entries[-1].tag, min(entry.first for entry in entries))
 
 
 def block_days(entries: Sequence[Entry]) -> bytes | None:
@@ -66,7 +66,7 @@ def block_days(entries: Sequence[Entry]) -> bytes | None:
     return array("i", [entry.tag for entry in entries[::ROWS_IN_A_BLOCK]]).tobytes()
 
 
-def pack_column(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
+def pack_series(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
     """Cut the rows of a column, newest first, into blocks."""
     source = iter(entries)
     while batch := list(islice(source, ROWS_IN_A_BLOCK)):
@@ -93,7 +93,7 @@ def pack_column(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
         yield b"".join(parts), b",".join([e.row for e in (*in_force, *replaced)])
 
 
-def select(block: Block, span: Span, room: int) -> tuple[list[Run], int, bool]:
+def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, bool]:
     """The first rows of a block within a span, as runs of wire bytes; how many; whether there are more."""
     known_on, since, until = span
     index, rows = block
@@ -132,11 +132,11 @@ def select(block: Block, span: Span, room: int) -> tuple[list[Run], int, bool]:
     return [parts[a:b] for a, b in runs_of(ends, chosen)], len(chosen), len(seen) > room
 
 
-def lists(
-    columns: Iterable[Column], filters: Callable[[Column], Iterable[str]]
+def list_pages(
+    columns: Iterable[SeriesSummary], filters: Callable[[SeriesSummary], Iterable[str]]
 ) -> Iterator[tuple[str, Iterator[Entry]]]:
     """For each key of a list that a column is on, pages of the columns on it, in the order given."""
-    listed: defaultdict[str, list[Column]] = defaultdict(list)
+    listed: defaultdict[str, list[SeriesSummary]] = defaultdict(list)
     for one in columns:
         for key in filters(one):
             listed[key].append(one)

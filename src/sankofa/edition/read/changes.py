@@ -15,9 +15,9 @@ import msgspec
 
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, TENDERS_PER_BLOCK, key_list
 from sankofa.edition.format.row_blocks import Run
-from sankofa.edition.format.series_blocks import Span
+from sankofa.edition.format.series_blocks import DayRange
 from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.series import read_column
+from sankofa.edition.read.series import read_one_series
 from sankofa.edition.read.turns import in_thread_if_large
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import decoder_of
@@ -98,7 +98,7 @@ def whole(kind: str) -> Load:
 
 def _column(kind: str) -> Load:
     async def load(edition: Edition, key: str, part: int) -> Runs:
-        found = await read_column(edition, kind, key, Span(_AT_LAST), FOREVER)
+        found = await read_one_series(edition, kind, key, DayRange(_AT_LAST), FOREVER)
         return () if found is None else found.runs
 
     return load

@@ -100,7 +100,7 @@ class Edition:
         return await self._reader.blocks(kind, key, skip, most) or ()
 
     @property
-    def proven(self) -> int:
+    def last_person_capture(self) -> int:
         """The newest capture known here to have proven somebody a natural person; see `format.edition_id`."""
         return int(self.manifest.get("proven", 0))
 

@@ -17,7 +17,7 @@ _OPEN_AT_MOST = 16
 _WAIT_FOR_OPENING = 5.0
 
 
-class CurrentEdition:
+class EditionManager:
     """Holds the edition that new requests are answered from, and looks for a newer one.
 
     A request keeps the edition it began with: an old one is closed only once nothing refers to it
@@ -38,29 +38,29 @@ class CurrentEdition:
             raise StoreUnavailable("datastore", "no edition is published")
         return self._edition
 
-    async def walked(self, edition_id: str) -> Edition:
+    async def for_cursor(self, edition_id: str) -> Edition:
         """A kept edition, for a walk that began on it. Raises InvalidParameter when it is gone."""
         try:
-            return await self.kept(edition_id)
+            return await self.by_id(edition_id)
         except (Gone, NotFound):
             raise InvalidParameter("cursor", "its edition is no longer kept; start again") from None
 
-    async def kept(self, edition_id: str) -> Edition:
+    async def by_id(self, edition_id: str) -> Edition:
         """Any kept edition by its id, to be answered from.
 
         Raises Gone, also where it may name somebody who was proven a natural person since, or holds a source
         whose licence was withdrawn; NotFound where it was never published; StoreUnavailable while it takes
         long to open.
         """
-        found = await self.compared(edition_id)
+        found = await self.to_compare(edition_id)
         if self._edition is not None and (
-            may_name_a_person(edition_id, self._edition.proven)
+            may_name_a_person(edition_id, self._edition.last_person_capture)
             or may_hold(found.manifest, self._edition.left_out)
         ):
             raise Gone(f"edition: {edition_id} is withdrawn.")
         return found
 
-    async def compared(self, edition_id: str) -> Edition:
+    async def to_compare(self, edition_id: str) -> Edition:
         """Any kept edition by its id, to be compared with and not to be answered from."""
         if self._edition is not None and self._edition.id == edition_id:
             return self._edition

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from operator import neg
 
 from sankofa.edition.format.row_blocks import Run
-from sankofa.edition.format.series_blocks import ROWS_IN_A_BLOCK, Span, read_page, select
+from sankofa.edition.format.series_blocks import ROWS_IN_A_BLOCK, DayRange, read_page, select
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.turns import Turns
 from sankofa.model.days import FOREVER
@@ -14,11 +14,11 @@ _PAGES_A_TURN = 4
 _BLOCKS_A_TURN = 32
 
 
-async def read_columns(
+async def read_series(
     edition: Edition,
     kind: str,
     listed: str,
-    span: Span,
+    span: DayRange,
     limit: int,
     admits: Callable[[str], bool] = lambda key: True,
 ) -> Selection:
@@ -38,8 +38,8 @@ async def read_columns(
         page += 1
 
 
-async def read_column(
-    edition: Edition, kind: str, key: str, span: Span, limit: int, newest: int = FOREVER
+async def read_one_series(
+    edition: Edition, kind: str, key: str, span: DayRange, limit: int, newest: int = FOREVER
 ) -> Selection | None:
     """The first rows of one column that no list is needed to find; None where there is no such column.
 
@@ -53,7 +53,7 @@ async def read_column(
 class _Taken:
     """Rows on their way into an answer."""
 
-    def __init__(self, edition: Edition, kind: str, span: Span, limit: int) -> None:
+    def __init__(self, edition: Edition, kind: str, span: DayRange, limit: int) -> None:
         self._edition = edition
         self._kind = kind
         self._span = span

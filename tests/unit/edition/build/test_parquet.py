@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sankofa.edition.build import parquet
-from sankofa.edition.build.parquet_columns import Columns
+from sankofa.edition.build.parquet_columns import ParquetColumns
 from sankofa.edition.build.tables import Table, tables
-from sankofa.edition.format.arrow_columns import aside, in_force, keep
+from sankofa.edition.format.arrow_columns import encode_columns, extra_column, in_force
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import FundamentalsRow, MacroSeriesRow, TenderPartyRow, TenderRow, wire
@@ -44,31 +44,31 @@ def row(number: int, value: Any = None) -> MacroSeriesRow:
 )
 def test_every_digit_of_a_figure_is_kept(figure: str) -> None:
     for value in (Decimal(figure), msgspec.Raw(figure.encode())):
-        batch = Columns(MacroSeriesRow).table([row(1, value)])
+        batch = ParquetColumns(MacroSeriesRow).table([row(1, value)])
         assert batch.column("value").to_pylist() == [figure]
         assert batch.column("value_float").to_pylist() == [float(figure)]
 
 
 def test_unknown_is_null_and_instants_are_in_utc() -> None:
-    batch = Columns(MacroSeriesRow).table([row(1, msgspec.Raw(b"null"))])
+    batch = ParquetColumns(MacroSeriesRow).table([row(1, msgspec.Raw(b"null"))])
     found = batch.to_pylist()[0]
     assert found["value"] is found["value_float"] is found["country"] is None
     assert found["observed_at"] == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def test_types_follow_the_fields() -> None:
-    schema = Columns(TenderRow).schema
+    schema = ParquetColumns(TenderRow).schema
     assert schema.field("tag").type == pa.list_(pa.string())
     assert schema.field("release").type == pa.string()
     assert schema.field("release_date").type == pa.timestamp("us", tz="UTC")
-    assert pa.types.is_struct(Columns(TenderPartyRow).schema.field("identifier").type)
-    assert Columns(FundamentalsRow).schema.field("fiscal_year").type == pa.int64()
-    assert Columns(FundamentalsRow).names[-3:] == ["source_ref", "license_class", "observed_at"]
+    assert pa.types.is_struct(ParquetColumns(TenderPartyRow).schema.field("identifier").type)
+    assert ParquetColumns(FundamentalsRow).schema.field("fiscal_year").type == pa.int64()
+    assert ParquetColumns(FundamentalsRow).names[-3:] == ["source_ref", "license_class", "observed_at"]
 
 
 def test_an_instant_finer_than_a_microsecond_is_cut() -> None:
     fine = msgspec.structs.replace(row(1), observed_at="2024-01-02T03:04:05.123456789Z")
-    found = Columns(MacroSeriesRow).table([fine]).column("observed_at").to_pylist()
+    found = ParquetColumns(MacroSeriesRow).table([fine]).column("observed_at").to_pylist()
     assert found == [datetime(2024, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)]
 
 
@@ -103,16 +103,16 @@ def test_kept_columns_become_the_columns_that_rows_become() -> None:
     rows = [figure(number, value) for number, value in enumerate(figures)]
     for told in (rows, [msgspec.structs.replace(one, **fine) for one in rows]):
         entries = [Entry(wire.encode(one), 1 + n, (FOREVER, 9)[n % 2]) for n, one in enumerate(told)]
-        kept = keep(FundamentalsRow, told, entries, {"name": lambda row: row.record_ref})
+        kept = encode_columns(FundamentalsRow, told, entries, {"name": lambda row: row.record_ref})
         flat = in_force(kept)
-        assert flat.column(aside("name")).to_pylist() == [one.record_ref for one in told[::2]]
-        columns = Columns(FundamentalsRow)
+        assert flat.column(extra_column("name")).to_pylist() == [one.record_ref for one in told[::2]]
+        columns = ParquetColumns(FundamentalsRow)
         assert columns.of_flat(flat).combine_chunks().equals(columns.table(told[::2]).combine_chunks())
 
 
 def test_every_table_has_columns_and_says_what_it_is() -> None:
     for table in tables():
-        assert Columns(table.row).names
+        assert ParquetColumns(table.row).names
         assert table.summary
         assert table.methodology or not table.signal_key
 

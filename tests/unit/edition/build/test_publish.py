@@ -9,7 +9,7 @@ import pytest
 
 from sankofa.edition.build.publish import switch
 from sankofa.edition.read.edition import open_edition, open_newest_usable
-from sankofa.edition.read.edition_manager import CurrentEdition
+from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.model.errors import CheckFailed, EditionError
 from sankofa.model.identifiers import service_id
 from tests.world.desk import Desk, ask
@@ -144,7 +144,7 @@ def test_a_damaged_edition_is_refused_by_name_and_the_newest_whole_one_is_served
 
 def test_a_server_stays_with_its_edition_when_the_next_one_is_damaged(desk: Desk) -> None:
     first = add_edition(desk, 1)
-    serving = CurrentEdition(desk.store)
+    serving = EditionManager(desk.store)
     asyncio.run(serving.look())
     second = add_edition(desk, 2)
     damage(desk, second)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.edition.format.arrow_columns import KEPT_FROM, columns_of, seen, table_of
+from sankofa.edition.format.arrow_columns import COLUMNS_FROM, columns_of, table_of, visible_rows
 from sankofa.edition.format.row_blocks import ANY_TAG
 from sankofa.edition.read.edition import Edition
 from sankofa.model.identifiers import service_id
@@ -27,7 +27,7 @@ def edition(tmp_path_factory: pytest.TempPathFactory) -> Edition:
     desk = Desk(folder / "home", date(2024, 1, 1))
     rows = []
     for year in YEARS:
-        for item in range(KEPT_FROM // len(YEARS) + 1):
+        for item in range(COLUMNS_FROM // len(YEARS) + 1):
             period = [f"{year}-01-01", f"{year}-12-31" if item % 2 else f"{year}-06-30"]
             told = ["ZAR", *period, f"{year + 1}-02-01", f"report-{year}", f"p. {item}", "0.95"]
             rows.append([LARGE, f"item_{item}", f"{year}.{item:03}0", *told])
@@ -51,7 +51,7 @@ def test_columns_are_the_rows_that_are_seen(edition: Edition, day: date, mode: M
         kept = await edition.columns(selection.row_filter)
         assert kept
         columns = columns_of(FundamentalsRow)
-        table = seen(kept, columns, selection.row_filter, selection.count)
+        table = visible_rows(kept, columns, selection.row_filter, selection.count)
         if not selection.count:
             assert table is None or table.num_rows == 0
             return
@@ -77,7 +77,9 @@ def test_columns_of_another_shape_or_too_few_are_not_taken(edition: Edition) -> 
         assert selection is not None
         assert selection.row_filter is not None
         kept = await edition.columns(selection.row_filter)
-        assert seen(kept, columns_of(EntityRow), selection.row_filter, selection.count) is None
-        assert seen(kept, columns_of(FundamentalsRow), selection.row_filter, selection.count + 1) is None
+        assert visible_rows(kept, columns_of(EntityRow), selection.row_filter, selection.count) is None
+        assert (
+            visible_rows(kept, columns_of(FundamentalsRow), selection.row_filter, selection.count + 1) is None
+        )
 
     wait(found())

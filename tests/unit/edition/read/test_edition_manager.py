@@ -10,7 +10,7 @@ import pytest
 
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.edition.read import edition_manager
-from sankofa.edition.read.edition_manager import CurrentEdition
+from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import EditionList, EditionWriter, LedgerSession, Turn
 from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, StoreUnavailable
 from tests.memory import MemoryReader
@@ -65,9 +65,9 @@ class Store:
     def close(self) -> None: ...
 
 
-def serving(store: Store, scene: Callable[[CurrentEdition], Coroutine[Any, Any, None]]) -> None:
+def serving(store: Store, scene: Callable[[EditionManager], Coroutine[Any, Any, None]]) -> None:
     async def play() -> None:
-        service = CurrentEdition(store)
+        service = EditionManager(store)
         await service.look()
         store.opened.clear()
         await scene(service)
@@ -78,15 +78,15 @@ def serving(store: Store, scene: Callable[[CurrentEdition], Coroutine[Any, Any, 
 def test_names_that_are_not_on_the_shelf_never_reach_the_store() -> None:
     store = Store(["a", "b"])
 
-    async def scene(service: CurrentEdition) -> None:
+    async def scene(service: EditionManager) -> None:
         for n in range(1000):
             with pytest.raises(NotFound):
-                await service.kept(f"x{n}")
+                await service.by_id(f"x{n}")
         assert store.opened == []
         assert store.lists_read <= 10
         assert store.shelved <= 10, "the shelf is looked at four times a second at most"
         with pytest.raises(InvalidParameter):
-            await service.walked("x")
+            await service.for_cursor("x")
 
     serving(store, scene)
 
@@ -94,8 +94,8 @@ def test_names_that_are_not_on_the_shelf_never_reach_the_store() -> None:
 def test_one_that_many_ask_for_is_opened_once_and_one_at_a_time() -> None:
     store = Store(["a", "b", "c"])
 
-    async def scene(service: CurrentEdition) -> None:
-        found = await asyncio.gather(*(service.kept(name) for name in ["a", "b"] * 50))
+    async def scene(service: EditionManager) -> None:
+        found = await asyncio.gather(*(service.by_id(name) for name in ["a", "b"] * 50))
         assert len({id(edition) for edition in found}) == 2
         assert sorted(store.opened) == [("a", False), ("b", False)]
         assert store.most_at_once == 1
@@ -107,10 +107,10 @@ def test_few_are_open_and_each_is_verified_once() -> None:
     names = [f"e{n:03d}" for n in range(edition_manager._OPEN_AT_MOST + 10)]
     store = Store(names)
 
-    async def scene(service: CurrentEdition) -> None:
+    async def scene(service: EditionManager) -> None:
         for _ in range(2):
             for name in names:
-                assert (await service.kept(name)).id == name
+                assert (await service.by_id(name)).id == name
         assert len(service._older._open) == edition_manager._OPEN_AT_MOST
         assert sum(not verified for _, verified in store.opened) == len(names) - 1
 
@@ -121,10 +121,10 @@ def test_one_that_is_damaged_is_not_read_again_at_once() -> None:
     store = Store(["a", "b"])
     store.broken = {"a"}
 
-    async def scene(service: CurrentEdition) -> None:
+    async def scene(service: EditionManager) -> None:
         for _ in range(20):
             with pytest.raises(Gone):
-                await service.kept("a")
+                await service.by_id("a")
         assert store.opened == [("a", False)]
 
     serving(store, scene)
@@ -134,14 +134,14 @@ def test_one_that_takes_long_to_verify_is_a_503_until_it_is_there(monkeypatch: p
     monkeypatch.setattr(edition_manager, "_WAIT_FOR_OPENING", 0.05)
     store = Store(["a", "b"])
 
-    async def scene(service: CurrentEdition) -> None:
+    async def scene(service: EditionManager) -> None:
         store.let_go.clear()
         for _ in range(3):
             with pytest.raises(StoreUnavailable):
-                await service.kept("a")
+                await service.by_id("a")
         store.let_go.set()
         await asyncio.gather(*service._older._opening.values())
-        assert (await service.kept("a")).id == "a"
+        assert (await service.by_id("a")).id == "a"
         assert store.opened == [("a", False)]
 
     serving(store, scene)
@@ -150,14 +150,14 @@ def test_one_that_takes_long_to_verify_is_a_503_until_it_is_there(monkeypatch: p
 def test_one_that_leaves_the_shelf_is_gone_and_the_one_served_before_stays_open() -> None:
     store = Store(["a", "b"])
 
-    async def scene(service: CurrentEdition) -> None:
+    async def scene(service: EditionManager) -> None:
         before = service.get()
-        await service.kept("a")
+        await service.by_id("a")
         store.editions = ["b", "c"]
         await service.look()
         assert service.get().id == "c"
-        assert await service.kept("b") is before
+        assert await service.by_id("b") is before
         with pytest.raises(Gone):
-            await service.kept("a")
+            await service.by_id("a")
 
     serving(store, scene)

@@ -13,7 +13,7 @@ from sankofa.derive.metrics.derive import Value
 from sankofa.derive.metrics.standing import Stretch
 from sankofa.edition.build.metric_rows import Standings
 from sankofa.edition.build.row_ranges import RowRanges
-from sankofa.edition.build.screens import Screening
+from sankofa.edition.build.screen_index import ScreenIndex
 from sankofa.edition.format.screen_index import AS_OF
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.screens import screen
@@ -25,14 +25,14 @@ from tests.memory import MemoryReader
 METRIC = metrics()[3]
 
 
-def in_memory(rows: list[bytes], screening: Screening) -> MemoryReader:
+def in_memory(rows: list[bytes], screening: ScreenIndex) -> MemoryReader:
     """Sheets and rows: each row is a block."""
     reader = MemoryReader({"screen_years": screening.years()})
     places = RowRanges()
     for number, row in enumerate(rows, 1):
         reader.shelve("metrics", str(number), [(b"", row)])
         places.add(number, [len(row)])
-    for key, sheet in screening.sheets(places):
+    for key, sheet in screening.pages(places):
         reader.shelve("screen", key, [(b"", sheet)])
     return reader
 
@@ -51,7 +51,7 @@ def listed(values: list[Value], histories: list[list[Stretch]]) -> Standings:
 
 def test_a_screen_is_what_sorting_everything_would_give() -> None:
     chance = random.Random(3)
-    screening = Screening()
+    screening = ScreenIndex()
     rows: list[bytes] = []
     told: list[tuple[str, str | None, Decimal, int, int]] = []
     issuers = [(f"DC{n:04d}", chance.choice(("ZA", "NG", None))) for n in range(120)]
@@ -101,7 +101,7 @@ def test_a_screen_is_what_sorting_everything_would_give() -> None:
 
 
 def test_what_stands_at_the_end_of_the_last_year_stands_on() -> None:
-    screening = Screening()
+    screening = ScreenIndex()
     for issuer, first in (("DC1", date(2003, 6, 15)), ("DC2", date(2001, 2, 1))):
         day = first.toordinal()
         histories: list[list[Stretch]] = [[] for _ in slugs()]
@@ -130,7 +130,7 @@ def test_every_day_of_a_leap_year_shows_what_stands_on_it() -> None:
     start = date(2004, 1, 1).toordinal()
     borders = (-400, -1, 0, 1, 15, 16, 17, 31, 32, 359, 360, 365, 366, 367, 800)
     stretches = [(start + a, start + b) for a in borders for b in borders if a < b]
-    screening = Screening()
+    screening = ScreenIndex()
     for number, (first, until) in enumerate(stretches):
         histories: list[list[Stretch]] = [[] for _ in slugs()]
         histories[slugs().index(METRIC.slug)] = [
@@ -152,6 +152,6 @@ def test_every_day_of_a_leap_year_shows_what_stands_on_it() -> None:
 
 
 def test_without_any_full_year_a_screen_is_empty() -> None:
-    edition = Edition("e", in_memory([], Screening()))
+    edition = Edition("e", in_memory([], ScreenIndex()))
     found = wait(screen(edition, "net_margin", None, date(2024, 1, 1), smallest_first=False, most=9))
     assert (found.selection.count, set(found.omitted.values())) == (0, {0})

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.search_records import SearchRecord
-from sankofa.edition.format.series_blocks import Column, Span, pack_pages
+from sankofa.edition.format.series_blocks import DayRange, SeriesSummary, pack_pages
 from sankofa.edition.read import changes, facts, search, series
 from sankofa.edition.read import edition as reading
 from sankofa.edition.read.edition import Edition, Selection
@@ -108,13 +108,13 @@ def test_a_filter_by_line_items_admits_what_naming_each_admits(names: list[str])
 
 
 def test_lists_of_columns_are_read_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = [Column(f"c{n}", newest=9, oldest=1, known=5) for n in range(1_600)]
+    listed = [SeriesSummary(f"c{n}", newest=9, oldest=1, known=5) for n in range(1_600)]
     reader = MemoryReader()
     pages = [Entry(msgspec.json.encode(listed[at : at + 16])) for at in range(0, 1_600, 16)]
     reader.shelve("kind-list", "", list(pack_pages(pages)))
     edition = Edition("e", reader)
     most, total = steps_in_a_turn(
-        monkeypatch, series, "read_page", lambda: series.read_columns(edition, "kind", "", Span(1), 50)
+        monkeypatch, series, "read_page", lambda: series.read_series(edition, "kind", "", DayRange(1), 50)
     )
     assert total == 100, "nothing was known on that day, so every page is passed over"
     assert most <= series._PAGES_A_TURN

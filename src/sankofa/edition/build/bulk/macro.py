@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from sankofa.derive.series import Series, SeriesReport, series_reports
-from sankofa.edition.build.context import World
+from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.tables import Table, table
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
@@ -43,9 +43,9 @@ class SeriesVintage(MacroSeriesRow, frozen=True, kw_only=True):
     ]
 
 
-def _annual(world: World) -> Iterator[AnnualVintage]:
-    names = world.ledger.indicator_names()
-    for (country, indicator), captured in groupby(world.ledger.annual(), key=itemgetter(0, 1)):
+def _annual(context: BuildContext) -> Iterator[AnnualVintage]:
+    names = context.ledger.indicator_names()
+    for (country, indicator), captured in groupby(context.ledger.annual(), key=itemgetter(0, 1)):
         told: dict[str, list[tuple[str, int, str]]] = {}  # by year: value, capture and document of each
         for _, _, capture_id, document, values in captured:
             for year, value in values.items():
@@ -58,7 +58,7 @@ def _annual(world: World) -> Iterator[AnnualVintage]:
             rows = []
             for number in range(len(told[year]), 0, -1):
                 value, capture_id, document = told[year][number - 1]
-                capture = world.captures[capture_id]
+                capture = context.captures[capture_id]
                 rows.append(
                     AnnualVintage(
                         country=country,
@@ -80,19 +80,19 @@ def _annual(world: World) -> Iterator[AnnualVintage]:
             yield from reversed(rows)
 
 
-def _series(world: World) -> Iterator[SeriesVintage]:
-    for identity, reports in series_reports(world.ledger):
+def _series(context: BuildContext) -> Iterator[SeriesVintage]:
+    for identity, reports in series_reports(context.ledger):
         for day in sorted(reports, reverse=True):
-            yield from _vintages(world, identity, day, reports[day])
+            yield from _vintages(context, identity, day, reports[day])
 
 
 def _vintages(
-    world: World, identity: Series, day: str, reports: list[SeriesReport]
+    context: BuildContext, identity: Series, day: str, reports: list[SeriesReport]
 ) -> Iterator[SeriesVintage]:
     key, family, frequency, country = identity
     for vintage in vintages(reports, ordinal(day)):
         report, successor = vintage.report, vintage.successor
-        capture = world.captures[report.capture_id]
+        capture = context.captures[report.capture_id]
         yield SeriesVintage(
             series=key,
             series_type=family,

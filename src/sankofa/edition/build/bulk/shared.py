@@ -11,11 +11,11 @@ from msgspec import Meta
 
 from sankofa.edition.build.bulk import macro
 from sankofa.edition.build.bulk.macro import AnnualVintage, SeriesVintage
-from sankofa.edition.build.context import World
+from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.datasets.facts import country_of_facts, who
 from sankofa.edition.build.datasets.macro_facts import annual_fact, series_fact
 from sankofa.edition.build.tables import Table, table
-from sankofa.edition.format.arrow_columns import aside
+from sankofa.edition.format.arrow_columns import extra_column
 from sankofa.edition.format.keys import FACTS
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.countries import alpha3_of, country_name
@@ -53,7 +53,7 @@ class SharedProvenance(Row, frozen=True, kw_only=True):
     method: Annotated[str, Meta(description="Extracted from a document, or published as data.")]
 
 
-def _organisation(world: World, key: str, entry: Entry, row: Any) -> Iterable[object]:
+def _organisation(context: BuildContext, key: str, entry: Entry, row: Any) -> Iterable[object]:
     yield SharedEntity(
         entity_id=row.service_id,
         entity_type="organisation",
@@ -65,7 +65,7 @@ def _organisation(world: World, key: str, entry: Entry, row: Any) -> Iterable[ob
     )
 
 
-def _countries(world: World) -> Iterator[SharedEntity]:
+def _countries(context: BuildContext) -> Iterator[SharedEntity]:
     for alpha2, alpha3 in sorted(alpha3_of().items(), key=lambda pair: pair[1]):
         yield SharedEntity(
             entity_id=alpha3,
@@ -74,11 +74,11 @@ def _countries(world: World) -> Iterator[SharedEntity]:
             country_iso3=alpha3,
             source_ref=source_ref(SERVICE, "ISO 3166-1", alpha3),
             license_class="public-domain",
-            observed_at=world.clock,
+            observed_at=context.clock,
         )
 
 
-def _reported(world: World, told: "pyarrow.Table") -> "pyarrow.Table":
+def _reported(context: BuildContext, told: "pyarrow.Table") -> "pyarrow.Table":
     """Reported figures, by column, as `model.facts.fact` tells them one by one."""
     import pyarrow
     from pyarrow import compute
@@ -89,7 +89,7 @@ def _reported(world: World, told: "pyarrow.Table") -> "pyarrow.Table":
     rounded = compute.equal(method, STRUCTURED_ROUNDED)
     ids = entity_id.unique()
     number = compute.index_in(entity_id, ids)
-    issuers = [_issuer(world, service_id) for service_id in ids.to_pylist()]
+    issuers = [_issuer(context, service_id) for service_id in ids.to_pylist()]
     columns = {
         "fact_id": compute.binary_join_element_wise(FUND, of("record_ref"), of("line_item"), IN_AN_ID),
         "entity_id": entity_id,
@@ -99,27 +99,27 @@ def _reported(world: World, told: "pyarrow.Table") -> "pyarrow.Table":
         "measure": of("line_item"),
         "value": of("value_reported"),
         "vintage": of("vintage").cast(text),
-        "provenance_id": of(aside("provenance_id")),
+        "provenance_id": of(extra_column("provenance_id")),
         "method": compute.replace_with_mask(method, rounded, STRUCTURED),
     }
     same = (name for name in FactRow.__struct_fields__ if name not in columns)
     return pyarrow.table(columns | {name: of(name) for name in same})
 
 
-_issuers: WeakKeyDictionary[World, dict[str, Who]] = WeakKeyDictionary()
+_issuers: WeakKeyDictionary[BuildContext, dict[str, Who]] = WeakKeyDictionary()
 
 
-def _issuer(world: World, service_id: str) -> Who:
-    if world not in _issuers:
-        _issuers[world] = {entity.service_id: who(entity) for entity in world.entities}
-    return _issuers[world][service_id]
+def _issuer(context: BuildContext, service_id: str) -> Who:
+    if context not in _issuers:
+        _issuers[context] = {entity.service_id: who(entity) for entity in context.entities}
+    return _issuers[context][service_id]
 
 
-def _of_year(world: World, key: str, entry: Entry, row: AnnualVintage) -> Iterable[object]:
+def _of_year(context: BuildContext, key: str, entry: Entry, row: AnnualVintage) -> Iterable[object]:
     return (annual_fact(country_of_facts(row.country), wire.encode(row)),)
 
 
-def _of_day(world: World, key: str, entry: Entry, row: SeriesVintage) -> Iterable[object]:
+def _of_day(context: BuildContext, key: str, entry: Entry, row: SeriesVintage) -> Iterable[object]:
     return (series_fact(country_of_facts(row.country), wire.encode(row)),) if row.country else ()
 
 
@@ -127,19 +127,19 @@ class _Once:
     """Each provenance once, however many facts are from it."""
 
     def __init__(self) -> None:
-        self._seen: WeakKeyDictionary[World, set[int]] = WeakKeyDictionary()
+        self._seen: WeakKeyDictionary[BuildContext, set[int]] = WeakKeyDictionary()
 
-    def row(self, world: World, key: str, entry: Entry, row: SharedFact) -> Iterable[object]:
-        return (row,) if any(self._new(world, [row.provenance_id])) else ()
+    def row(self, context: BuildContext, key: str, entry: Entry, row: SharedFact) -> Iterable[object]:
+        return (row,) if any(self._new(context, [row.provenance_id])) else ()
 
-    def columns(self, world: World, facts: "pyarrow.Table") -> "pyarrow.Table":
+    def columns(self, context: BuildContext, facts: "pyarrow.Table") -> "pyarrow.Table":
         import pyarrow
 
-        new = list(self._new(world, facts.column("provenance_id").to_pylist()))
+        new = list(self._new(context, facts.column("provenance_id").to_pylist()))
         return facts.select(list(SharedProvenance.__struct_fields__)).filter(pyarrow.array(new))
 
-    def _new(self, world: World, ids: list[str]) -> Iterator[bool]:
-        seen = self._seen.setdefault(world, set())
+    def _new(self, context: BuildContext, ids: list[str]) -> Iterator[bool]:
+        seen = self._seen.setdefault(context, set())
         for one in ids:
             known = len(seen)
             seen.add(int(one[:16], 16))
@@ -175,7 +175,7 @@ table(
         TENDER,
         "Values of tenders by country, and the awards organisations won, every vintage that was the latest.",
         takes_from=FACTS,
-        take=lambda world, key, entry, row: (row,) if key == row.entity_id else (),
+        take=lambda context, key, entry, row: (row,) if key == row.entity_id else (),
     )
 )
 table(

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from sankofa.derive.awards import Award, awards
 from sankofa.derive.tenders import Resolved, Tender
-from sankofa.edition.build.context import World
+from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.tables import Table, table
 from sankofa.edition.format.keys import party_key
 from sankofa.edition.format.row_blocks import Entry
@@ -44,18 +44,18 @@ class AwardRow(Row, frozen=True, kw_only=True):
     ]
 
 
-def _awards(world: World) -> Iterator[AwardRow]:
-    for country in world.tenders.countries:
-        for tender in world.tenders.of(country, bodies=True):
+def _awards(context: BuildContext) -> Iterator[AwardRow]:
+    for country in context.tenders.countries:
+        for tender in context.tenders.of(country, bodies=True):
             for award in awards(tender):
                 suppliers: list[Resolved | None] = [*award.suppliers]
                 for supplier in suppliers or [None]:
-                    yield _award(world, tender, award, supplier)
+                    yield _award(context, tender, award, supplier)
 
 
-def _award(world: World, tender: Tender, award: Award, supplier: Resolved | None) -> AwardRow:
+def _award(context: BuildContext, tender: Tender, award: Award, supplier: Resolved | None) -> AwardRow:
     row = tender.row
-    capture = world.captures[row.capture_id]
+    capture = context.captures[row.capture_id]
     own = supplier.identifiers[0] if supplier and supplier.identifiers else None
     return AwardRow(
         country=row.country,
@@ -86,7 +86,7 @@ def _day(text: str | None) -> date | None:
         return None
 
 
-def _once(world: World, key: str, entry: Entry, row: Any) -> Iterable[object]:
+def _once(context: BuildContext, key: str, entry: Entry, row: Any) -> Iterable[object]:
     """A party is shelved under every question it answers: here it is taken from the one about all."""
     return (row,) if key == party_key() else ()
 

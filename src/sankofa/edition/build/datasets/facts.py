@@ -13,8 +13,8 @@ from typing import Final
 import msgspec
 
 from sankofa.derive.tender_values import TenderValues, Won, amount_of, won
-from sankofa.edition.build.context import World
-from sankofa.edition.build.dataset import Shelved, dataset
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import KeyRows, dataset
 from sankofa.edition.format.keys import FACT_DAYS, FACTS, FACTS_PER_BLOCK
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.ledger.entities import Entity
@@ -29,19 +29,19 @@ _LATEST: Final = int(Mode.LATEST)
 
 
 @dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK))
-def facts(world: World) -> Iterator[Shelved]:
-    for country in world.tenders.countries:
-        yield Shelved(alpha3_of()[country], _tender_values(world, country))
-    entities = {entity.service_id: entity for entity in world.entities}
-    for service_id, told in won(world.tenders).items():
+def facts(context: BuildContext) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        yield KeyRows(alpha3_of()[country], _tender_values(context, country))
+    entities = {entity.service_id: entity for entity in context.entities}
+    for service_id, told in won(context.tenders).items():
         entity = entities[service_id]
-        yield Shelved(service_id, _awards(world, who(entity), told), entity.aliases)
+        yield KeyRows(service_id, _awards(context, who(entity), told), entity.aliases)
 
 
 @dataset(FACT_DAYS, None)
-def fact_days(world: World) -> Iterator[Shelved]:
-    for key, starts in world.columns[FACT_DAYS]:
-        yield Shelved(key, [Entry(starts.tobytes())])
+def fact_days(context: BuildContext) -> Iterator[KeyRows]:
+    for key, starts in context.columns[FACT_DAYS]:
+        yield KeyRows(key, [Entry(starts.tobytes())])
 
 
 def who(entity: Entity) -> Who:
@@ -55,12 +55,12 @@ def country_of_facts(alpha2: str) -> Who:
     return Who(code, country_name(alpha2), code)
 
 
-def _tender_values(world: World, country: str) -> Iterator[Entry]:
-    values = TenderValues(world.tenders.of(country))
+def _tender_values(context: BuildContext, country: str) -> Iterator[Entry]:
+    values = TenderValues(context.tenders.of(country))
     entity = country_of_facts(country)
     starts = array("i")
     rows = 0
-    for number, tender in enumerate(world.tenders.of(country)):
+    for number, tender in enumerate(context.tenders.of(country)):
         vintage = values.numbers[number]
         row, summary = tender.row, tender.summary
         day = row.release_date[:10]
@@ -78,17 +78,17 @@ def _tender_values(world: World, country: str) -> Iterator[Entry]:
             (day, "tender"),
             day,
             vintage,
-            _source(world, row),
+            _source(context, row),
         )
         if not starts or starts[-2] != first:
             starts.extend((first, rows))
         rows += 1
         yield Entry(wire.encode(told), first, values.untils[number])
     if rows:
-        world.columns[FACT_DAYS].append((entity.entity_id, starts))
+        context.columns[FACT_DAYS].append((entity.entity_id, starts))
 
 
-def _awards(world: World, entity: Who, told: list[Vintage[Won]]) -> Iterator[Entry]:
+def _awards(context: BuildContext, entity: Who, told: list[Vintage[Won]]) -> Iterator[Entry]:
     for vintage in told:
         award = vintage.report
         row = award.row
@@ -109,13 +109,13 @@ def _awards(world: World, entity: Who, told: list[Vintage[Won]]) -> Iterator[Ent
             (award.day, "award"),
             row.release_date[:10],
             vintage.number,
-            _source(world, row),
+            _source(context, row),
         )
         for first, until, modes, _ in visibilities(vintage):
             if modes & _LATEST:
                 yield Entry(wire.encode(made), first, until)
 
 
-def _source(world: World, row: ReleaseRow) -> Source:
-    capture = world.captures[row.capture_id]
+def _source(context: BuildContext, row: ReleaseRow) -> Source:
+    capture = context.captures[row.capture_id]
     return Source(capture.ref(row.location), capture.license_class, capture.observed_at)

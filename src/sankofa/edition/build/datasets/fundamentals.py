@@ -12,10 +12,10 @@ from typing import Final
 import msgspec
 
 from sankofa.derive.issuers import Issuer
-from sankofa.edition.build.context import World
-from sankofa.edition.build.dataset import ReadyShelved, dataset
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import PreparedKeyRows, dataset
 from sankofa.edition.build.issuer_parts import issuer_part
-from sankofa.edition.build.prepared_rows import NOTHING, Ready, ready
+from sankofa.edition.build.prepared_rows import NO_ROWS, PreparedRows, prepare
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.countries import currency
@@ -27,7 +27,7 @@ from sankofa.model.rows import FundamentalsRow, wire
 from sankofa.model.vintages import Vintage, vintages, visibilities
 
 FUNDAMENTALS: Final = "fundamentals"
-_read = msgspec.msgpack.Decoder(Ready).decode
+_read = msgspec.msgpack.Decoder(PreparedRows).decode
 _write = msgspec.msgpack.Encoder().encode
 _TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
 
@@ -36,14 +36,14 @@ _TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
 def _made(issuer: Issuer) -> bytes:
     entries = _entries(issuer)
     also = {"provenance_id": _provenance_id}
-    return _write(ready(FUNDAMENTALS, FundamentalsRow, issuer.entity.service_id, entries, also))
+    return _write(prepare(FUNDAMENTALS, FundamentalsRow, issuer.entity.service_id, entries, also))
 
 
 @dataset(FUNDAMENTALS, FundamentalsRow)
-def fundamentals(world: World) -> Iterator[ReadyShelved]:
-    for entity in world.entities:
-        made = world.issuers.part(FUNDAMENTALS, entity.service_id)
-        yield ReadyShelved(entity.service_id, _read(made) if made else NOTHING, entity.aliases)
+def fundamentals(context: BuildContext) -> Iterator[PreparedKeyRows]:
+    for entity in context.entities:
+        made = context.issuers.part(FUNDAMENTALS, entity.service_id)
+        yield PreparedKeyRows(entity.service_id, _read(made) if made else NO_ROWS, entity.aliases)
 
 
 def _entries(issuer: Issuer) -> list[Entry]:

@@ -13,11 +13,18 @@ from typing import Final
 import msgspec
 
 from sankofa.derive.series import Series, SeriesReport, series_reports
-from sankofa.edition.build.context import World
-from sankofa.edition.build.dataset import Shelved, dataset
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import KeyRows, dataset
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, key_list, series_list
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.series_blocks import Column, block_days, column, lists, pack_column, pack_pages
+from sankofa.edition.format.series_blocks import (
+    SeriesSummary,
+    block_days,
+    list_pages,
+    pack_pages,
+    pack_series,
+    summary_of,
+)
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.observations import unit_of
@@ -27,11 +34,11 @@ from sankofa.model.vintages import Mode, vintages, visibilities
 _LATEST: Final = int(Mode.LATEST)
 
 
-@dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_column)
-def annual(world: World) -> Iterator[Shelved]:
-    names = world.ledger.indicator_names()
-    provenance = _Provenance(world)
-    for (country, indicator), captured in groupby(world.ledger.annual(), key=itemgetter(0, 1)):
+@dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series)
+def annual(context: BuildContext) -> Iterator[KeyRows]:
+    names = context.ledger.indicator_names()
+    provenance = _Provenance(context)
+    for (country, indicator), captured in groupby(context.ledger.annual(), key=itemgetter(0, 1)):
         name = names.get(indicator, "")
         told: dict[str, tuple[int, str | None, int, str]] = {}  # by year: vintage, value, capture, document
         for _, _, capture_id, document, values in captured:
@@ -58,33 +65,33 @@ def annual(world: World) -> Iterator[Shelved]:
             )
             entries.append(Entry(row.encode(), tag=int(year)))
         key = annual_key(country, indicator)
-        world.columns[MACRO_ANNUAL].append(column(key, entries))
-        yield Shelved(key, entries)
+        context.columns[MACRO_ANNUAL].append(summary_of(key, entries))
+        yield KeyRows(key, entries)
 
 
 @dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages)
-def annual_lists(world: World) -> Iterator[Shelved]:
-    def filters(one: Column) -> Iterable[str]:
+def annual_lists(context: BuildContext) -> Iterator[KeyRows]:
+    def filters(one: SeriesSummary) -> Iterable[str]:
         country, indicator = one.key.split("|")
         return annual_key("", ""), annual_key(country, ""), annual_key("", indicator)
 
-    for key, pages in lists(world.columns[MACRO_ANNUAL], filters):
-        yield Shelved(key, pages)
+    for key, pages in list_pages(context.columns[MACRO_ANNUAL], filters):
+        yield KeyRows(key, pages)
 
 
-@dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_column)
-def series(world: World) -> Iterator[Shelved]:
-    provenance = _Provenance(world)
-    for name, told in groupby(series_reports(world.ledger), key=lambda pair: pair[0].series):
+@dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series)
+def series(context: BuildContext) -> Iterator[KeyRows]:
+    provenance = _Provenance(context)
+    for name, told in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
         columns = (("|".join(identity), _column(provenance, identity, reports)) for identity, reports in told)
         found = [(key, entries) for key, entries in columns if entries]
         # Almost every key is one series: it then leads to its rows without a list.
         aliases = (key_list(name),) if len(found) == 1 else ()
         for key, entries in found:
-            world.columns[MACRO_SERIES].append(column(key, entries))
+            context.columns[MACRO_SERIES].append(summary_of(key, entries))
             if days := block_days(entries):
-                world.columns[f"{MACRO_SERIES}-days"].append((key, days, aliases))
-            yield Shelved(key, entries, aliases)
+                context.columns[f"{MACRO_SERIES}-days"].append((key, days, aliases))
+            yield KeyRows(key, entries, aliases)
 
 
 def _column(
@@ -103,22 +110,22 @@ def _column(
 
 
 @dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages)
-def series_days(world: World) -> Iterator[Shelved]:
+def series_days(context: BuildContext) -> Iterator[KeyRows]:
     """Where in a long series a day is, so that what is newer need not be read."""
-    for key, days, aliases in world.columns[f"{MACRO_SERIES}-days"]:
-        yield Shelved(key, [Entry(days)], aliases)
+    for key, days, aliases in context.columns[f"{MACRO_SERIES}-days"]:
+        yield KeyRows(key, [Entry(days)], aliases)
 
 
 @dataset(f"{MACRO_SERIES}-list", None, pack=pack_pages)
-def series_lists(world: World) -> Iterator[Shelved]:
-    def filters(one: Column) -> Iterable[str]:
+def series_lists(context: BuildContext) -> Iterator[KeyRows]:
+    def filters(one: SeriesSummary) -> Iterable[str]:
         key, family, frequency, country = one.key.split("|")
         # A series of no country is not on the list of any: the set makes that one list, not two.
         combinations = {series_list(*some) for some in product(("", country), ("", family), ("", frequency))}
         return key_list(key), *combinations
 
-    for key, pages in lists(world.columns[MACRO_SERIES], filters):
-        yield Shelved(key, pages)
+    for key, pages in list_pages(context.columns[MACRO_SERIES], filters):
+        yield KeyRows(key, pages)
 
 
 def _observations(
@@ -142,8 +149,8 @@ def _observations(
 class _Provenance:
     """The beginning of every row: where it was captured from, and when."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, context: BuildContext) -> None:
+        self._world = context
         self._around: dict[tuple[int, str], tuple[str, str]] = {}
 
     def of(self, capture_id: int, document: str, location: str) -> str:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from sankofa.edition.build.context import World
-from sankofa.edition.build.dataset import Shelved, dataset
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import KeyRows, dataset
 from sankofa.edition.build.datasets.facts import country_of_facts
 from sankofa.edition.build.datasets.macro import annual, series
 from sankofa.edition.format.keys import (
@@ -81,20 +81,20 @@ _Told = tuple[int, Entry]
 
 
 @dataset(MACRO_FACTS, FactRow, placed=True)
-def macro_facts(world: World) -> Iterator[Shelved]:
+def macro_facts(context: BuildContext) -> Iterator[KeyRows]:
     rows = 0
     noted: defaultdict[str, list[_Noted]] = defaultdict(list)
-    for country, measure, mode, told in chain(_of_tables(world), _of_series(world)):
+    for country, measure, mode, told in chain(_of_tables(context), _of_series(context)):
         entries = [entry for _, entry in told]
         columns = ((end for end, _ in told), (e.first for e in entries), (e.until for e in entries))
         noted[country].append(_Noted(measure, mode, rows, *(array("i", column) for column in columns)))
         rows += len(entries)
-        yield Shelved(macro_key(country, measure, mode), entries)
-    world.columns[FACT_ORDER] = [(country, noted[country]) for country in sorted(noted)]
+        yield KeyRows(macro_key(country, measure, mode), entries)
+    context.columns[FACT_ORDER] = [(country, noted[country]) for country in sorted(noted)]
 
 
-def _of_tables(world: World) -> Iterator[tuple[str, str, str, list[_Told]]]:
-    for key, entries, _ in annual(_aside(world)):
+def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_Told]]]:
+    for key, entries, _ in annual(_aside(context)):
         country, measure = key.split("|")
         entity = country_of_facts(country)
         told: list[_Told] = []
@@ -104,9 +104,9 @@ def _of_tables(world: World) -> Iterator[tuple[str, str, str, list[_Told]]]:
         yield country, measure, ANNUAL_MODE, told
 
 
-def _of_series(world: World) -> Iterator[tuple[str, str, str, list[_Told]]]:
+def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_Told]]]:
     """The series of one key that are of one country, whatever their type and frequency, together."""
-    parts = ((tuple(key.split("|")), entries) for key, entries, _ in series(_aside(world)))
+    parts = ((tuple(key.split("|")), entries) for key, entries, _ in series(_aside(context)))
     for measure, columns in groupby(parts, key=lambda part: part[0][0]):
         told: defaultdict[str, list[_Told]] = defaultdict(list)
         for (*_, country), entries in columns:
@@ -120,9 +120,9 @@ def _of_series(world: World) -> Iterator[tuple[str, str, str, list[_Told]]]:
             yield country, measure, SERIES_MODE, facts
 
 
-def _aside(world: World) -> World:
-    """The same world, in which building rows once more lists nothing twice."""
-    other = copy(world)
+def _aside(context: BuildContext) -> BuildContext:
+    """The same context, in which building rows once more lists nothing twice."""
+    other = copy(context)
     other.columns = defaultdict(list)
     return other
 
@@ -164,12 +164,12 @@ def series_fact(entity: Who, wire_row: bytes) -> SharedFact:
 
 
 @dataset(FACT_ORDER, None, pack=pack_pages)
-def fact_order(world: World) -> Iterator[Shelved]:
-    for country, noted in world.columns[FACT_ORDER]:
+def fact_order(context: BuildContext) -> Iterator[KeyRows]:
+    for country, noted in context.columns[FACT_ORDER]:
         for dated in (False, True):
             ordered = _ordered(noted, dated=dated)
             if ordered:
-                yield Shelved(order_key(country, dated=dated), _order_blocks(world, ordered))
+                yield KeyRows(order_key(country, dated=dated), _order_blocks(context, ordered))
 
 
 _Placed = tuple[int, int, int, int, int]
@@ -186,8 +186,8 @@ def _ordered(noted: list[_Noted], *, dated: bool) -> list[_Placed]:
     )
 
 
-def _order_blocks(world: World, ordered: list[_Placed]) -> Iterable[Entry]:
-    places = world.places[MACRO_FACTS]
+def _order_blocks(context: BuildContext, ordered: list[_Placed]) -> Iterable[Entry]:
+    places = context.places[MACRO_FACTS]
     yield Entry(array("i", [-placed[0] for placed in ordered[::RANGES_PER_BLOCK]]).tobytes())
     for at in range(0, len(ordered), RANGES_PER_BLOCK):
         block = ordered[at : at + RANGES_PER_BLOCK]

@@ -2,7 +2,7 @@
 
 - `metrics`: the values of an issuer, ordered by metric, each seen on the days on which it stands;
 - `omitted`: of an issuer, per metric and day, why there is no value;
-- `screen`: the sheets of `read.screens`, which lead to the rows of `metrics`.
+- `screen`: the index of `format.screen_index`, which leads to the rows of `metrics`.
 """
 
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ import msgspec
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import derive
-from sankofa.edition.build.context import World
-from sankofa.edition.build.dataset import ReadyShelved, Shelved, dataset
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import KeyRows, PreparedKeyRows, dataset
 from sankofa.edition.build.issuer_parts import issuer_part
 from sankofa.edition.build.metric_rows import Standings, metric_rows, standings
-from sankofa.edition.build.prepared_rows import Ready, ready
+from sankofa.edition.build.prepared_rows import PreparedRows, prepare
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.metric_states import REASONS
 from sankofa.model.rows import MetricsRow
 
 METRICS: Final = "metrics"
-_read = msgspec.msgpack.Decoder(tuple[Ready, Standings]).decode
+_read = msgspec.msgpack.Decoder(tuple[PreparedRows, Standings]).decode
 _write = msgspec.msgpack.Encoder().encode
 
 
@@ -32,31 +32,31 @@ def _made(issuer: Issuer) -> bytes:
     if not any(derived.histories):
         return b""
     entries = metric_rows(issuer.entity, derived.values)
-    return _write((ready(METRICS, MetricsRow, issuer.entity.service_id, entries), standings(derived)))
+    return _write((prepare(METRICS, MetricsRow, issuer.entity.service_id, entries), standings(derived)))
 
 
 @dataset(METRICS, MetricsRow, placed=True)
-def metrics(world: World) -> Iterator[ReadyShelved]:
-    for entity in world.entities:
-        if made := world.issuers.part(METRICS, entity.service_id):
+def metrics(context: BuildContext) -> Iterator[PreparedKeyRows]:
+    for entity in context.entities:
+        if made := context.issuers.part(METRICS, entity.service_id):
             rows, own = _read(made)
-            world.screening.add(entity.service_id, entity.aliases, entity.country, own)
-            yield ReadyShelved(entity.service_id, rows, entity.aliases)
+            context.screening.add(entity.service_id, entity.aliases, entity.country, own)
+            yield PreparedKeyRows(entity.service_id, rows, entity.aliases)
 
 
 @dataset("omitted", None)
-def omitted(world: World) -> Iterator[Shelved]:
-    for service_id, aliases, stretches in world.screening.omitted():
+def omitted(context: BuildContext) -> Iterator[KeyRows]:
+    for service_id, aliases, stretches in context.screening.omitted():
         entries = [
             Entry(REASONS[state].encode(), first, until, tag=number)
             for number, (first, until, state) in stretches
         ]
         if entries:
-            yield Shelved(service_id, entries, aliases)
+            yield KeyRows(service_id, entries, aliases)
 
 
 @dataset("screen", None)
-def screen(world: World) -> Iterator[Shelved]:
-    world.remarks["screen_years"] = world.screening.years()
-    for key, sheet in world.screening.sheets(world.places[METRICS]):
-        yield Shelved(key, [Entry(sheet)])
+def screen(context: BuildContext) -> Iterator[KeyRows]:
+    context.manifest_extras["screen_years"] = context.screening.years()
+    for key, sheet in context.screening.pages(context.places[METRICS]):
+        yield KeyRows(key, [Entry(sheet)])

@@ -15,8 +15,8 @@ from itertools import chain
 
 import msgspec
 
-from sankofa.edition.build.context import World
-from sankofa.edition.build.dataset import Shelved, dataset
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import KeyRows, dataset
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.search_records import SearchRecord, bucket
 from sankofa.ledger.entities import Entity
@@ -25,15 +25,15 @@ from sankofa.model.names import neighbourhood, words
 
 
 @dataset("named", None)
-def named(world: World) -> Iterator[Shelved]:
-    for number, entity in enumerate(world.entities):
-        yield Shelved(str(number), [Entry(msgspec.json.encode(_named(entity)))])
+def named(context: BuildContext) -> Iterator[KeyRows]:
+    for number, entity in enumerate(context.entities):
+        yield KeyRows(str(number), [Entry(msgspec.json.encode(_named(entity)))])
 
 
 @dataset("word", None)
-def word_index(world: World) -> Iterator[Shelved]:
+def word_index(context: BuildContext) -> Iterator[KeyRows]:
     postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
-    for number, entity in enumerate(world.entities):
+    for number, entity in enumerate(context.entities):
         own = _named(entity)
         for word in set(chain.from_iterable(own.words)):
             postings[word].append(number)
@@ -42,20 +42,20 @@ def word_index(world: World) -> Iterator[Shelved]:
         for ticker in own.tickers:
             postings["$" + ticker.partition(":")[2]].append(number)
     for word in sorted(postings):
-        yield Shelved(word, [Entry(postings[word].tobytes())])
+        yield KeyRows(word, [Entry(postings[word].tobytes())])
 
 
 @dataset("near", None)
-def near_words(world: World) -> Iterator[Shelved]:
-    vocabulary = sorted({w for entity in world.entities for w in chain.from_iterable(_named(entity).words)})
+def near_words(context: BuildContext) -> Iterator[KeyRows]:
+    vocabulary = sorted({w for entity in context.entities for w in chain.from_iterable(_named(entity).words)})
     buckets = max(1, len(vocabulary))
-    world.remarks["name_buckets"] = buckets
+    context.manifest_extras["name_buckets"] = buckets
     near: defaultdict[int, set[str]] = defaultdict(set)
     for word in vocabulary:
         for form in neighbourhood(word):
             near[bucket(form, buckets)].add(word)
     for number in sorted(near):
-        yield Shelved(str(number), [Entry(" ".join(sorted(near[number])).encode())])
+        yield KeyRows(str(number), [Entry(" ".join(sorted(near[number])).encode())])
 
 
 def _named(entity: Entity) -> SearchRecord:

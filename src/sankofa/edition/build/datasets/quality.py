@@ -4,30 +4,30 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from sankofa.derive.quality import Quality
-from sankofa.edition.build.context import World
-from sankofa.edition.build.dataset import Shelved, dataset
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import KeyRows, dataset
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import QualityRow, wire
 
 
 @dataset("quality", QualityRow)
-def quality(world: World) -> Iterator[Shelved]:
-    world.remarks["quality"] = [_line(one) for one in world.quality]
-    for sku, measures in groupby(world.quality, key=lambda one: one.sku):
-        yield Shelved(sku, [Entry(wire.encode(_row(world, one))) for one in measures])
+def quality(context: BuildContext) -> Iterator[KeyRows]:
+    context.manifest_extras["quality"] = [_line(one) for one in context.quality]
+    for sku, measures in groupby(context.quality, key=lambda one: one.sku):
+        yield KeyRows(sku, [Entry(wire.encode(_row(context, one))) for one in measures])
 
 
-def _row(world: World, one: Quality) -> QualityRow:
+def _row(context: BuildContext, one: Quality) -> QualityRow:
     """Of what is measured the first capture is named; of a dataset without any, the ledger."""
-    first = world.first_capture(one.sku)
+    first = context.first_capture(one.sku)
     location = f"{one.sku} {one.measure}"
     return QualityRow(
         **one._asdict(),
-        measured_at=world.clock,
+        measured_at=context.clock,
         source_ref=source_ref(SERVICE, "ledger", location) if first is None else first.ref(location),
         license_class="public-domain",
-        observed_at=world.clock,
+        observed_at=context.clock,
     )
 
 

@@ -13,12 +13,12 @@ import msgspec
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, panels
-from sankofa.edition.build.context import World
-from sankofa.edition.build.dataset import Shelved, dataset
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import KeyRows, dataset
 from sankofa.edition.build.issuer_parts import issuer_part
 from sankofa.edition.format.keys import panel_kind
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.series_blocks import pack_column
+from sankofa.edition.format.series_blocks import pack_series
 from sankofa.model.panel_keys import panel_key
 from sankofa.model.provenance import KEYED_CLASSES
 from sankofa.model.rows import wire
@@ -27,21 +27,21 @@ _read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int]], list[str]]).decod
 _write = msgspec.msgpack.Encoder().encode
 
 
-def _rows(panel: Panel, world: World) -> Iterator[Shelved]:
-    yield Shelved(panel_key(), (Entry(wire.encode(o.row), o.seen_from) for o in _observed(panel, world)))
+def _rows(panel: Panel, context: BuildContext) -> Iterator[KeyRows]:
+    yield KeyRows(panel_key(), (Entry(wire.encode(o.row), o.seen_from) for o in _observed(panel, context)))
 
 
-def _issuer_rows(panel: Panel, world: World) -> Iterator[Shelved]:
+def _issuer_rows(panel: Panel, context: BuildContext) -> Iterator[KeyRows]:
     kind = panel_kind(panel.key)
 
     def entries() -> Iterator[Entry]:
-        for entity in world.entities:
-            if part := world.issuers.part(kind, entity.service_id):
+        for entity in context.entities:
+            if part := context.issuers.part(kind, entity.service_id):
                 rows, sources = _read(part)
-                world.sources_of[kind].update(sources)
+                context.sources_of[kind].update(sources)
                 yield from (Entry(row, first) for row, first in rows)
 
-    yield Shelved(panel_key(), entries())
+    yield KeyRows(panel_key(), entries())
 
 
 def _made(observe: ObserveIssuer, issuer: Issuer) -> bytes:
@@ -51,23 +51,23 @@ def _made(observe: ObserveIssuer, issuer: Issuer) -> bytes:
     return _write((made, sorted(sources))) if made else b""
 
 
-def _observed(panel: Panel, world: World) -> Iterator[Observation]:
+def _observed(panel: Panel, context: BuildContext) -> Iterator[Observation]:
     """The rows of a panel; the sources of those that its file has are noted on the way."""
-    named = world.sources_of[panel_kind(panel.key)]
-    for observation in panel.observe(world):
+    named = context.sources_of[panel_kind(panel.key)]
+    for observation in panel.observe(context):
         if panel.access != "open" or observation.row.license_class not in KEYED_CLASSES:
             named |= observation.sources
         yield observation
 
 
-def _columns(panel: Panel, world: World) -> Iterator[Shelved]:
+def _columns(panel: Panel, context: BuildContext) -> Iterator[KeyRows]:
     columns: defaultdict[str, list[Entry]] = defaultdict(list)
-    for row, day, seen_from, _ in _observed(panel, world):
+    for row, day, seen_from, _ in _observed(panel, context):
         entry = Entry(wire.encode(row), seen_from, tag=day)
         for name in panel.shelves(row):
             columns[name].append(entry)
     for name in sorted(columns):
-        yield Shelved(name, columns[name])
+        yield KeyRows(name, columns[name])
 
 
 for _panel in panels().values():
@@ -76,6 +76,6 @@ for _panel in panels().values():
         issuer_part(_kind)(partial(_made, _panel.of_issuer))
         dataset(_kind, _panel.row)(partial(_issuer_rows, _panel))
     elif _panel.filters:
-        dataset(_kind, _panel.row, pack_column)(partial(_columns, _panel))
+        dataset(_kind, _panel.row, pack_series)(partial(_columns, _panel))
     else:
         dataset(_kind, _panel.row)(partial(_rows, _panel))

@@ -17,8 +17,8 @@ from typing import Final
 import msgspec
 
 from sankofa.derive.tenders import Resolved, Tender
-from sankofa.edition.build.context import World
-from sankofa.edition.build.dataset import Shelved, dataset
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import KeyRows, dataset
 from sankofa.edition.format.keys import TENDERS_PER_BLOCK, party_key, searched_words
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.model.days import ordinal
@@ -28,34 +28,34 @@ _NUMBERS_PER_BLOCK: Final = 16_384
 
 
 @dataset("tender", TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK))
-def releases(world: World) -> Iterator[Shelved]:
-    for country in world.tenders.countries:
-        rows = (Entry(wire.encode(_row(world, t))) for t in world.tenders.of(country, bodies=True))
-        yield Shelved(country, rows)
+def releases(context: BuildContext) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        rows = (Entry(wire.encode(_row(context, t))) for t in context.tenders.of(country, bodies=True))
+        yield KeyRows(country, rows)
 
 
 @dataset("tender_day", None)
-def days(world: World) -> Iterator[Shelved]:
-    for country in world.tenders.countries:
+def days(context: BuildContext) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
         starts = array("i")
-        dates = (tender.row.release_date[:10] for tender in world.tenders.of(country))
+        dates = (tender.row.release_date[:10] for tender in context.tenders.of(country))
         number = 0
         for day, rows in groupby(dates):
             starts.extend((ordinal(day), number))
             number += sum(1 for _ in rows)
         starts.extend((0, number))
-        yield Shelved(country, _numbers(starts))
+        yield KeyRows(country, _numbers(starts))
 
 
 @dataset("tender_word", None)
-def words(world: World) -> Iterator[Shelved]:
-    for country in world.tenders.countries:
+def words(context: BuildContext) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
-        for number, tender in enumerate(world.tenders.of(country)):
+        for number, tender in enumerate(context.tenders.of(country)):
             for word in searched_words(f"{tender.summary.title or ''} {tender.summary.description or ''}"):
                 postings[word].append(number)
         for word in sorted(postings):
-            yield Shelved(f"{country}|{word}", _numbers(postings.pop(word)))
+            yield KeyRows(f"{country}|{word}", _numbers(postings.pop(word)))
 
 
 def _numbers(numbers: "array[int]") -> Iterator[Entry]:
@@ -63,9 +63,9 @@ def _numbers(numbers: "array[int]") -> Iterator[Entry]:
         yield Entry(numbers[start : start + _NUMBERS_PER_BLOCK].tobytes())
 
 
-def _row(world: World, tender: Tender) -> TenderRow:
+def _row(context: BuildContext, tender: Tender) -> TenderRow:
     row, summary = tender.row, tender.summary
-    capture = world.captures[row.capture_id]
+    capture = context.captures[row.capture_id]
     return TenderRow(
         buyer_service_id=_buyer(tender),
         country=row.country,
@@ -115,15 +115,15 @@ class _Sightings:
 
 
 @dataset("tender_party", TenderPartyRow)
-def parties(world: World) -> Iterator[Shelved]:
+def parties(context: BuildContext) -> Iterator[KeyRows]:
     seen: defaultdict[tuple[Resolved, str], _Sightings] = defaultdict(_Sightings)
-    for country in world.tenders.countries:
-        for tender in world.tenders.of(country):
+    for country in context.tenders.countries:
+        for tender in context.tenders.of(country):
             for party, roles in tender.parties:
                 for role in roles:
                     seen[party, role].see(tender)
     ordered = sorted(seen, key=lambda k: (-seen[k].count, k[0].name, k[1], *k[0][1:4]))
-    aliases = {entity.service_id: entity.aliases for entity in world.entities}
+    aliases = {entity.service_id: entity.aliases for entity in context.entities}
     asked: defaultdict[str, list[tuple[Resolved, str]]] = defaultdict(list)
     for key in ordered:
         party, role = key
@@ -133,12 +133,12 @@ def parties(world: World) -> Iterator[Shelved]:
         if party.match.service_id:
             asked[party_key(service_id=party.match.service_id)].append(key)
     for question in sorted(asked):
-        rows = (Entry(wire.encode(_party(world, *key, seen[key]))) for key in asked[question])
-        yield Shelved(question, rows, aliases.get(question, ()))
+        rows = (Entry(wire.encode(_party(context, *key, seen[key]))) for key in asked[question])
+        yield KeyRows(question, rows, aliases.get(question, ()))
 
 
-def _party(world: World, party: Resolved, role: str, sightings: _Sightings) -> TenderPartyRow:
-    capture = world.captures[sightings.capture_id]
+def _party(context: BuildContext, party: Resolved, role: str, sightings: _Sightings) -> TenderPartyRow:
+    capture = context.captures[sightings.capture_id]
     own = party.identifiers[0] if party.identifiers else None
     return TenderPartyRow(
         service_id=party.match.service_id,

@@ -25,7 +25,7 @@ from sankofa.engines.datastore import ByteRange
 from sankofa.model.days import FOREVER
 from sankofa.model.metric_states import State
 
-_NOWHERE = "?"  # an issuer without a country: in no country's sheets
+_NOWHERE = "?"  # an issuer without a country: in no country's pages
 
 
 class Placed(Protocol):
@@ -34,7 +34,7 @@ class Placed(Protocol):
     def __getitem__(self, number: int, /) -> ByteRange: ...
 
 
-class Column(NamedTuple):
+class MetricValues(NamedTuple):
     """The values of one metric, in the order of their issuers."""
 
     sizes: "array[float]"  # ten digits are exact in a float, so it orders them as they are
@@ -52,11 +52,13 @@ class Omitted(NamedTuple):
     stretches: list[tuple[int, Stretch]]
 
 
-class Screening:
-    """Collects what the sheets are made of, issuer by issuer in the order of their service_id."""
+class ScreenIndex:
+    """Collects what the pages are made of, issuer by issuer in the order of their service_id."""
 
     def __init__(self) -> None:
-        self._columns = [Column(array("d"), array("i"), array("i"), array("I"), array("H")) for _ in slugs()]
+        self._columns = [
+            MetricValues(array("d"), array("i"), array("i"), array("I"), array("H")) for _ in slugs()
+        ]
         self._changes: list[defaultdict[str, Counter[tuple[int, int]]]] = [
             defaultdict(Counter) for _ in slugs()
         ]
@@ -111,7 +113,7 @@ class Screening:
         days = {day for by in self._changes for own in by.values() for day, _ in own if 0 < day < FOREVER}
         return sorted({date.fromordinal(day).year for day in days.union(*(c.firsts for c in self._columns))})
 
-    def sheets(self, places: Placed) -> Iterator[tuple[str, bytes]]:
+    def pages(self, places: Placed) -> Iterator[tuple[str, bytes]]:
         """Every sheet by its key, given the places of the rows."""
         years = self.years()
         starts = [date(year, 1, 1).toordinal() for year in years]
@@ -145,7 +147,7 @@ class _Yearly:
         self.values = [array("I") for _ in range(years)]
 
 
-def _listed(column: Column, values: "array[int]", places: Placed, start: int) -> bytes:
+def _listed(column: MetricValues, values: "array[int]", places: Placed, start: int) -> bytes:
     """The values of the year that begins on a day."""
     records = array("I")
     skipped = len(UNDATED)
