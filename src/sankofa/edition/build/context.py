@@ -1,17 +1,14 @@
 """What a dataset is built from, and how one is declared."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sankofa.derive.quality import Quality, measure
+from sankofa.derive.quality import Measurement, measure
 from sankofa.derive.tenders import EvidencedParties, Tenders
 from sankofa.edition.build.fact_counts import served_facts
 from sankofa.edition.build.issuer_parts import Issuers
-from sankofa.edition.build.row_ranges import RowRanges
-from sankofa.edition.build.screen_index import ScreenIndex
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.party_entities import with_parties
 from sankofa.ledger.store import CaptureInfo, Ledger
@@ -51,16 +48,11 @@ class BuildContext:
         self.ledger = ledger.without([one.source for one in self.left_out]) if self.left_out else ledger
         self._despite_floors = despite_floors
         self._issuer_cache = issuer_cache
-        self.manifest_extras: dict[str, object] = {}
-        """What a dataset has to tell its readers; kept in the edition's manifest."""
-        self.places: dict[str, RowRanges] = {}
-        """Of the datasets built before that are placed: where each row stands, in the order they came."""
-        self.columns: defaultdict[str, list[Any]] = defaultdict(list)
-        """The columns of each kind, in their order, for the lists that lead to them."""
-        self.sources_of: defaultdict[str, set[str]] = defaultdict(set)
-        """By kind, the sources of its rows, where `source_ref` names only one of several."""
-        if self.left_out:
-            self.manifest_extras["left_out"] = [one._asdict() for one in self.left_out]
+
+    @property
+    def manifest_extras(self) -> dict[str, object]:
+        """What readers of the edition are to know of how it was built."""
+        return {"left_out": [one._asdict() for one in self.left_out]} if self.left_out else {}
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
@@ -110,16 +102,16 @@ class BuildContext:
         return EvidencedParties(self.ledger)
 
     @cached_property
-    def quality(self) -> list[Quality]:
+    def quality(self) -> Measurement:
         """Raises CheckFailed where a source falls short of a hard floor, unless that is overridden."""
         day = self.clock[:10]
         served = served_facts(self.issuers, self.entities)
-        found = measure(self.ledger, self.captures, self.entities, self.tenders, self._sources, day, served)
-        if found.shortfalls and not self._despite_floors:
-            raise CheckFailed("; ".join(found.shortfalls))
-        if found.shortfalls:
-            self.manifest_extras["despite_floors"] = found.shortfalls
-        return found.rows
+        measured = measure(
+            self.ledger, self.captures, self.entities, self.tenders, self._sources, day, served
+        )
+        if measured.shortfalls and not self._despite_floors:
+            raise CheckFailed("; ".join(measured.shortfalls))
+        return measured
 
     @cached_property
     def held_sources(self) -> list[str]:
@@ -164,11 +156,6 @@ class BuildContext:
         """What is made of each issuer by itself."""
         path = self._issuer_cache and self._issuer_cache / "issuers"
         return Issuers(self.ledger, self.captures, self.entities, path)
-
-    @cached_property
-    def screening(self) -> ScreenIndex:
-        """Filled as the metrics are built, for the sheets built after them."""
-        return ScreenIndex()
 
     @cached_property
     def entities(self) -> list[Entity]:

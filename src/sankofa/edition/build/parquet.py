@@ -8,7 +8,7 @@ it was written. The footer names the edition, so files are closed once that has 
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,6 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.parquet_columns import ParquetColumns, parquet_columns
 from sankofa.edition.build.tables import MIN_TIER, Table, tables
 from sankofa.edition.format.arrow_columns import in_force
-from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.provenance import (
     KEYED_CLASSES,
     LICENSE_NOTICE,
@@ -42,18 +41,19 @@ and takes twice as long."""
 _LONG_TEXT: Final = ("release",)
 """What more effort makes smaller by a twentieth; other columns get no smaller, and take a third longer."""
 _NO_STATISTICS: Final = ("release",)
-_NO_ENTRY: Final = Entry(b"")
 
 
 class ParquetFiles:
     """The files of an edition being built."""
 
     def __init__(self, folder: Path, context: BuildContext, rows_in_a_file: int = ROWS_IN_A_FILE) -> None:
-        self._world = context
+        self._context = context
         self._encoder = ThreadPoolExecutor(1, "parquet")
         self._open = {
             table.name: TableWriter(folder, table, self._encoder, rows_in_a_file) for table in tables()
         }
+        self._rows = {table.name: table.rows(context) for table in tables()}
+        self._derived_from: dict[str, Set[str]] = {}
         self._columns: defaultdict[str, _Waiting] = defaultdict(_Waiting)
         self._taking: defaultdict[str, list[TableWriter]] = defaultdict(list)
         for writer in self._open.values():
@@ -63,10 +63,10 @@ class ParquetFiles:
     def takes(self, kind: str) -> bool:
         return kind in self._taking
 
-    def offer(self, kind: str, key: str, entry: Entry, row: object) -> None:
+    def offer(self, kind: str, key: str, row: object) -> None:
         """A row of a dataset or of a table, to every table that takes from it."""
         for writer in self._taking[kind]:
-            self._add(writer, key, writer.table.take(self._world, key, entry, row))
+            self._add(writer, key, self._rows[writer.table.name].take(key, row))
 
     def offer_columns(self, kind: str, columns: Iterable[bytes], rows: int) -> None:
         """The columns of a key's rows (`format.arrow_columns`), to every table that takes from them."""
@@ -81,14 +81,18 @@ class ParquetFiles:
 
     def _offer_table(self, name: str, told: pa.Table) -> None:
         for writer in self._taking.get(name, ()):
-            taken = writer.table.take_columns(self._world, told)
+            taken = self._rows[writer.table.name].take_columns(told)
             writer.add_columns(taken)
             self._offer_table(writer.table.name, taken)
+
+    def name_sources(self, kind: str, sources: Set[str]) -> None:
+        """The sources that the rows of a dataset are derived from, where each row names but one."""
+        self._derived_from[kind] = sources
 
     def make(self, name: str) -> None:
         """The rows that a table makes itself."""
         writer = self._open[name]
-        self._add(writer, "", writer.table.make(self._world))
+        self._add(writer, "", self._rows[name].make())
 
     def _add(self, writer: "TableWriter", key: str, rows: Iterable[object]) -> None:
         name = writer.table.name
@@ -96,7 +100,7 @@ class ParquetFiles:
         for row in rows:
             writer.add(row)
             if further:
-                self.offer(name, key, _NO_ENTRY, row)
+                self.offer(name, key, row)
 
     def flush(self) -> bytes:
         """Write what waits; a digest of everything that the files hold but their footers."""
@@ -118,8 +122,8 @@ class ParquetFiles:
 
     def _attribution(self, writer: "TableWriter") -> str:
         """Whom the rows of a file are owed to: every source they are from, and no other."""
-        derived = self._world.sources_of.get(writer.table.takes_from)
-        return "; ".join(self._world.owed(writer.sources if derived is None else derived))
+        derived = self._derived_from.get(writer.table.takes_from)
+        return "; ".join(self._context.owed(writer.sources if derived is None else derived))
 
     def abandon(self) -> None:
         """What was written goes with the folder."""

@@ -1,19 +1,17 @@
 """What is published in bulk: tables, each a Parquet file (several where large), and how one is declared.
 
 A table takes the very rows that a dataset serves as these are built, or makes rows of its own of the ledger
-where the specification says bulk-only (award facts, every macro vintage); or both.
+where the contract says bulk-only (award facts, every macro vintage); or both. The modules of
+`build.datasets` declare their tables beside the datasets.
 """
 
-import importlib
-import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-import sankofa.edition.build.bulk
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.build.dataset import load_declarations
 from sankofa.model.rows import Row
 
 if TYPE_CHECKING:
@@ -21,11 +19,24 @@ if TYPE_CHECKING:
 
 MIN_TIER: Final = "starter"
 
-Take = Callable[[BuildContext, str, Entry, Any], Iterable[object]]
-"""What a table has of one row of a dataset: given its key, entry and the row; or of another table's row."""
-TakeColumns = Callable[[BuildContext, "pyarrow.Table"], "pyarrow.Table"]
-"""The same of the columns of many rows, where a dataset has them ready: without a row being made."""
-Make = Callable[[BuildContext], Iterator[object]]
+
+class TableRows:
+    """Where the rows of a table come from; one for each build. As it stands: the very rows of its dataset."""
+
+    def __init__(self, context: BuildContext) -> None:
+        self.context = context
+
+    def take(self, key: str, row: Any) -> Iterable[object]:
+        """What the table has of one row of the dataset, or of another table's row."""
+        return (row,)
+
+    def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
+        """The same of many rows, where a dataset has their columns ready: without a row being made."""
+        return columns
+
+    def make(self) -> Iterable[object]:
+        """Rows made after every dataset is built."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +49,7 @@ class Table:
     summary: str
     takes_from: str = ""
     """A kind of dataset, or the name of a table."""
-    take: Take = lambda context, key, entry, row: (row,)
-    take_columns: TakeColumns = lambda context, told: told
-    make: Make = lambda context: iter(())
-    """Rows made after every dataset is built."""
+    rows: Callable[[BuildContext], TableRows] = TableRows
     sorted_by: tuple[str, ...] = ()
     """Columns, the first first; descending where there is a minus before the name."""
     signal_key: str | None = None
@@ -61,7 +69,6 @@ def table(declared: Table) -> Table:
 
 @cache
 def tables() -> tuple[Table, ...]:
-    """Every table by name: each module of the bulk package declares its own."""
-    for module in pkgutil.iter_modules(sankofa.edition.build.bulk.__path__):
-        importlib.import_module(f"sankofa.edition.build.bulk.{module.name}")
+    """Every table by name."""
+    load_declarations()
     return tuple(_TABLES[name] for name in sorted(_TABLES))

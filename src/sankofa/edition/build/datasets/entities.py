@@ -1,22 +1,32 @@
 """Resolved organisations, by service_id."""
 
-from collections.abc import Iterator
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Annotated, TypeVar
+
+from msgspec import Meta
 
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import KeyRows, dataset
+from sankofa.edition.build.dataset import Building, KeyRows, Outcome, dataset
+from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.ledger.entities import Entity
+from sankofa.model.countries import alpha3_of, country_name
+from sankofa.model.facts import FUND
 from sankofa.model.identifiers import stored_identifier
-from sankofa.model.rows import EntityRow, Listing, wire
+from sankofa.model.provenance import SERVICE, source_ref
+from sankofa.model.rows import EntityRow, Listing, Row, wire
 
 T = TypeVar("T")
 
 
 @dataset("entity", EntityRow)
-def entities(context: BuildContext) -> Iterator[KeyRows]:
+def entities(context: BuildContext) -> Building:
+    sources: set[str] = set()
     for entity in context.entities:
+        sources.update(statement.source_id for statement in entity.statements)
+        sources.update(context.captures[claim.capture_id].source_id for claim in entity.claims)
         yield KeyRows(entity.service_id, [Entry(wire.encode(_row(context, entity)))], entity.aliases)
+    return Outcome(sources=sources)
 
 
 @dataset("successor", None)
@@ -25,9 +35,9 @@ def successors(context: BuildContext) -> Iterator[KeyRows]:
     holder = {subject: entity.service_id for entity in context.entities for subject in entity.subjects}
     for entity in context.entities:
         named = (statement.profile.successor for statement in entity.statements)
-        found = next((holder[lei] for lei in named if lei in holder), None)
-        if found is not None and found != entity.service_id:
-            yield KeyRows(entity.service_id, [Entry(found.encode())], entity.aliases)
+        successor = next((holder[lei] for lei in named if lei in holder), None)
+        if successor is not None and successor != entity.service_id:
+            yield KeyRows(entity.service_id, [Entry(successor.encode())], entity.aliases)
 
 
 def _row(context: BuildContext, entity: Entity) -> EntityRow:
@@ -38,10 +48,6 @@ def _row(context: BuildContext, entity: Entity) -> EntityRow:
     spoken = entity.statements[0] if entity.statements else None
     capture = context.captures[spoken.capture_id if spoken else entity.first_capture]
     document = spoken.profile.document if spoken else ""
-    context.sources_of["entity"].update(statement.source_id for statement in entity.statements)
-    context.sources_of["entity"].update(
-        context.captures[claim.capture_id].source_id for claim in entity.claims
-    )
     return EntityRow(
         service_id=entity.service_id,
         legal_name=legal_name,
@@ -61,3 +67,59 @@ def _row(context: BuildContext, entity: Entity) -> EntityRow:
 
 def _first(values: "Iterator[T | None]") -> T | None:
     return next((value for value in values if value is not None), None)
+
+
+class SharedEntity(Row, frozen=True, kw_only=True):
+    """Who facts are of: an organisation, or a country by its alpha-3 code."""
+
+    entity_id: Annotated[str, Meta(description="A service_id, or an ISO 3166-1 alpha-3 code.")]
+    entity_type: Annotated[str, Meta(description="`organisation` or `country`.")]
+    entity_name: Annotated[str | None, Meta(description="Of the organisation or country.")]
+    country_iso3: Annotated[str | None, Meta(description="ISO 3166-1 alpha-3 code of its country.")]
+
+
+class _OrganisationsAndCountries(TableRows):
+    def take(self, key: str, row: EntityRow) -> Iterable[object]:
+        yield SharedEntity(
+            entity_id=row.service_id,
+            entity_type="organisation",
+            entity_name=row.legal_name,
+            country_iso3=alpha3_of().get(row.country or ""),
+            source_ref=row.source_ref,
+            license_class=row.license_class,
+            observed_at=row.observed_at,
+        )
+
+    def make(self) -> Iterator[SharedEntity]:
+        for alpha2, alpha3 in sorted(alpha3_of().items(), key=lambda pair: pair[1]):
+            yield SharedEntity(
+                entity_id=alpha3,
+                entity_type="country",
+                entity_name=country_name(alpha2),
+                country_iso3=alpha3,
+                source_ref=source_ref(SERVICE, "ISO 3166-1", alpha3),
+                license_class="public-domain",
+                observed_at=self.context.clock,
+            )
+
+
+table(
+    Table(
+        "af-fund-entities",
+        EntityRow,
+        FUND,
+        "The resolved organisations, as `/v1/entities` serves them.",
+        takes_from="entity",
+        sorted_by=("service_id",),
+    )
+)
+table(
+    Table(
+        "shared-entity",
+        SharedEntity,
+        None,
+        "Who facts are of: organisations and countries.",
+        takes_from="entity",
+        rows=_OrganisationsAndCountries,
+    )
+)

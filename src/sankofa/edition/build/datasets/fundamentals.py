@@ -6,8 +6,8 @@ Order: period_end descending, period_type, line_item, vintage, then concept, uni
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
-from typing import Final
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -16,15 +16,30 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import PreparedKeyRows, dataset
 from sankofa.edition.build.issuer_parts import issuer_part
 from sankofa.edition.build.prepared_rows import NO_ROWS, PreparedRows, prepare
+from sankofa.edition.build.shared_facts import organisation, provenance_table
+from sankofa.edition.build.tables import Table, TableRows, table
+from sankofa.edition.format.arrow_columns import extra_column
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.countries import currency
 from sankofa.model.days import ordinal
-from sankofa.model.facts import provenance_id, record_ref, source_of
+from sankofa.model.facts import (
+    FUND,
+    IN_AN_ID,
+    STRUCTURED,
+    STRUCTURED_ROUNDED,
+    Who,
+    provenance_id,
+    record_ref,
+    source_of,
+)
 from sankofa.model.line_items import line_item
 from sankofa.model.periods import PERIOD_TYPES
-from sankofa.model.rows import FundamentalsRow, wire
+from sankofa.model.rows import FactRow, FundamentalsRow, wire
 from sankofa.model.vintages import Vintage, vintages, visibilities
+
+if TYPE_CHECKING:
+    import pyarrow
 
 FUNDAMENTALS: Final = "fundamentals"
 _read = msgspec.msgpack.Decoder(PreparedRows).decode
@@ -117,3 +132,61 @@ def _day(day: int) -> date:
 @lru_cache(maxsize=4096)
 def _money(unit: str) -> str | None:
     return currency(unit)
+
+
+class _ReportedFacts(TableRows):
+    """Reported figures, by column, as `model.facts.fact` tells them one by one."""
+
+    def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
+        import pyarrow
+        from pyarrow import compute
+
+        of, text = columns.column, pyarrow.utf8()
+        entity_id = of("service_id")
+        method = of("method").combine_chunks()
+        rounded = compute.equal(method, STRUCTURED_ROUNDED)
+        ids = entity_id.unique()
+        number = compute.index_in(entity_id, ids)
+        issuers = [self._issuers[service_id] for service_id in ids.to_pylist()]
+        facts = {
+            "fact_id": compute.binary_join_element_wise(FUND, of("record_ref"), of("line_item"), IN_AN_ID),
+            "entity_id": entity_id,
+            "entity_name": pyarrow.array([issuer.entity_name for issuer in issuers], text).take(number),
+            "country_iso3": pyarrow.array([issuer.country_iso3 for issuer in issuers], text).take(number),
+            "dataset": pyarrow.repeat(FUND, columns.num_rows),
+            "measure": of("line_item"),
+            "value": of("value_reported"),
+            "vintage": of("vintage").cast(text),
+            "provenance_id": of(extra_column("provenance_id")),
+            "method": compute.replace_with_mask(method, rounded, STRUCTURED),
+        }
+        same = (name for name in FactRow.__struct_fields__ if name not in facts)
+        return pyarrow.table(facts | {name: of(name) for name in same})
+
+    @cached_property
+    def _issuers(self) -> dict[str, Who]:
+        return {entity.service_id: organisation(entity) for entity in self.context.entities}
+
+
+table(
+    Table(
+        "af-fund-fundamentals",
+        FundamentalsRow,
+        FUND,
+        "Reported facts of every issuer, every vintage, as `vintages=all` serves them today.",
+        takes_from=FUNDAMENTALS,
+        sorted_by=("service_id", "-period_end"),
+    )
+)
+table(
+    Table(
+        "af-fund-fact",
+        FactRow,
+        FUND,
+        "Reported figures as facts, every vintage.",
+        takes_from=FUNDAMENTALS,
+        rows=_ReportedFacts,
+        sorted_by=("entity_id",),
+    )
+)
+provenance_table("af-fund-fact", FUND)

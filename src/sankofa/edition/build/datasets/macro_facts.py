@@ -8,7 +8,6 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from copy import copy
 from datetime import date
 from itertools import chain, groupby
 from typing import NamedTuple
@@ -16,9 +15,13 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import KeyRows, dataset
-from sankofa.edition.build.datasets.facts import country_of_facts
-from sankofa.edition.build.datasets.macro import annual, series
+from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE, AnnualVintageRow, annual
+from sankofa.edition.build.datasets.macro_series import SERIES_TABLE, SeriesVintageRow, series
+from sankofa.edition.build.row_ranges import RowRanges
+from sankofa.edition.build.shared_facts import country as as_entity
+from sankofa.edition.build.shared_facts import provenance_table
+from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.keys import (
     ANNUAL_MODE,
     FACT_ORDER,
@@ -65,7 +68,7 @@ _annual = msgspec.json.Decoder(_Annual).decode
 _observation = msgspec.json.Decoder(_Observation).decode
 
 
-class _Noted(NamedTuple):
+class _MeasureFacts(NamedTuple):
     """Which facts stand under a key of `fact_macro`, in their order."""
 
     measure: str
@@ -76,65 +79,61 @@ class _Noted(NamedTuple):
     untils: "array[int]"
 
 
-_Told = tuple[int, Entry]
+_EndedFact = tuple[int, Entry]
 """The last day of the period, and the fact."""
 
 
-@dataset(MACRO_FACTS, FactRow, placed=True)
-def macro_facts(context: BuildContext) -> Iterator[KeyRows]:
+@dataset(MACRO_FACTS, FactRow, ranged=True)
+def macro_facts(context: BuildContext) -> Building:
+    """Returns by country which facts stand where, for the order of all of them."""
     rows = 0
-    noted: defaultdict[str, list[_Noted]] = defaultdict(list)
-    for country, measure, mode, told in chain(_of_tables(context), _of_series(context)):
-        entries = [entry for _, entry in told]
-        columns = ((end for end, _ in told), (e.first for e in entries), (e.until for e in entries))
-        noted[country].append(_Noted(measure, mode, rows, *(array("i", column) for column in columns)))
+    measures: defaultdict[str, list[_MeasureFacts]] = defaultdict(list)
+    for country, measure, mode, facts in chain(_of_tables(context), _of_series(context)):
+        entries = [entry for _, entry in facts]
+        columns = ((end for end, _ in facts), (e.first for e in entries), (e.until for e in entries))
+        measures[country].append(
+            _MeasureFacts(measure, mode, rows, *(array("i", column) for column in columns))
+        )
         rows += len(entries)
         yield KeyRows(macro_key(country, measure, mode), entries)
-    context.columns[FACT_ORDER] = [(country, noted[country]) for country in sorted(noted)]
+    return Outcome([(country, measures[country]) for country in sorted(measures)])
 
 
-def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_Told]]]:
-    for key, entries, _ in annual(_aside(context)):
+def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
+    for key, entries, _ in annual(context):
         country, measure = key.split("|")
-        entity = country_of_facts(country)
-        told: list[_Told] = []
+        entity = as_entity(country)
+        facts: list[_EndedFact] = []
         for entry in entries:
-            made = wire.encode(annual_fact(entity, entry.row))
-            told.append((date(entry.tag, 12, 31).toordinal(), Entry(made)))
-        yield country, measure, ANNUAL_MODE, told
+            fact_row = wire.encode(annual_fact(entity, entry.row))
+            facts.append((date(entry.tag, 12, 31).toordinal(), Entry(fact_row)))
+        yield country, measure, ANNUAL_MODE, facts
 
 
-def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_Told]]]:
+def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
     """The series of one key that are of one country, whatever their type and frequency, together."""
-    parts = ((tuple(key.split("|")), entries) for key, entries, _ in series(_aside(context)))
+    parts = ((tuple(key.split("|")), entries) for key, entries, _ in series(context))
     for measure, columns in groupby(parts, key=lambda part: part[0][0]):
-        told: defaultdict[str, list[_Told]] = defaultdict(list)
+        by_country: defaultdict[str, list[_EndedFact]] = defaultdict(list)
         for (*_, country), entries in columns:
             if country:
-                entity = country_of_facts(country)
+                entity = as_entity(country)
                 for row, first, until, _, tag in entries:
-                    made = wire.encode(series_fact(entity, row))
-                    told[country].append((tag, Entry(made, first, until)))
-        for country, facts in told.items():
+                    fact_row = wire.encode(series_fact(entity, row))
+                    by_country[country].append((tag, Entry(fact_row, first, until)))
+        for country, facts in by_country.items():
             facts.sort(key=lambda fact: -fact[0])
             yield country, measure, SERIES_MODE, facts
-
-
-def _aside(context: BuildContext) -> BuildContext:
-    """The same context, in which building rows once more lists nothing twice."""
-    other = copy(context)
-    other.columns = defaultdict(list)
-    return other
 
 
 def annual_fact(entity: Who, wire_row: bytes) -> SharedFact:
     """One row of an annual indicator as a fact of its country."""
     row = _annual(wire_row)
-    told = (row.country, row.indicator, str(row.year), str(row.vintage), bytes(row.value).decode())
+    identity = (row.country, row.indicator, str(row.year), str(row.vintage), bytes(row.value).decode())
     return fact(
         entity,
         MACRO,
-        record_ref(*told),
+        record_ref(*identity),
         row.indicator,
         row.value,
         row.unit,
@@ -163,21 +162,23 @@ def series_fact(entity: Who, wire_row: bytes) -> SharedFact:
     )
 
 
-@dataset(FACT_ORDER, None, pack=pack_pages)
-def fact_order(context: BuildContext) -> Iterator[KeyRows]:
-    for country, noted in context.columns[FACT_ORDER]:
+@dataset(FACT_ORDER, None, pack=pack_pages, needs=(MACRO_FACTS,))
+def fact_order(
+    context: BuildContext, facts: Built[list[tuple[str, list[_MeasureFacts]]]]
+) -> Iterator[KeyRows]:
+    for country, measures in facts.result:
         for dated in (False, True):
-            ordered = _ordered(noted, dated=dated)
+            ordered = _ordered(measures, dated=dated)
             if ordered:
-                yield KeyRows(order_key(country, dated=dated), _order_blocks(context, ordered))
+                yield KeyRows(order_key(country, dated=dated), _order_blocks(facts.ranges, ordered))
 
 
-_Placed = tuple[int, int, int, int, int]
+_OrderedFact = tuple[int, int, int, int, int]
 """The day a fact is of, counted down, the place of its measure; its row, first and until."""
 
 
-def _ordered(noted: list[_Noted], *, dated: bool) -> list[_Placed]:
-    columns = sorted(noted, key=lambda n: (n.measure, n.mode))
+def _ordered(measures: list[_MeasureFacts], *, dated: bool) -> list[_OrderedFact]:
+    columns = sorted(measures, key=lambda n: (n.measure, n.mode))
     return sorted(
         (-end, rank, column.first_row + row, first, until)
         for rank, column in enumerate(columns)
@@ -186,14 +187,47 @@ def _ordered(noted: list[_Noted], *, dated: bool) -> list[_Placed]:
     )
 
 
-def _order_blocks(context: BuildContext, ordered: list[_Placed]) -> Iterable[Entry]:
-    places = context.places[MACRO_FACTS]
-    yield Entry(array("i", [-placed[0] for placed in ordered[::RANGES_PER_BLOCK]]).tobytes())
+def _order_blocks(ranges: RowRanges, ordered: list[_OrderedFact]) -> Iterable[Entry]:
+    yield Entry(array("i", [-fact[0] for fact in ordered[::RANGES_PER_BLOCK]]).tobytes())
     for at in range(0, len(ordered), RANGES_PER_BLOCK):
         block = ordered[at : at + RANGES_PER_BLOCK]
-        rows = [places[row] for _, _, row, _, _ in block]
+        rows = [ranges[row] for _, _, row, _, _ in block]
         columns = (
             *zip(*((first, until) for *_, first, until in block), strict=True),
             *zip(*rows, strict=True),
         )
         yield Entry(b"".join(array("i", column).tobytes() for column in columns))
+
+
+class _AnnualFacts(TableRows):
+    def take(self, key: str, row: AnnualVintageRow) -> Iterable[object]:
+        return (annual_fact(as_entity(row.country), wire.encode(row)),)
+
+
+class _SeriesFacts(TableRows):
+    def take(self, key: str, row: SeriesVintageRow) -> Iterable[object]:
+        return (series_fact(as_entity(row.country), wire.encode(row)),) if row.country else ()
+
+
+table(
+    Table(
+        "af-macro-annual-fact",
+        FactRow,
+        MACRO,
+        "Annual indicators as facts of their country, every vintage. Bulk only.",
+        takes_from=ANNUAL_TABLE,
+        rows=_AnnualFacts,
+    )
+)
+table(
+    Table(
+        "af-macro-series-fact",
+        FactRow,
+        MACRO,
+        "Values of series as facts of their country, every vintage. Bulk only.",
+        takes_from=SERIES_TABLE,
+        rows=_SeriesFacts,
+    )
+)
+provenance_table("af-macro-annual-fact", MACRO)
+provenance_table("af-macro-series-fact", MACRO)

@@ -5,7 +5,7 @@
 - `screen`: the index of `format.screen_index`, which leads to the rows of `metrics`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 import msgspec
@@ -13,10 +13,11 @@ import msgspec
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import derive
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import KeyRows, PreparedKeyRows, dataset
+from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, PreparedKeyRows, dataset
 from sankofa.edition.build.issuer_parts import issuer_part
 from sankofa.edition.build.metric_rows import Standings, metric_rows, standings
 from sankofa.edition.build.prepared_rows import PreparedRows, prepare
+from sankofa.edition.build.screen_index import ScreenIndex
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.metric_states import REASONS
 from sankofa.model.rows import MetricsRow
@@ -27,7 +28,7 @@ _write = msgspec.msgpack.Encoder().encode
 
 
 @issuer_part(METRICS)
-def _made(issuer: Issuer) -> bytes:
+def _part(issuer: Issuer) -> bytes:
     derived = derive(issuer.years)
     if not any(derived.histories):
         return b""
@@ -35,18 +36,21 @@ def _made(issuer: Issuer) -> bytes:
     return _write((prepare(METRICS, MetricsRow, issuer.entity.service_id, entries), standings(derived)))
 
 
-@dataset(METRICS, MetricsRow, placed=True)
-def metrics(context: BuildContext) -> Iterator[PreparedKeyRows]:
+@dataset(METRICS, MetricsRow, ranged=True)
+def metrics(context: BuildContext) -> Generator[PreparedKeyRows, None, Outcome]:
+    """Returns what screens list of every issuer."""
+    index = ScreenIndex()
     for entity in context.entities:
-        if made := context.issuers.part(METRICS, entity.service_id):
-            rows, own = _read(made)
-            context.screening.add(entity.service_id, entity.aliases, entity.country, own)
+        if part := context.issuers.part(METRICS, entity.service_id):
+            rows, standings = _read(part)
+            index.add(entity.service_id, entity.aliases, entity.country, standings)
             yield PreparedKeyRows(entity.service_id, rows, entity.aliases)
+    return Outcome(index)
 
 
-@dataset("omitted", None)
-def omitted(context: BuildContext) -> Iterator[KeyRows]:
-    for service_id, aliases, stretches in context.screening.omitted():
+@dataset("omitted", None, needs=(METRICS,))
+def omitted(context: BuildContext, metrics: Built[ScreenIndex]) -> Iterator[KeyRows]:
+    for service_id, aliases, stretches in metrics.result.omitted():
         entries = [
             Entry(REASONS[state].encode(), first, until, tag=number)
             for number, (first, until, state) in stretches
@@ -55,8 +59,8 @@ def omitted(context: BuildContext) -> Iterator[KeyRows]:
             yield KeyRows(service_id, entries, aliases)
 
 
-@dataset("screen", None)
-def screen(context: BuildContext) -> Iterator[KeyRows]:
-    context.manifest_extras["screen_years"] = context.screening.years()
-    for key, sheet in context.screening.pages(context.places[METRICS]):
-        yield KeyRows(key, [Entry(sheet)])
+@dataset("screen", None, needs=(METRICS,))
+def screen(context: BuildContext, metrics: Built[ScreenIndex]) -> Building:
+    for key, page in metrics.result.pages(metrics.ranges):
+        yield KeyRows(key, [Entry(page)])
+    return Outcome(manifest_extras={"screen_years": metrics.result.years()})

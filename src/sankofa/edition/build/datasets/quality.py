@@ -1,21 +1,22 @@
 """Coverage and freshness of each dataset, by its sku."""
 
-from collections.abc import Iterator
 from itertools import groupby
 
 from sankofa.derive.quality import Quality
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import KeyRows, dataset
+from sankofa.edition.build.dataset import Building, KeyRows, Outcome, dataset
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import QualityRow, wire
 
 
 @dataset("quality", QualityRow)
-def quality(context: BuildContext) -> Iterator[KeyRows]:
-    context.manifest_extras["quality"] = [_line(one) for one in context.quality]
-    for sku, measures in groupby(context.quality, key=lambda one: one.sku):
+def quality(context: BuildContext) -> Building:
+    rows, shortfalls = context.quality
+    for sku, measures in groupby(rows, key=lambda one: one.sku):
         yield KeyRows(sku, [Entry(wire.encode(_row(context, one))) for one in measures])
+    floors = {"despite_floors": shortfalls} if shortfalls else {}
+    return Outcome(manifest_extras={"quality": [_line(one) for one in rows], **floors})
 
 
 def _row(context: BuildContext, one: Quality) -> QualityRow:

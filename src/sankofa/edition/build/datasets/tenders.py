@@ -1,28 +1,32 @@
-"""Releases by country, newest first; who is named in them; and the indexes a page is found by.
+"""Releases by country, newest first, and the indexes a page is found by; in bulk, the awards in them.
 
 - `tender`: a country leads to its releases, as many in every block, so that a row is found by its number;
 - `tender_day`: a country leads to pairs of a day and the number of its first row, newest first;
-- `tender_word`: a word of title or description (`CC|word`) leads to the numbers of the rows that have it;
-- `tender_party`: parties under every question that may be asked of them, most releases first.
+- `tender_word`: a word of title or description (`CC|word`) leads to the numbers of the rows that have it.
 """
 
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date
+from decimal import Decimal
 from functools import partial
 from itertools import groupby
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
+from sankofa.derive.awards import Award, awards
 from sankofa.derive.tenders import Resolved, Tender
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import KeyRows, dataset
-from sankofa.edition.format.keys import TENDERS_PER_BLOCK, party_key, searched_words
+from sankofa.edition.build.tables import Table, TableRows, table
+from sankofa.edition.format.keys import TENDERS_PER_BLOCK, searched_words
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.model.days import ordinal
-from sankofa.model.rows import PartyIdentifier, TenderPartyRow, TenderRow, wire
+from sankofa.model.days import ordinal, parse_day
+from sankofa.model.facts import TENDER
+from sankofa.model.rows import PartyIdentifier, Row, TenderRow, wire
 
 _NUMBERS_PER_BLOCK: Final = 16_384
 
@@ -94,64 +98,92 @@ def _buyer(tender: Tender) -> str | None:
     return next((found for found in buyers if found), None)
 
 
-class _Sightings:
-    """In how many releases a party was seen in a role, and the newest of them."""
+class AwardRow(Row, frozen=True, kw_only=True):
+    """One winner of one award as one release has it; an award of which none is named is one row without."""
 
-    __slots__ = ("capture_id", "count", "first", "last", "location")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first = self.last = ""
-        self.location = ""
-        self.capture_id = 0
-
-    def see(self, tender: Tender) -> None:
-        row = tender.row
-        day = row.release_date[:10]
-        if not self.count or day > self.last:
-            self.last, self.location, self.capture_id = day, row.location, row.capture_id
-        self.first = min(self.first or day, day)
-        self.count += 1
-
-
-@dataset("tender_party", TenderPartyRow)
-def parties(context: BuildContext) -> Iterator[KeyRows]:
-    seen: defaultdict[tuple[Resolved, str], _Sightings] = defaultdict(_Sightings)
-    for country in context.tenders.countries:
-        for tender in context.tenders.of(country):
-            for party, roles in tender.parties:
-                for role in roles:
-                    seen[party, role].see(tender)
-    ordered = sorted(seen, key=lambda k: (-seen[k].count, k[0].name, k[1], *k[0][1:4]))
-    aliases = {entity.service_id: entity.aliases for entity in context.entities}
-    asked: defaultdict[str, list[tuple[Resolved, str]]] = defaultdict(list)
-    for key in ordered:
-        party, role = key
-        for place in {None, party.country or None}:
-            asked[party_key(place)].append(key)
-            asked[party_key(place, role)].append(key)
-        if party.match.service_id:
-            asked[party_key(service_id=party.match.service_id)].append(key)
-    for question in sorted(asked):
-        rows = (Entry(wire.encode(_party(context, *key, seen[key]))) for key in asked[question])
-        yield KeyRows(question, rows, aliases.get(question, ()))
+    country: Annotated[str, Meta(description="ISO 3166-1 alpha-2.")]
+    ocid: Annotated[str, Meta(description="Open Contracting process identifier.")]
+    release_id: Annotated[str, Meta(description="Of the release within its process.")]
+    release_date: Annotated[
+        str, Meta(description="An instant in UTC.", extra_json_schema={"format": "date-time"})
+    ]
+    award_id: Annotated[str, Meta(description="As published; its place in the release where it has none.")]
+    award_date: Annotated[date | None, Meta(description="The day of the award, where published.")]
+    status: Annotated[str | None, Meta(description="As published.")]
+    value_amount: Annotated[
+        Decimal | None, Meta(description="Of the whole award, every digit; null where not published.")
+    ]
+    value_currency: Annotated[str | None, Meta(description="ISO 4217.")]
+    supplier_service_id: Annotated[str | None, Meta(description="The winner, where resolved.")]
+    supplier_name: Annotated[str | None, Meta(description="Null where no winner may be named.")]
+    supplier_country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
+    supplier_identifier: Annotated[PartyIdentifier | None, Meta(description="Its first, as published.")]
+    supplier_count: Annotated[int, Meta(description="Winners that are named: as many rows.", ge=0)]
+    withheld_suppliers: Annotated[
+        int, Meta(description="Winners not established to be organisations: never served.", ge=0)
+    ]
 
 
-def _party(context: BuildContext, party: Resolved, role: str, sightings: _Sightings) -> TenderPartyRow:
-    capture = context.captures[sightings.capture_id]
-    own = party.identifiers[0] if party.identifiers else None
-    return TenderPartyRow(
-        service_id=party.match.service_id,
-        name=party.name,
-        role=role,
-        country=party.country or None,
-        identifier=None if own is None else PartyIdentifier(*own),
-        org_evidence=party.org_evidence,
-        match_method=party.match.method,
-        release_count=sightings.count,
-        first_seen=date.fromisoformat(sightings.first),
-        last_seen=date.fromisoformat(sightings.last),
-        source_ref=capture.ref(sightings.location),
+class _Awards(TableRows):
+    def make(self) -> Iterator[AwardRow]:
+        for country in self.context.tenders.countries:
+            for tender in self.context.tenders.of(country, bodies=True):
+                for award in awards(tender):
+                    suppliers: list[Resolved | None] = [*award.suppliers]
+                    for supplier in suppliers or [None]:
+                        yield _award(self.context, tender, award, supplier)
+
+
+def _award(context: BuildContext, tender: Tender, award: Award, supplier: Resolved | None) -> AwardRow:
+    row = tender.row
+    capture = context.captures[row.capture_id]
+    own = supplier.identifiers[0] if supplier and supplier.identifiers else None
+    return AwardRow(
+        country=row.country,
+        ocid=row.ocid,
+        release_id=row.release_id,
+        release_date=row.release_date,
+        award_id=award.award_id,
+        award_date=_day(award.day),
+        status=award.status,
+        value_amount=award.amount,
+        value_currency=award.currency,
+        supplier_service_id=supplier.match.service_id if supplier else None,
+        supplier_name=supplier.name if supplier else None,
+        supplier_country=(supplier.country or None) if supplier else None,
+        supplier_identifier=None if own is None else PartyIdentifier(*own),
+        supplier_count=len(award.suppliers),
+        withheld_suppliers=award.withheld,
+        source_ref=capture.ref(row.location),
         license_class=capture.license_class,
         observed_at=capture.observed_at,
     )
+
+
+def _day(text: str | None) -> date | None:
+    try:
+        return parse_day(text) if text else None
+    except ValueError:
+        return None
+
+
+table(
+    Table(
+        "af-tender-releases",
+        TenderRow,
+        TENDER,
+        "OCDS releases with their parties resolved, as `/v1/tenders` serves them.",
+        takes_from="tender",
+        sorted_by=("country", "-release_date"),
+    )
+)
+table(
+    Table(
+        "af-tender-awards",
+        AwardRow,
+        TENDER,
+        "Awards in releases, a row for each winner. Bulk only.",
+        rows=_Awards,
+        sorted_by=("country", "-release_date"),
+    )
+)

@@ -16,7 +16,7 @@ from itertools import chain
 import msgspec
 
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import KeyRows, dataset
+from sankofa.edition.build.dataset import Building, KeyRows, Outcome, dataset
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.search_records import SearchRecord, bucket
 from sankofa.ledger.entities import Entity
@@ -27,14 +27,14 @@ from sankofa.model.names import neighbourhood, words
 @dataset("named", None)
 def named(context: BuildContext) -> Iterator[KeyRows]:
     for number, entity in enumerate(context.entities):
-        yield KeyRows(str(number), [Entry(msgspec.json.encode(_named(entity)))])
+        yield KeyRows(str(number), [Entry(msgspec.json.encode(_record(entity)))])
 
 
 @dataset("word", None)
 def word_index(context: BuildContext) -> Iterator[KeyRows]:
     postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
     for number, entity in enumerate(context.entities):
-        own = _named(entity)
+        own = _record(entity)
         for word in set(chain.from_iterable(own.words)):
             postings[word].append(number)
             if own.country:
@@ -46,19 +46,21 @@ def word_index(context: BuildContext) -> Iterator[KeyRows]:
 
 
 @dataset("near", None)
-def near_words(context: BuildContext) -> Iterator[KeyRows]:
-    vocabulary = sorted({w for entity in context.entities for w in chain.from_iterable(_named(entity).words)})
+def near_words(context: BuildContext) -> Building:
+    vocabulary = sorted(
+        {w for entity in context.entities for w in chain.from_iterable(_record(entity).words)}
+    )
     buckets = max(1, len(vocabulary))
-    context.manifest_extras["name_buckets"] = buckets
     near: defaultdict[int, set[str]] = defaultdict(set)
     for word in vocabulary:
         for form in neighbourhood(word):
             near[bucket(form, buckets)].add(word)
     for number in sorted(near):
         yield KeyRows(str(number), [Entry(" ".join(sorted(near[number])).encode())])
+    return Outcome(manifest_extras={"name_buckets": buckets})
 
 
-def _named(entity: Entity) -> SearchRecord:
+def _record(entity: Entity) -> SearchRecord:
     profiles = [statement.profile for statement in entity.statements]
     names = dict.fromkeys(n for p in profiles for n in (p.legal_name, *p.other_names) if n)
     tickers = (stored_identifier(c.identifier) for c in entity.claims if c.identifier.startswith("ticker:"))

@@ -1,4 +1,4 @@
-"""Facts that no other dataset holds: values of tenders by country, awards by the organisation that won them.
+"""Facts of tenders: their values by country, and awards by the organisation that won them.
 
 - `fact`: a country's alpha-3 code leads to its tender values, a service_id to the awards of an organisation,
   the newest release first, as many rows in every block;
@@ -6,7 +6,7 @@
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
 
@@ -14,12 +14,13 @@ import msgspec
 
 from sankofa.derive.tender_values import TenderValues, Won, amount_of, won
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import KeyRows, dataset
+from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.build.shared_facts import country, organisation, provenance_table
+from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.keys import FACT_DAYS, FACTS, FACTS_PER_BLOCK
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.ledger.entities import Entity
 from sankofa.ledger.store import ReleaseRow
-from sankofa.model.countries import alpha3_of, country_name
+from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
 from sankofa.model.facts import AWARD_VALUE, TENDER, TENDER_VALUE, Source, Who, fact, record_ref
 from sankofa.model.rows import FactRow, wire
@@ -29,38 +30,29 @@ _LATEST: Final = int(Mode.LATEST)
 
 
 @dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK))
-def facts(context: BuildContext) -> Iterator[KeyRows]:
-    for country in context.tenders.countries:
-        yield KeyRows(alpha3_of()[country], _tender_values(context, country))
+def facts(context: BuildContext) -> Building:
+    """Returns of each country that has facts their days."""
+    days: list[KeyRows] = []
+    for alpha2 in context.tenders.countries:
+        yield KeyRows(alpha3_of()[alpha2], _tender_values(context, alpha2, days))
     entities = {entity.service_id: entity for entity in context.entities}
-    for service_id, told in won(context.tenders).items():
+    for service_id, awards in won(context.tenders).items():
         entity = entities[service_id]
-        yield KeyRows(service_id, _awards(context, who(entity), told), entity.aliases)
+        yield KeyRows(service_id, _awards(context, organisation(entity), awards), entity.aliases)
+    return Outcome(days)
 
 
-@dataset(FACT_DAYS, None)
-def fact_days(context: BuildContext) -> Iterator[KeyRows]:
-    for key, starts in context.columns[FACT_DAYS]:
-        yield KeyRows(key, [Entry(starts.tobytes())])
+@dataset(FACT_DAYS, None, needs=(FACTS,))
+def fact_days(context: BuildContext, facts: Built[list[KeyRows]]) -> Iterator[KeyRows]:
+    yield from facts.result
 
 
-def who(entity: Entity) -> Who:
-    """An organisation as the entity of a fact."""
-    return Who(entity.service_id, entity.legal_name, alpha3_of().get(entity.country or ""))
-
-
-def country_of_facts(alpha2: str) -> Who:
-    """A country as the entity of a fact."""
-    code = alpha3_of()[alpha2]
-    return Who(code, country_name(alpha2), code)
-
-
-def _tender_values(context: BuildContext, country: str) -> Iterator[Entry]:
-    values = TenderValues(context.tenders.of(country))
-    entity = country_of_facts(country)
+def _tender_values(context: BuildContext, alpha2: str, days: list[KeyRows]) -> Iterator[Entry]:
+    values = TenderValues(context.tenders.of(alpha2))
+    entity = country(alpha2)
     starts = array("i")
     rows = 0
-    for number, tender in enumerate(context.tenders.of(country)):
+    for number, tender in enumerate(context.tenders.of(alpha2)):
         vintage = values.numbers[number]
         row, summary = tender.row, tender.summary
         day = row.release_date[:10]
@@ -68,10 +60,10 @@ def _tender_values(context: BuildContext, country: str) -> Iterator[Entry]:
         if not vintage or first >= values.untils[number]:
             continue
         currency, value = summary.value_currency, amount_of(summary.value_amount) or ""
-        told = fact(
+        tender_fact = fact(
             entity,
             TENDER,
-            record_ref(country, row.ocid, currency or "", row.release_date, row.release_id, value),
+            record_ref(alpha2, row.ocid, currency or "", row.release_date, row.release_id, value),
             TENDER_VALUE,
             msgspec.Raw(value.encode()),
             currency,
@@ -83,13 +75,13 @@ def _tender_values(context: BuildContext, country: str) -> Iterator[Entry]:
         if not starts or starts[-2] != first:
             starts.extend((first, rows))
         rows += 1
-        yield Entry(wire.encode(told), first, values.untils[number])
+        yield Entry(wire.encode(tender_fact), first, values.untils[number])
     if rows:
-        context.columns[FACT_DAYS].append((entity.entity_id, starts))
+        days.append(KeyRows(entity.entity_id, [Entry(starts.tobytes())]))
 
 
-def _awards(context: BuildContext, entity: Who, told: list[Vintage[Won]]) -> Iterator[Entry]:
-    for vintage in told:
+def _awards(context: BuildContext, entity: Who, awards: list[Vintage[Won]]) -> Iterator[Entry]:
+    for vintage in awards:
         award = vintage.report
         row = award.row
         if award.value is None:
@@ -99,7 +91,7 @@ def _awards(context: BuildContext, entity: Who, told: list[Vintage[Won]]) -> Ite
             row.ocid, award.award_id, award.supplier, currency or "", row.release_date, row.release_id,
             award.value,
         )  # fmt: skip
-        made = fact(
+        award_fact = fact(
             entity,
             TENDER,
             ref,
@@ -113,9 +105,28 @@ def _awards(context: BuildContext, entity: Who, told: list[Vintage[Won]]) -> Ite
         )
         for first, until, modes, _ in visibilities(vintage):
             if modes & _LATEST:
-                yield Entry(wire.encode(made), first, until)
+                yield Entry(wire.encode(award_fact), first, until)
 
 
 def _source(context: BuildContext, row: ReleaseRow) -> Source:
     capture = context.captures[row.capture_id]
     return Source(capture.ref(row.location), capture.license_class, capture.observed_at)
+
+
+class _Facts(TableRows):
+    def take(self, key: str, row: FactRow) -> Iterable[object]:
+        """An organisation that was merged has its facts under its older ids, too: they are taken once."""
+        return (row,) if key == row.entity_id else ()
+
+
+table(
+    Table(
+        "af-tender-fact",
+        FactRow,
+        TENDER,
+        "Values of tenders by country, and the awards organisations won, every vintage that was the latest.",
+        takes_from=FACTS,
+        rows=_Facts,
+    )
+)
+provenance_table("af-tender-fact", TENDER)
