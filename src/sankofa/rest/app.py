@@ -18,7 +18,7 @@ from sankofa.access.credentials import presented_key
 from sankofa.access.domains import Site
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
-from sankofa.edition.reading import Edition
+from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import (
     InternalError,
     InvalidParameter,
@@ -223,7 +223,7 @@ class RestApp:
         if named is not None or head.edition is not None:
             named = asked_edition(named, head, today)
         arguments = operation.complete(given, today, route.path)
-        edition = service.edition.get() if named is None else await service.edition.kept(named)
+        edition = service.edition.get() if named is None else await service.edition.by_id(named)
         form = chosen_form(head.accept) if head.accept and head.accept != b"*/*" else None
         tag = entity_tag(edition.id, route.asked, query, grant, today)
         headers = [*rate_headers(usage[0]), PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
@@ -235,9 +235,9 @@ class RestApp:
             headers.append(VARY_BY_AUTHORIZATION)
         if head.if_none_match and (held := held_tag(head.if_none_match, tag)):
             return Response(304, [(b"etag", f'"{held}"'.encode()), *headers], b"")
-        kept = service.edition.walked if named is None else _only(edition)
+        kept = service.edition.for_cursor if named is None else _only(edition)
         base_url = site.base_url
-        compared = service.edition.compared
+        compared = service.edition.to_compare
         call = Call(edition, grant, today, service.cursors, kept, base_url, compared, named is not None)
         answer = await operation.perform(call, **arguments)
         if head.if_none_match.strip() == b"*":
