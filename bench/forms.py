@@ -20,7 +20,7 @@ from bench.world import reported
 from sankofa.edition.build import FORMAT
 from sankofa.edition.changes import FEEDS, WalkPosition, page
 from sankofa.edition.reading import Selection, open_edition
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import FundamentalsRow, wire
 from sankofa.operations.answers import envelope

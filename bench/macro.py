@@ -28,8 +28,8 @@ from sankofa.edition.blocks import Entry
 from sankofa.edition.build import FORMAT
 from sankofa.edition.columns import Column, block_days, column, lists, pack_column, pack_pages
 from sankofa.edition.datasets.macro import SERIES, key_list, series_list
-from sankofa.engines.datastore import open_datastore
 from sankofa.engines.edition_folder import EditionFolderWriter
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import MacroSeriesRow, wire
 

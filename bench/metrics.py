@@ -34,7 +34,7 @@ from sankofa.edition.build import without_cycle_collection
 from sankofa.edition.datasets.metrics import METRICS
 from sankofa.edition.issuers import Issuers
 from sankofa.edition.world import World
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.line_items import candidates
 

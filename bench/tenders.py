@@ -31,7 +31,8 @@ from sankofa.access.cursors import Cursors, Position
 from sankofa.edition.blocks import Entry, pack
 from sankofa.edition.build import FORMAT
 from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK
-from sankofa.engines.datastore import EditionWriter, open_datastore
+from sankofa.engines.datastore import EditionWriter
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.settings import Settings
 

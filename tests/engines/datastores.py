@@ -15,7 +15,8 @@ import psycopg
 
 import sankofa
 from sankofa.edition.build import publish
-from sankofa.engines.datastore import Datastore, Row, open_datastore
+from sankofa.engines.datastore import Datastore, Row
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.sources.registry import load_sources
@@ -36,7 +37,7 @@ PLACES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "
 WORKER = """
 import sys, time
 from pathlib import Path
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from tests.engines.datastores import BLOCKS, NOW, fact_rows
 

@@ -10,7 +10,7 @@ import pytest
 from sankofa.edition.build import publish
 from sankofa.edition.issuers import Issuers
 from sankofa.edition.world import World, datasets
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.records import EntityRecord, Fact, Link, Profile
 from tests.engines.datastores import Engine

@@ -9,8 +9,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from sankofa.model.errors import SettingsError
-
 Row = tuple[Any, ...]
 Block = tuple[bytes | memoryview, bytes | memoryview]
 """The index of a block and its rows, as the edition has them (`edition.blocks`)."""
@@ -139,17 +137,3 @@ class Datastore(Protocol):
 
     def close(self) -> None:
         """Let go of the connections of the serving side, in the thread of its event loop."""
-
-
-def open_datastore(url: str, home: Path, ledger_schema: str) -> Datastore:
-    """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`."""
-    scheme, _, rest = url.partition(":")
-    if scheme == "sqlite":
-        from sankofa.engines.file_store import FileStore
-
-        return FileStore(Path(rest) if rest else home, ledger_schema)
-    if scheme in ("postgresql", "postgres"):
-        from sankofa.engines.postgres_store import PostgresStore
-
-        return PostgresStore(url, home, ledger_schema)
-    raise SettingsError("SANKOFA_DATASTORE: expected sqlite: or postgresql://...")
