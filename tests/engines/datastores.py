@@ -15,6 +15,8 @@ import psycopg
 
 import sankofa
 from sankofa.edition.build import publish
+from sankofa.engines.block_file import BlockFileReader
+from sankofa.engines.checked_file import CheckedFile, FileStates, page_digests
 from sankofa.engines.datastore import Datastore, Row
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import files_under, ingest
@@ -89,7 +91,8 @@ class Engine:
             }
         else:
             named = [(path.name,) for path in (self.home / "editions").iterdir()]
-            known = {"CURRENT", "PUBLISHED", *self.store.list_editions().editions}
+            kept = self.store.list_editions().editions
+            known = {"CURRENT", "PUBLISHED", *kept, *(f"{edition}.seal" for edition in kept)}
         return sorted({name for (name,) in named} - known)
 
     def damage(self, edition: str, what: str) -> None:
@@ -122,6 +125,12 @@ class Engine:
         assert process.stdout is not None
         assert process.stdout.readline().strip() in ("20000", "ready")
         return process
+
+
+def block_file(path: Path) -> BlockFileReader:
+    """The file of blocks of an edition, whatever is in it."""
+    digests, size = page_digests(path)
+    return BlockFileReader(CheckedFile(path, size, digests, FileStates()))
 
 
 def fact_rows(number: int, subject: str = "lei:X") -> list[Row]:

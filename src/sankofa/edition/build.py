@@ -51,7 +51,7 @@ def publish(
         with ledger.snapshot(), without_cycle_collection():
             world = World(ledger, sources, despite_floors=despite_floors, kept=kept)
             manifest = _build(store, world, progress)
-        store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole
+        store.open(manifest["edition"], check_all=True).close()  # refuses what did not reach the disk whole
         with store.exclusive("switch"):
             _refuse_to_move_back(manifest["edition"], before, store.list_editions().current)
             switch(store, manifest["edition"], keep)
