@@ -138,7 +138,7 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 
 @contextmanager
 def _ledger(settings: Settings) -> Iterator[Ledger]:
-    settings.home.mkdir(parents=True, exist_ok=True)
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger(open_store(settings), settings.gate_key(), _now)
     try:
         yield ledger

@@ -17,7 +17,7 @@ from sankofa.edition.tables import tables
 from sankofa.edition.world import Dataset, Places, World, datasets
 from sankofa.engines.datastore import Datastore, EditionWriter
 from sankofa.ledger.store import Ledger
-from sankofa.model.errors import CheckFailed, EditionError
+from sankofa.model.errors import CheckFailed, EditionError, OperatorError
 from sankofa.sources.registry import Source
 
 if TYPE_CHECKING:
@@ -131,10 +131,12 @@ def _build(store: Datastore, world: World, progress: Callable[[str], None]) -> d
             **world.remarks,
         }
         writer.finish(edition, manifest)
-    except BaseException:
+    except BaseException as failure:
+        writer.abandon()
         if files is not None:
             files.abandon()
-        writer.abandon()
+        if isinstance(failure, OSError):
+            raise OperatorError(f"the edition could not be written: {failure}") from failure
         raise
     return manifest
 

@@ -44,6 +44,9 @@ class FileState:
         self.verified = bytearray(pages)
         self.complete = not pages
         self.damage: str | None = None
+        """What was seen to be wrong with it; it is not read again."""
+        self.suspicion: str | None = None
+        """That another process was about to write to it; until it is opened again."""
 
 
 class FileStates:
@@ -59,10 +62,10 @@ class FileStates:
         return known
 
     def damage_in(self, folder: Path) -> str | None:
-        """The damage seen in a file that is still the same."""
+        """What was wrong with one of its files when it was last opened, or since."""
         for path, state in list(self._states.items()):
-            if state.damage is not None and folder in path.parents and _identity_at(path) == state.identity:
-                return state.damage
+            if folder in path.parents and (state.damage or state.suspicion):
+                return state.damage or state.suspicion
         return None
 
     def forget_missing(self) -> None:
@@ -185,16 +188,17 @@ class CheckedFile:
             fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
             self.is_leased = True
         except BlockingIOError:
-            raise Damaged(f"{self.name} is being written to") from None
+            raise self._suspected() from None
         except OSError:  # of another owner, or of a file system without leases
             self.is_leased = False
+        self.state.suspicion = None
         return mmap.mmap(self._descriptor, 0, access=mmap.ACCESS_READ)
 
     def check_lease(self) -> None:
         """Raises Damaged once another process waits to write to the file, or it was cut short."""
         self.check_size()
         if self.is_leased and fcntl.fcntl(self._descriptor, fcntl.F_GETLEASE) != fcntl.F_RDLCK:
-            raise Damaged(f"{self.name} is being written to")
+            raise self._suspected()
 
     def _compare(self, first: int, last: int) -> None:
         step = _READ >> PAGE_BITS
@@ -215,6 +219,10 @@ class CheckedFile:
                 )
             self.state.verified[page:stop] = b"\1" * (stop - page)
 
+    def _suspected(self) -> Damaged:
+        self.state.suspicion = f"{self.name} is being written to"
+        return Damaged(self.state.suspicion)
+
     def _damaged(self, message: str) -> Damaged:
         self.state.damage = message
         return Damaged(message)
@@ -227,10 +235,3 @@ def _differs(digests: bytes, expected: bytes, page: int, number: int) -> bool:
 
 def _identity(status: os.stat_result) -> Identity:
     return Identity(status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
-
-
-def _identity_at(path: Path) -> Identity | None:
-    try:
-        return _identity(path.stat())
-    except OSError:
-        return None

@@ -194,9 +194,11 @@ def read_manifest(folder: Path) -> Manifest:
     """Raises ValueError where it is not the one that was sealed, OSError where it cannot be read."""
     content = (folder / MANIFEST).read_bytes()
     try:
-        seal = seal_path(folder).read_text("ascii").strip()
+        seal, line_end, rest = seal_path(folder).read_text("ascii").partition("\n")
     except FileNotFoundError:
         raise ValueError(f"its seal {seal_path(folder).name} is missing: publish again") from None
+    if not line_end or rest:
+        raise ValueError(f"its seal {seal_path(folder).name} is damaged")
     return open_manifest(content, seal, folder.name)
 
 
