@@ -176,11 +176,19 @@ class BlockFileReader:
         whole, rows = self._bytes, self._rows
         if not self._state.complete:
             places = list(places)
-            for block, start, end in places:
-                at = self._rows_at + 8 * block
-                self._file.check(at - 8, at)
-                self._file.check(rows[block - 1] + start, rows[block - 1] + end)
+            self._check_pieces(places)
         return [whole[(at := rows[block - 1]) + start : at + end] for block, start, end in places]
+
+    def _check_pieces(self, places: list[tuple[int, int, int]]) -> None:
+        rows, rows_at = self._rows, self._rows_at
+        verified = self._state.verified
+        for block, start, end in places:
+            at = rows_at + 8 * (block - 1)
+            if not verified[at >> PAGE_BITS]:
+                self._file.check(at, at + 8)
+            at = rows[block - 1]
+            if verified.find(0, (at + start) >> PAGE_BITS, ((at + end - 1) >> PAGE_BITS) + 1) >= 0:
+                self._file.check(at + start, at + end)
 
     def _check_key(self, at: int) -> None:
         self._file.check(at, at + _KEY.size)
