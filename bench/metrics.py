@@ -34,7 +34,7 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.datasets.metrics import METRICS
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.publish import without_cycle_collection
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.line_items import candidates
 

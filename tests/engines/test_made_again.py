@@ -11,7 +11,7 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import datasets
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.publish import publish
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.records import EntityRecord, Fact, Link, Profile
 from tests.engines.datastores import Engine

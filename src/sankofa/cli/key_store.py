@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from sankofa import settings
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
-from sankofa.engines.keyvalue import open_keyvalue
+from sankofa.engines.factory import open_keyvalue
 
 T = TypeVar("T")
 

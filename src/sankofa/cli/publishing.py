@@ -87,7 +87,7 @@ def roll_back(settings: Settings, edition: str) -> None:
             raise EditionError(
                 f"{edition} is withdrawn: what it holds may not be redistributed today: {named}"
             )
-        open_edition(store, edition).close()
+        open_edition(store, edition, check_all=True).close()
         # What is withdrawn goes: an older edition does not know what a newer one left out.
         store.set_current_and_prune(
             [name for name in store.list_editions().editions if name not in barred], edition
@@ -102,7 +102,7 @@ def _barred(settings: Settings, store: Datastore) -> dict[str, list[str]]:
         left_out = [one.source for one in left_out_of(ledger, sources)]
     found = {}
     for name in store.list_editions().editions:
-        with suppress(EditionError), closing(open_edition(store, name, verified=True)) as kept:
+        with suppress(EditionError), closing(open_edition(store, name)) as kept:
             refused = set(kept.manifest.get("sources", left_out)) - permitted
             if may_hold(kept.manifest, refused):
                 found[name] = sorted(refused)
@@ -112,7 +112,7 @@ def _barred(settings: Settings, store: Datastore) -> dict[str, list[str]]:
 def _proven(store: Datastore) -> Iterator[int]:
     """What each kept edition that can be read knows of persons proven."""
     for name in store.list_editions().editions:
-        with suppress(EditionError), closing(open_edition(store, name, verified=True)) as found:
+        with suppress(EditionError), closing(open_edition(store, name)) as found:
             yield found.last_person_capture
 
 
@@ -138,7 +138,7 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 
 @contextmanager
 def _ledger(settings: Settings) -> Iterator[Ledger]:
-    settings.home.mkdir(parents=True, exist_ok=True)
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger(open_store(settings), settings.gate_key(), _now)
     try:
         yield ledger

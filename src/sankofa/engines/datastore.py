@@ -1,4 +1,4 @@
-"""The datastore: the append-only ledger, and the shelf of published editions.
+"""The datastore: the append-only ledger, and the published editions.
 
 Two engines stand behind these protocols: SQLite files under HOME (the default) and PostgreSQL.
 Statements are written once, with `?` for parameters, in the SQL both understand.
@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
-
-from sankofa.model.errors import SettingsError
 
 Row = tuple[Any, ...]
 Block = tuple[bytes | memoryview, bytes | memoryview]
@@ -72,9 +70,13 @@ class EditionWriter(Protocol):
 
 
 class EditionReader(Protocol):
-    """A published edition, immutable."""
+    """A published edition, immutable. Every read raises StoreUnavailable where the store does not answer, or
+    where what it has is not what was published; then `damage` is set.
+    """
 
     manifest: Manifest
+    damage: str | None
+    """What was seen to be wrong since it was opened: it should no longer be served."""
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
         """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where no such key is."""
@@ -90,6 +92,11 @@ class EditionReader(Protocol):
         its blocks, to be compared with that of another edition of the same store.
 
         Empty where it would take long to tell.
+        """
+
+    def scrub(self, most: int) -> None:
+        """Compare the next stretch of about so many bytes with what was published, again and again from the
+        beginning; with 0, only look whether another process is about to change it. To be called in a thread.
         """
 
     def close(self) -> None: ...
@@ -109,10 +116,12 @@ class Datastore(Protocol):
 
     def build(self) -> EditionWriter: ...
 
-    def open(self, edition: str, *, verified: bool = False) -> EditionReader:
+    def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
         """Raises EditionError when it is corrupt, incomplete or gone.
 
-        Every byte is looked at, unless this process has verified it before: it never changes.
+        Its manifest must be the one that was sealed. With `check_all` every byte is compared with what was
+        published; else as many as fit in half a second, the others when they are read, and none that this
+        process has compared before.
         """
 
     def list_editions(self) -> EditionList: ...
@@ -139,17 +148,3 @@ class Datastore(Protocol):
 
     def close(self) -> None:
         """Let go of the connections of the serving side, in the thread of its event loop."""
-
-
-def open_datastore(url: str, home: Path, ledger_schema: str) -> Datastore:
-    """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`."""
-    scheme, _, rest = url.partition(":")
-    if scheme == "sqlite":
-        from sankofa.engines.file_store import FileStore
-
-        return FileStore(Path(rest) if rest else home, ledger_schema)
-    if scheme in ("postgresql", "postgres"):
-        from sankofa.engines.postgres_store import PostgresStore
-
-        return PostgresStore(url, home, ledger_schema)
-    raise SettingsError("SANKOFA_DATASTORE: expected sqlite: or postgresql://...")

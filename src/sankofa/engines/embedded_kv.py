@@ -89,7 +89,7 @@ class EmbeddedKeyValue:
         descriptor = -1
         deadline = time.monotonic() + _CALL_SECONDS
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = self._path.with_name(self._path.name + "-lock")
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             while not _locked(descriptor):
@@ -203,12 +203,12 @@ class EmbeddedKeyValue:
 
     def _create_file(self) -> None:
         """SQLite would create it readable by everyone; its companion files take over the mode of this one."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     def _open_counters(self) -> CounterFile:
         if self._counters is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._counters = CounterFile(self._counters_path)
         return self._counters
 

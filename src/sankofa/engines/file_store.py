@@ -7,7 +7,6 @@ replaced atomically, so switching is one rename.
 import fcntl
 import os
 import re
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,14 +15,18 @@ from typing import Any
 
 import msgspec
 
-from sankofa.engines.block_file import BlockFileReader
+from sankofa.engines.checked_file import FileStates
 from sankofa.engines.datastore import EditionList, Row, Turn
 from sankofa.engines.edition_folder import (
     FILE,
     EditionFolderReader,
     EditionFolderWriter,
+    make_private_folder,
+    open_private,
     operator_errors,
-    sync,
+    read_manifest,
+    remove_edition,
+    replace_file,
 )
 from sankofa.model.errors import EditionError, StoreUnavailable
 
@@ -40,20 +43,23 @@ class FileStore:
         self._pointer = self._editions / "CURRENT"
         self._published = self._editions / "PUBLISHED"
         self._schema = ledger_schema
+        self._states = FileStates()
 
     def ledger(self) -> "SqliteLedger":
-        self._home.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._home)
         return SqliteLedger(self._home / "ledger.sqlite", self._schema)
 
     def build(self) -> EditionFolderWriter:
         with operator_errors(self._editions):
-            self._editions.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._home)
+            make_private_folder(self._editions)
             return EditionFolderWriter(self._editions)
 
-    def open(self, edition: str, *, verified: bool = False) -> EditionFolderReader:
+    def open(self, edition: str, *, check_all: bool = False) -> EditionFolderReader:
         if not _EDITION_ID.match(edition):
             raise EditionError(f"edition {edition!r}: not the name of an edition")
-        return EditionFolderReader(self._editions / edition, verified=verified)
+        self._states.forget_missing()
+        return EditionFolderReader(self._editions / edition, self._states, check_all=check_all)
 
     def list_editions(self) -> EditionList:
         try:
@@ -71,7 +77,7 @@ class FileStore:
     def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         path = self._home / f".{turn}.lock"
         with operator_errors(path):
-            self._home.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._home)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             with operator_errors(path):
@@ -85,21 +91,17 @@ class FileStore:
             os.close(descriptor)
 
     def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
-        partial = self._pointer.with_suffix(f".{os.getpid()}")
         self._list_as_published(current)
         with operator_errors(self._pointer):
-            partial.write_text(current + "\n")
-            sync(partial)
-            partial.replace(self._pointer)
-            sync(self._editions)
+            replace_file(self._pointer, current + "\n")
             for name in self.list_editions().editions:
                 if name not in editions and name != current:
-                    shutil.rmtree(self._editions / name)
+                    remove_edition(self._editions / name)
 
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""
-        shelf = self.list_editions()
-        return self._listed_as_published() | {*shelf.editions, *filter(None, [shelf.current])}
+        kept = self.list_editions()
+        return self._listed_as_published() | {*kept.editions, *filter(None, [kept.current])}
 
     def _listed_as_published(self) -> frozenset[str]:
         try:
@@ -116,18 +118,24 @@ class FileStore:
             new = (self.published() | {current}) - self._listed_as_published()
             if new:
                 # A line feed first: the line before may have been cut short by a full disk.
-                with self._published.open("ab", buffering=0) as stream:
+                with open(self._published, "ab", buffering=0, opener=open_private) as stream:
                     stream.write("".join(f"\n{edition}" for edition in sorted(new)).encode() + b"\n")
                     os.fsync(stream.fileno())
 
     async def ping(self) -> None:
+        """The current edition is there, sealed and of its size, and no damage was seen in it."""
+        current = self.list_editions().current
+        if current is None:
+            raise StoreUnavailable("datastore", "no edition is published")
+        folder = self._editions / current
         try:
-            current = self.list_editions().current
-            if current is None:
-                raise StoreUnavailable("datastore", "no edition is published")
-            BlockFileReader(self._editions / current / FILE).close()
-        except (OSError, ValueError) as failure:
+            size = read_manifest(folder)["file_bytes"]
+            if (folder / FILE).stat().st_size != size:
+                raise ValueError(f"{FILE} has not {size} bytes")
+        except (OSError, ValueError, KeyError) as failure:
             raise StoreUnavailable("datastore", str(failure)) from failure
+        if damage := self._states.damage_in(folder):
+            raise StoreUnavailable("datastore", f"edition {current}: {damage}")
 
     def close(self) -> None:
         """Nothing is held: every reader has a file of its own."""
@@ -204,8 +212,8 @@ class SqliteLedger:
         The table is kept in the order of its key, and so it is read.
         """
         if table not in self._first:
-            found = self._database.execute(f"PRAGMA table_info({table})")
-            self._first[table] = next(name for _, name, _, _, _, place in found if place == 1)
+            columns = self._database.execute(f"PRAGMA table_info({table})")
+            self._first[table] = next(name for _, name, _, _, _, position in columns if position == 1)
         listed = ", ".join(f"json_group_array({name})" for name in names)
         with operator_errors(self._path):
             statement = f"SELECT {listed} FROM {table} WHERE {self._first[table]} = ?"

@@ -161,7 +161,7 @@ class _RejectsFile:
 
     def stream(self) -> IO[str]:
         if self._stream is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._stream = open(self._path, "x+", opener=_private)  # noqa: SIM115 - closed by close()
         return self._stream
 

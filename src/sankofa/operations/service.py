@@ -14,8 +14,9 @@ from sankofa.access.keys import Keys
 from sankofa.access.quotas import Quotas
 from sankofa.access.wrong_keys import WrongKeys
 from sankofa.edition.read.edition_manager import EditionManager
-from sankofa.engines.datastore import Datastore, open_datastore
-from sankofa.engines.keyvalue import KeyValue, open_keyvalue
+from sankofa.engines.datastore import Datastore
+from sankofa.engines.factory import open_datastore, open_keyvalue
+from sankofa.engines.keyvalue import KeyValue
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import Problem, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings

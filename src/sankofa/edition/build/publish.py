@@ -16,7 +16,7 @@ from sankofa.edition.format.edition_id import edition_name, ledger_position
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.datastore import Datastore
 from sankofa.ledger.store import Ledger
-from sankofa.model.errors import CheckFailed, EditionError
+from sankofa.model.errors import CheckFailed, EditionError, OperatorError
 from sankofa.sources.registry import Source
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def publish(
         with ledger.snapshot(), without_cycle_collection():
             context = BuildContext(ledger, sources, despite_floors=despite_floors, issuer_cache=issuer_cache)
             manifest = _build(store, context, progress)
-        store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole
+        store.open(manifest["edition"], check_all=True).close()  # refuses what did not reach the disk whole
         with store.exclusive("switch"):
             _refuse_to_move_back(manifest["edition"], before, store.list_editions().current)
             switch(store, manifest["edition"], keep)
@@ -126,10 +126,12 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
             **manifest_extras,
         }
         writer.finish(edition, manifest)
-    except BaseException:
+    except BaseException as failure:
+        writer.abandon()
         if files is not None:
             files.abandon()
-        writer.abandon()
+        if isinstance(failure, OSError):
+            raise OperatorError(f"the edition could not be written: {failure}") from failure
         raise
     return manifest
 
