@@ -12,11 +12,11 @@ from sankofa.ledger.party_matching import Match, PartyMatcher
 from sankofa.ledger.persons import Persons
 from sankofa.ledger.store import Ledger, ReleaseRow
 from sankofa.model.errors import CheckFailed
-from sankofa.model.ocds.parties import Gate, Identifiers, Known
-from sankofa.model.ocds.release import Summary, clean_again
+from sankofa.model.ocds.parties import Gate, Identifiers, Organisation
+from sankofa.model.ocds.release import ReleaseSummary, clean_again
 from sankofa.model.organisations import org_evidence
 
-_summary = msgspec.json.Decoder(Summary).decode
+_summary = msgspec.json.Decoder(ReleaseSummary).decode
 _roles = msgspec.json.Decoder(list[list[str]]).decode
 
 
@@ -24,7 +24,7 @@ class Tender(NamedTuple):
     """One release: its row in the ledger (the body only where asked for), and who is in it."""
 
     row: ReleaseRow
-    summary: Summary
+    summary: ReleaseSummary
     parties: list[tuple["Resolved", list[str]]]
     """Each with its roles."""
 
@@ -86,8 +86,8 @@ class Tenders:
         return found
 
     def _cleaned_again(
-        self, row: ReleaseRow, summary: Summary
-    ) -> tuple[ReleaseRow, Summary, list[tuple[Resolved, list[str]]]]:
+        self, row: ReleaseRow, summary: ReleaseSummary
+    ) -> tuple[ReleaseRow, ReleaseSummary, list[tuple[Resolved, list[str]]]]:
         """The release as it would be taken in today."""
         body = row.body or self._ledger.release_body(row.ocid, row.release_id, row.release_date)
         parties = self._evidenced
@@ -98,7 +98,7 @@ class Tenders:
         )
         return row, cleaned.summary, who
 
-    def _resolved(self, known: Known) -> Resolved:
+    def _resolved(self, known: Organisation) -> Resolved:
         match = self._matcher.match(known.name, known.country, known.identifiers)
         return Resolved(known.name, known.country, known.identifiers, known.org_evidence, match)
 

@@ -5,7 +5,7 @@ import msgspec
 from sankofa.edition.datasets.crosswalk import FREE, FREE_TYPES, ORDER, PAID
 from sankofa.edition.reading import Selection
 from sankofa.model.errors import InvalidParameter, NotFound
-from sankofa.model.identifiers import asked_key
+from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow
 from sankofa.operations.contract import Answer, Call, operation
@@ -78,7 +78,7 @@ async def find_by_identifier(call: Call, *, id_type: IdTypeParameter, id_value: 
     matches are returned, ordered by service_id.
     """
     try:
-        key = asked_key(id_type, id_value)
+        key = lookup_key_of_text(id_type, id_value)
     except ValueError as failure:
         raise InvalidParameter("id_value", str(failure)) from None
     if id_type not in FREE_TYPES:

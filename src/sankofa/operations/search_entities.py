@@ -6,7 +6,7 @@ from sankofa.edition.datasets.crosswalk import FREE_TYPES, ORDER
 from sankofa.edition.reading import Selection
 from sankofa.edition.search import Hit, search_names, search_symbol
 from sankofa.edition.turns import Turns
-from sankofa.model.identifiers import asked_key
+from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, EntityMatchRow, Match, wire
 from sankofa.operations.contract import Answer, Call, operation
@@ -56,7 +56,7 @@ async def _exact(call: Call, query: str, country: str | None) -> list[Hit]:
     hits: list[Hit] = []
     for id_type in FREE_TYPES if call.grant.sample else ORDER:
         try:
-            key = asked_key(id_type, query)
+            key = lookup_key_of_text(id_type, query)
         except ValueError:
             continue
         found = await call.edition.select("identifier", key, day=day, limit=20)
