@@ -7,11 +7,10 @@ from sankofa.derive.signals.contract import panels, shelf
 from sankofa.derive.signals.panels.procurement_demand import ProcurementDemandRow
 from sankofa.edition.columns import Span, read_column
 from sankofa.edition.datasets.signals import kind_of
-from sankofa.edition.reading import Selection
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import NotFound
 from sankofa.model.facts import TENDER
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
 from sankofa.operations.parameters import (
     AsOfParameter,
     CategoryParameter,
@@ -21,8 +20,6 @@ from sankofa.operations.parameters import (
     TenderCountryParameter,
     ToMonthParameter,
 )
-
-_NO_ROWS = Selection((), 0, truncated=False)
 
 
 @operation(
@@ -49,14 +46,14 @@ async def get_procurement_demand(
     """
     day = as_of or call.today
     most = call.grant.rows(limit)
-    asked = shelf(country, category) if category else shelf(country)
+    key = shelf(country, category) if category else shelf(country)
     span = Span(
         day.toordinal(),
         since=from_.toordinal() if from_ else 0,  # the month of `from` ends on that day or later
         until=_end_of_month(to) if to else FOREVER,
     )
-    found = await read_column(call.edition, kind_of("procurement-demand"), asked, span, most)
-    return Answer(found or _NO_ROWS, as_of=day)
+    selection = await read_column(call.edition, kind_of("procurement-demand"), key, span, most)
+    return Answer(selection or NO_ROWS, as_of=day)
 
 
 def _end_of_month(day: date) -> int:
@@ -81,5 +78,5 @@ async def get_signal(call: Call, *, signal_key: SignalKeyParameter, limit: Limit
     if panel is None:
         raise NotFound(f"No signal panel {signal_key}.")
     day = call.today.toordinal()
-    found = await call.edition.select(kind_of(panel.key), shelf(), day=day, limit=most)
-    return Answer(found or _NO_ROWS, dataset=panel.sku)
+    selection = await call.edition.select(kind_of(panel.key), shelf(), day=day, limit=most)
+    return Answer(selection or NO_ROWS, dataset=panel.sku)
