@@ -150,7 +150,7 @@ class Operation:
         parameter = known.get(name)
         if parameter is None:
             accepted = ", ".join((*known, EDITION.name) if known is self.query else known) or "none"
-            raise InvalidParameter(_printable(name), f"no such parameter; taken are: {accepted}")
+            raise InvalidParameter(printable(name), f"no such parameter; taken are: {accepted}")
         try:
             return parameter.argument, parameter.kind.read(text, today)
         except ValueError as failure:
@@ -281,6 +281,6 @@ def _parameters(perform: Perform, path: str) -> dict[str, Parameter]:
     return parameters
 
 
-def _printable(name: str) -> str:
-    """A name the client made up, safe to repeat."""
+def printable(name: str) -> str:
+    """A name sent by the client, made safe to repeat in an error."""
     return "".join(c if c.isascii() and c.isprintable() else "?" for c in name[:64]) or "(empty)"
