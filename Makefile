@@ -48,7 +48,7 @@ serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (s
 test: $(DEV) ## run the tests; ARGS are passed to pytest
 	$(PYTEST) $(ARGS)
 
-test-fast: $(DEV) ## the unit tests and the specification on files alone, in less than a minute
+test-fast: $(DEV) ## the unit tests and tests/spec on files alone, in less than a minute
 	TEST_ENGINES=files $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
 
 check: $(DEV) ## lint, format, types, layers, docs, OpenAPI

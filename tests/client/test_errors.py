@@ -10,7 +10,6 @@ from sankofa.client import (
     BadRequest,
     Client,
     ConnectionFailed,
-    Gone,
     NotFound,
     QuotaExceeded,
     Retries,
@@ -56,8 +55,8 @@ def test_an_unknown_organisation_is_not_found(client: Client) -> None:
         client.get_entity("DC000000000000000000000000")
 
 
-def test_an_edition_that_is_not_kept_is_gone(client: Client) -> None:
-    with pytest.raises(Gone):
+def test_an_edition_that_never_was_is_not_found(client: Client) -> None:
+    with pytest.raises(NotFound):
         client.get_export(edition="20200101T000000Z-nobody")
 
 

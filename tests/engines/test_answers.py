@@ -101,6 +101,7 @@ def questions(description: dict[str, Any], editions: list[str]) -> Iterator[str]
             yield str(httpx.URL(target, params=query))
 
 
+@pytest.mark.rule("SET-3")
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_endpoint_answers_the_same(twins: Twins, form: str) -> None:
     description = twins.files.get("/openapi.json").json()

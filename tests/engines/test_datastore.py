@@ -168,6 +168,7 @@ def test_writers_take_turns(engine: Engine) -> None:
     assert events == ["first is done", "second sees 4"]
 
 
+@pytest.mark.rule("VINT-8")
 def test_the_store_itself_refuses_every_change(engine: Engine) -> None:
     publish_sample(engine)
     before = {table: engine.raw(f"SELECT * FROM {table}") for table in TABLES}
@@ -201,6 +202,7 @@ def test_a_killed_writer_leaves_nothing_and_blocks_nobody(engine: Engine) -> Non
             assert session.absorb(ABSORB) == 20_000
 
 
+@pytest.mark.rule("PIT-8")
 def test_the_order_of_ingestion_does_not_matter(engine: Engine, tmp_path: Path) -> None:
     there = publish_sample(engine)
     other = Engine("sqlite", "sqlite:", tmp_path)

@@ -26,6 +26,7 @@ ABSORB = (
 )
 
 
+@pytest.mark.rule("PUB-4")
 def test_the_sample_gives_the_same_edition_and_the_same_blocks(engine: Engine, tmp_path: Path) -> None:
     reference = Engine("sqlite", "sqlite:", tmp_path)
     manifest = publish_sample(reference)

@@ -116,6 +116,7 @@ def test_names_are_those_with_the_prefix_sorted(url: str) -> None:
     run(url, steps)
 
 
+@pytest.mark.rule("KEY-3")
 def test_another_store_sees_a_put_at_its_next_read(url: str) -> None:
     async def steps(store: KeyValue) -> None:
         other = open_keyvalue(url)

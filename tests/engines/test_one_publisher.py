@@ -37,6 +37,7 @@ class _Waiting:
         return not self._thread.is_alive()
 
 
+@pytest.mark.rule("PUB-3")
 def test_a_second_publisher_waits_and_then_reads_what_was_ingested_meanwhile(engine: Engine) -> None:
     ingest_sample(engine, SAMPLE_SOURCES[:1]).close()
     with engine.store.exclusive("publish"):
@@ -62,6 +63,7 @@ def test_a_killed_holder_lets_go(engine: Engine, turn: str) -> None:
     assert engine.store.list_editions().current == second.edition
 
 
+@pytest.mark.rule("PUB-3")
 def test_the_pointer_does_not_move_back_to_an_older_ledger(engine: Engine) -> None:
     shelve(engine.store, LATER)
     switch(engine.store, LATER, 9)

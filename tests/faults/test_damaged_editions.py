@@ -74,6 +74,7 @@ DAMAGES = [
 ]
 
 
+@pytest.mark.rule("PUB-7")
 @pytest.mark.parametrize("damage", [flip_one_bit, truncate, delete_folder])
 def test_a_damaged_current_edition_leaves_the_previous_one_serving(
     serve: Serve, key: str, home: Path, editions: tuple[str, str], damage: Callable[[Path], None]

@@ -64,6 +64,7 @@ def test_a_redis_that_takes_no_writes_degrades_the_usage_store_alone(
         assert degraded(live) == []
 
 
+@pytest.mark.rule("STAT-1")
 def test_a_full_disk_under_the_counters_degrades_the_usage_store_and_room_mends_it(serve: Serve) -> None:
     live = serve()
     assert degraded(live) == []

@@ -3,11 +3,14 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.faults.conftest import Serve, publish_another
 from tests.faults.load import Load, ask, wait_for_edition
 from tests.live import run
 
 
+@pytest.mark.rule("PUB-2")
 def test_publishing_and_rolling_back_under_load_fail_no_request(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:

@@ -7,6 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from sankofa.edition.naming import ledger_position
 from tests.faults.conftest import CORRECTION, current
 from tests.live import COMMAND, run
@@ -41,6 +43,7 @@ def _wait_until_held(lock: Path) -> None:
     raise AssertionError("nobody publishes")
 
 
+@pytest.mark.rule("PUB-3")
 def test_a_slow_publisher_of_an_older_ledger_never_replaces_a_newer_edition(home: Path) -> None:
     before = current(home)
     _ingest(home, 11)

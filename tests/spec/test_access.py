@@ -1,4 +1,4 @@
-"""Keys and tiers: specification, section 5; decisions, section 3."""
+"""Keys and tiers, and the order in which a request is checked."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +15,7 @@ SANDBOX = "sankofa-sandbox"
 CAP = 25
 
 
+@pytest.mark.rule("KEY-3")
 @pytest.mark.parametrize("path", [ISSUER, ENTITY])
 @pytest.mark.parametrize("key", [None, "", "unknown", "sk_" + "A" * 43, "a" * 257, "sankofa-sandbox\t."])
 def test_a_missing_or_unknown_key_is_401(server: LiveServer, path: str, key: str | None) -> None:
@@ -33,6 +34,7 @@ def test_a_key_that_is_not_ascii_is_401(server: LiveServer, key: bytes) -> None:
     assert statuses(exchange(server.port, fields)) == [401]
 
 
+@pytest.mark.rule("KEY-1")
 @pytest.mark.parametrize(
     ("first", "second"), [(SANDBOX, SANDBOX), (SANDBOX, "unknown"), ("unknown", SANDBOX)]
 )
@@ -43,6 +45,7 @@ def test_two_key_headers_are_401_even_when_both_are_valid(
     assert statuses(answer) == [401]
 
 
+@pytest.mark.rule("KEY-16")
 @pytest.mark.parametrize("name", ["X-API-Key", "x-api-key", "api_key", "key", "apikey", "access_token"])
 def test_a_key_in_the_query_string_is_401(server: LiveServer, name: str) -> None:
     answer = server.get(f"{ENTITY}?{name}={SANDBOX}")
@@ -50,6 +53,7 @@ def test_a_key_in_the_query_string_is_401(server: LiveServer, name: str) -> None
     assert SANDBOX not in answer.text
 
 
+@pytest.mark.rule("KEY-1")
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
 @pytest.mark.parametrize("path", [ENTITY, "/v1/export/files/af-fund-fundamentals.parquet"])
 def test_a_bearer_token_is_the_key(server: LiveServer, path: str, scheme: str) -> None:
@@ -69,6 +73,7 @@ def test_another_authorization_is_no_key(server: LiveServer, text: str) -> None:
     assert "Bearer" in answer.headers["WWW-Authenticate"]
 
 
+@pytest.mark.rule("KEY-1")
 @pytest.mark.parametrize(
     "fields",
     [
@@ -86,12 +91,14 @@ def test_the_authorization_of_a_proxy_beside_the_key_is_left_alone(server: LiveS
     assert server.get(ENTITY, SANDBOX, authorization="Basic dXNlcjpwYXNz").status_code == 200
 
 
+@pytest.mark.rule("KEY-1")
 @pytest.mark.parametrize("name", ["X-API-Key", "x-api-key", "X-Api-KEY"])
 def test_the_name_of_the_key_header_is_case_insensitive(server: LiveServer, name: str) -> None:
     answer = exchange(server.port, request(ENTITY, "Host: x", f"{name}: {SANDBOX}"))
     assert statuses(answer) == [200]
 
 
+@pytest.mark.rule("KEY-3")
 def test_a_revoked_key_is_401_at_the_next_request(server: LiveServer) -> None:
     key = server.key("starter", "--label", "to be revoked")
     assert server.get(ENTITY, key).status_code == 200
@@ -105,6 +112,7 @@ def test_a_new_key_works_at_once(server: LiveServer) -> None:
     assert server.get(ENTITY, server.key("professional")).status_code == 200
 
 
+@pytest.mark.rule("KEY-2")
 @pytest.mark.parametrize("path", ["/health", "/v1/status", "/openapi.json"])
 @pytest.mark.parametrize("key", [None, "unknown", SANDBOX])
 def test_the_open_paths_need_no_key_and_look_at_none(server: LiveServer, path: str, key: str | None) -> None:
@@ -113,6 +121,7 @@ def test_the_open_paths_need_no_key_and_look_at_none(server: LiveServer, path: s
     assert "RateLimit" not in answer.headers
 
 
+@pytest.mark.rule("KEY-15")
 def test_the_sandbox_key_is_a_real_sample_tier_key(server: LiveServer, sample_key: str) -> None:
     sandbox, sample = server.get(ISSUER, SANDBOX), server.get(ISSUER, sample_key)
     assert sandbox.status_code == 200
@@ -122,6 +131,12 @@ def test_the_sandbox_key_is_a_real_sample_tier_key(server: LiveServer, sample_ke
         line for line in run(server.home, "keys", "list").stdout.splitlines() if line.endswith("sandbox")
     )
     assert listed.split()[1] == "sample"
+
+
+@pytest.mark.rule("CLI-6")
+def test_the_server_says_where_it_is_and_what_the_sandbox_key_is(server: LiveServer) -> None:
+    assert f"Sankofa at {server.url} (MCP at {server.url}/mcp), edition " in server.log
+    assert f"Sandbox key: {SANDBOX}\n" in server.log
 
 
 def test_the_sample_tier_gets_the_first_rows_of_fundamentals(
@@ -144,6 +159,7 @@ def test_the_sample_tier_is_not_truncated_below_its_cap(
     assert sample == paid
 
 
+@pytest.mark.rule("FUND-2")
 def test_every_paid_tier_gets_everything(server: LiveServer, paid_key: str) -> None:
     starter, professional = server.get(ISSUER, paid_key), server.get(ISSUER, server.key("professional"))
     assert starter.content == professional.content
@@ -175,17 +191,20 @@ def exhausted(server: LiveServer) -> str:
 BAD_PARAMETER, NO_RECORD = "?as_of=tomorrow", NOBODY
 
 
+@pytest.mark.rule("KEY-7")
 @pytest.mark.parametrize("path", [ISSUER + BAD_PARAMETER, NO_RECORD, NO_RECORD + BAD_PARAMETER])
 def test_401_comes_before_400_and_404(server: LiveServer, path: str) -> None:
     assert server.get(path, "unknown").status_code == 401
     assert server.get(path).status_code == 401
 
 
+@pytest.mark.rule("KEY-7")
 @pytest.mark.parametrize("path", [ISSUER, ISSUER + BAD_PARAMETER, NO_RECORD, NO_RECORD + BAD_PARAMETER])
 def test_429_comes_before_400_and_404(server: LiveServer, exhausted: str, path: str) -> None:
     assert server.get(path, exhausted).status_code == 429
 
 
+@pytest.mark.rule("KEY-7")
 def test_401_comes_before_429(server: LiveServer, exhausted: str) -> None:
     answer = exchange(
         server.port, request(ENTITY, "Host: x", f"X-API-Key: {exhausted}", "X-API-Key: unknown")
@@ -193,6 +212,7 @@ def test_401_comes_before_429(server: LiveServer, exhausted: str) -> None:
     assert statuses(answer) == [401]
 
 
+@pytest.mark.rule("KEY-7")
 @pytest.mark.parametrize(
     "path", [NO_RECORD + BAD_PARAMETER, "/v1/entities/no-such-id?limit=1", NO_RECORD + "?x=1"]
 )
@@ -200,6 +220,7 @@ def test_400_comes_before_404(server: LiveServer, paid_key: str, path: str) -> N
     assert server.get(path, paid_key).status_code == 400
 
 
+@pytest.mark.rule("ERR-2")
 @pytest.mark.parametrize(
     "path",
     [
@@ -232,6 +253,7 @@ def test_a_lookup_in_the_paid_crosswalk_is_402_on_the_sample_tier(
     assert server.get(PAID_LOOKUP, paid_key).status_code == 200
 
 
+@pytest.mark.rule("KEY-7")
 def test_401_429_and_400_come_before_402(server: LiveServer, sample_key: str, exhausted: str) -> None:
     assert server.get(PAID_LOOKUP, "unknown").status_code == 401
     assert server.get(PAID_LOOKUP, exhausted).status_code == 429
@@ -261,6 +283,7 @@ ATTEMPTS: dict[str, Attempt] = {
 }
 
 
+@pytest.mark.rule("KEY-4", "KEY-16")
 def test_a_key_is_in_no_file_no_log_and_no_error(chatty: LiveServer) -> None:
     key = chatty.key("starter", "--label", "kept secret")
     for name, attempt in ATTEMPTS.items():

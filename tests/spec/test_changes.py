@@ -176,6 +176,7 @@ def test_rows_are_those_their_endpoints_serve(kept: Kept) -> None:
             assert kept.get(f"/v1/entities/{name[1]}").json()["data"] == [row]
 
 
+@pytest.mark.rule("CHG-1")
 @pytest.mark.both_engines
 def test_every_change_brings_a_copy_in_step(kept: Kept) -> None:
     for old in range(len(kept.editions)):
@@ -267,6 +268,7 @@ def test_a_cursor_belongs_to_both_editions_and_the_filters(kept: Kept) -> None:
         assert (answer.status_code, answer.json()["parameter"]) == (400, "cursor")
 
 
+@pytest.mark.rule("CHG-1")
 def test_the_sample_tier_gets_a_402_however_it_asks(kept: Kept) -> None:
     cursor = kept.page(limit=1)["next_cursor"]
     asked: list[dict[str, Any]] = [
@@ -294,6 +296,7 @@ def test_a_paid_tier_is_told_every_kind_of_identifier(kept: Kept) -> None:
     assert {row["row"]["id_type"] for row in paid} >= {"lei", "ticker", "registry", "aggregator"}
 
 
+@pytest.mark.rule("GATE-7")
 def test_a_party_withheld_since_is_not_named_again(tmp_path: Path) -> None:
     """Its firm turns out to be a person: the release changes, and nothing that is told has the name."""
     desk = Desk(tmp_path)

@@ -1,4 +1,4 @@
-"""Compression by Accept-Encoding: decisions, section 3; RFC 9110, section 12.5.3."""
+"""Compression by Accept-Encoding (RFC 9110, section 12.5.3)."""
 
 import gzip
 import sys
@@ -42,6 +42,7 @@ def plain(server: LiveServer, paid_key: str) -> bytes:
     return body
 
 
+@pytest.mark.rule("ENV-8")
 @pytest.mark.parametrize(
     ("accept", "expected"),
     [

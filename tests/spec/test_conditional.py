@@ -1,4 +1,4 @@
-"""Entity tags: decisions, section 3 (ETag of edition and query; 304 on If-None-Match)."""
+"""Entity tags: of edition and query; 304 on If-None-Match (contract: ENV-5)."""
 
 import pytest
 
@@ -23,6 +23,7 @@ def test_the_tag_names_the_edition(server: LiveServer, paid_key: str, tag: str) 
     assert server.get(ISSUER, paid_key).json()["edition"] in tag
 
 
+@pytest.mark.rule("ENV-5")
 @pytest.mark.parametrize("held", ["{}", "W/{}", '"other", {}', '"other",W/{} , "more"', "*", " {} "])
 def test_a_client_that_holds_the_answer_gets_304(
     server: LiveServer, paid_key: str, tag: str, held: str
@@ -61,6 +62,7 @@ def test_each_encoding_has_a_tag_of_its_own_and_a_304_repeats_it(
     assert answer.headers["ETag"] == encoded
 
 
+@pytest.mark.rule("ENV-5")
 @pytest.mark.parametrize("query", ["?period_type=FY", "?vintages=all", "?as_of=2024-06-30"])
 def test_another_question_has_another_tag(server: LiveServer, paid_key: str, tag: str, query: str) -> None:
     answer = server.get(ISSUER + query, paid_key, if_none_match=tag)

@@ -1,4 +1,4 @@
-"""Identifiers: section 4 of the specification, Crosswalk; decisions, sections 2 and 3."""
+"""GET /v1/crosswalk and /v1/crosswalk/{service_id}: identifiers, and whose they are."""
 
 from pathlib import Path
 from urllib.parse import quote
@@ -25,6 +25,7 @@ def found(live: LiveServer, key: str, id_type: str, id_value: str) -> list[str]:
     return [row["service_id"] for row in rows]
 
 
+@pytest.mark.rule("CROSS-1", "CROSS-6")
 def test_every_identifier_of_an_organisation_is_listed_free_ones_first(live: LiveServer, paid: str) -> None:
     body = live.get(f"/v1/crosswalk/{sid(f'lei:{BREWER}')}", paid).json()
     assert [(r["id_type"], r["id_value"], r["scheme"]) for r in body["data"]] == [
@@ -42,6 +43,7 @@ def test_every_identifier_of_an_organisation_is_listed_free_ones_first(live: Liv
         assert row["observed_at"]
 
 
+@pytest.mark.rule("CROSS-1")
 def test_the_sample_tier_is_told_which_kinds_it_does_not_get(live: LiveServer, sample: str) -> None:
     body = live.get(f"/v1/crosswalk/{sid(f'lei:{MINER}')}", sample).json()
     assert [row["id_type"] for row in body["data"]] == ["lei"]
@@ -49,6 +51,7 @@ def test_the_sample_tier_is_told_which_kinds_it_does_not_get(live: LiveServer, s
     assert "12345" not in live.get(f"/v1/crosswalk/{sid(f'lei:{MINER}')}", sample).text
 
 
+@pytest.mark.rule("CROSS-2")
 @pytest.mark.parametrize("typed", [BANK, BANK.lower(), f" {BANK} ", f"{BANK[:4]}-{BANK[4:10]} {BANK[10:]}"])
 def test_a_lei_is_found_however_it_is_typed(live: LiveServer, sample: str, typed: str) -> None:
     assert found(live, sample, "lei", typed) == [sid(f"lei:{BANK}")]
@@ -59,12 +62,14 @@ def test_a_ticker_is_found_by_the_exchange_name_or_its_mic(live: LiveServer, sam
     assert found(live, sample, "ticker", typed) == [sid(f"lei:{BREWER}")]
 
 
+@pytest.mark.rule("CROSS-4")
 @pytest.mark.parametrize("typed", ["THV", ":THV", "JSE:", ":"])
 def test_a_ticker_without_its_exchange_is_a_400(live: LiveServer, sample: str, typed: str) -> None:
     answer = live.get(f"/v1/crosswalk?id_type=ticker&id_value={quote(typed)}", sample)
     assert (answer.status_code, answer.json()["parameter"]) == (400, "id_value")
 
 
+@pytest.mark.rule("CROSS-2")
 def test_paid_kinds_are_looked_up_on_a_paid_tier(live: LiveServer, paid: str) -> None:
     assert found(live, paid, "isin", HELD.lower()) == [sid(f"lei:{BANK}")]
     assert found(live, paid, "registry", "rc4411") == [sid(f"lei:{BANK}")]
@@ -76,6 +81,7 @@ def test_the_id_of_an_aggregator_is_served_as_it_writes_it(live: LiveServer, pai
     assert ("sn/12345", "EXAMPLE-AGG") in [(row["id_value"], row["scheme"]) for row in body["data"]]
 
 
+@pytest.mark.rule("CROSS-2")
 @pytest.mark.parametrize("id_type", ["registry", "aggregator", "isin", "figi"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_paid_lookup_on_the_sample_tier_is_a_402_with_the_link(
@@ -91,6 +97,7 @@ def test_a_paid_lookup_on_the_sample_tier_is_a_402_with_the_link(
         assert (upper.status_code, upper.json()["parameter"]) == (400, "id_type")
 
 
+@pytest.mark.rule("CROSS-3")
 def test_a_registry_number_held_by_many_is_ambiguous_and_cut_at_twenty(live: LiveServer, paid: str) -> None:
     body = lookup(live, paid, "registry", "777")
     assert (body["count"], body["ambiguous"], body["truncated"]) == (20, True, True)
@@ -107,12 +114,14 @@ def test_a_number_that_two_registers_hold_of_one_organisation_is_not_ambiguous(
     assert found(live, paid, "registry", "2001/000777/07") == [sid(f"lei:{BREWER}")]
 
 
+@pytest.mark.rule("PAR-9")
 def test_an_unknown_identifier_is_no_rows_and_not_ambiguous(live: LiveServer, paid: str) -> None:
     for id_type in ("lei", "registry", "isin", "figi", "aggregator"):
         body = lookup(live, paid, id_type, "NOBODY")
         assert (body["count"], body["ambiguous"], body["truncated"]) == (0, False, False)
 
 
+@pytest.mark.rule("ENT-7")
 def test_an_isin_claimed_by_two_leis_is_left_unresolved(live: LiveServer, paid: str) -> None:
     assert found(live, paid, "isin", DISPUTED) == []
     for number in (BREWER, BANK):
@@ -145,6 +154,7 @@ def test_a_merged_lei_keeps_its_status_and_leads_to_its_successor(live: LiveServ
     assert body["successor"] == sid(f"lei:{BREWER}")
 
 
+@pytest.mark.rule("ENTY-2")
 def test_the_entity_shows_its_lei_and_listings(live: LiveServer, sample: str) -> None:
     (row,) = live.get(f"/v1/entities/{sid(f'lei:{BREWER}')}", sample).json()["data"]
     assert (row["lei"], row["listings"]) == (BREWER, [{"exchange": "JSE", "ticker": "THV"}])
@@ -174,6 +184,7 @@ def test_a_malformed_lookup_is_a_400_that_names_the_parameter(
     assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
 
 
+@pytest.mark.rule("CROSS-5")
 def test_nothing_is_loaded_where_no_identifiers_were(tmp_path: Path) -> None:
     csv = tmp_path / "a.csv"
     csv.write_text(

@@ -1,4 +1,4 @@
-"""A professional customer's own domain: specification, section 5, rule 7; on both key-value engines."""
+"""A professional customer's own domain (contract: KEY-11), on both key-value engines."""
 
 import json
 import shutil
@@ -87,6 +87,7 @@ def links(value: Any) -> Iterator[str]:
         yield value
 
 
+@pytest.mark.rule("KEY-11")
 def test_every_link_of_an_answer_is_on_the_domain(customer: Customer) -> None:
     page = customer.get("/v1/tenders?limit=1")
     assert page.status_code == 200
@@ -132,6 +133,7 @@ def test_the_description_and_the_first_page_are_of_the_domain(customer: Customer
     assert [server["url"] for server in own["servers"]] == [customer.server.url]
 
 
+@pytest.mark.rule("KEY-11")
 @pytest.mark.parametrize("path", [ENTITY, "/v1/export", "/v1/export/files/af-fund-fundamentals.parquet"])
 def test_the_domain_answers_the_keys_of_its_owner_only(customer: Customer, path: str) -> None:
     other = customer.server.key("professional", "--label", f"other {path}")
@@ -221,6 +223,7 @@ def test_a_domain_added_later_and_removed_is_seen_without_a_restart(customer: Cu
     customer.command("domains", "remove", host)
 
 
+@pytest.mark.rule("CLI-4")
 def test_a_customer_may_have_several_keys_and_a_revoked_one_is_401(customer: Customer) -> None:
     host = "several.customer.example"
     keys = [customer.server.key("professional", "--label", f"several {n}") for n in range(2)]
@@ -241,6 +244,7 @@ def test_a_customer_may_have_several_keys_and_a_revoked_one_is_401(customer: Cus
     customer.command("domains", "remove", host)
 
 
+@pytest.mark.rule("CLI-7")
 def test_the_key_must_be_professional_and_valid(customer: Customer) -> None:
     for tier in ("sample", "starter"):
         customer.server.key(tier, "--label", f"bound {tier}")
@@ -279,6 +283,7 @@ def test_what_is_no_host_is_refused(customer: Customer, host: str) -> None:
     assert "host name" in refused.stderr
 
 
+@pytest.mark.rule("CLI-7")
 def test_the_host_of_the_service_is_nobodys_domain(customer: Customer) -> None:
     refused = run(
         customer.server.home,

@@ -54,6 +54,7 @@ def count(answer: httpx.Response) -> tuple[str, int]:
     return body["edition"], body["count"]
 
 
+@pytest.mark.rule("ENV-9")
 def test_any_kept_edition_answers_by_its_id(kept: Kept) -> None:
     assert count(kept.get("/v1/tenders")) == (kept.second, 8)
     assert count(kept.get(f"/v1/tenders?edition={kept.first}")) == (kept.first, 5)
@@ -62,6 +63,7 @@ def test_any_kept_edition_answers_by_its_id(kept: Kept) -> None:
     assert count(kept.get(f"/v1/tenders?edition={kept.first}", x_edition=kept.first)) == (kept.first, 5)
 
 
+@pytest.mark.rule("ENV-9")
 def test_the_same_request_gives_the_same_bytes(kept: Kept) -> None:
     path = f"/v1/tenders?limit=2&edition={kept.first}"
     answers = [kept.get(path) for _ in range(3)]
@@ -89,6 +91,7 @@ def test_every_endpoint_takes_it(kept: Kept, operation: Operation) -> None:
     assert kept.get(path + UNKNOWN).status_code == 404
 
 
+@pytest.mark.rule("ENV-9")
 @pytest.mark.parametrize("path", ["/v1/tenders", "/open/procurement-demand.parquet", FILE])
 def test_an_edition_that_never_was_is_a_404(kept: Kept, path: str) -> None:
     for answer in (kept.get(f"{path}?edition={UNKNOWN}"), kept.get(path, x_edition=UNKNOWN)):
@@ -162,12 +165,13 @@ def test_an_older_edition_has_its_own_records(kept: Kept) -> None:
 
 
 def test_tools_of_mcp_take_no_edition(kept: Kept) -> None:
-    """Their parameters are listed in the decisions."""
+    """Their parameters are settled (contract: MCP-7)."""
     failed, problem = market.Asked(kept.server, kept.key).tool("search_tenders", edition=kept.first)
     assert failed
     assert problem["parameter"] == "edition"
 
 
+@pytest.mark.rule("ENV-9")
 @pytest.mark.both_engines
 def test_an_edition_removed_while_it_is_open_is_gone(desk: Desk) -> None:
     desk.settings["editions_kept"] = "1"

@@ -1,4 +1,4 @@
-"""GET /v1/entities/{service_id}: specification, section 4; decisions.md, section 2 ("Entities")."""
+"""GET /v1/entities/{service_id}: one organisation, whatever its sources call it."""
 
 import asyncio
 import csv
@@ -95,6 +95,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
         yield get
 
 
+@pytest.mark.rule("ENV-1", "ENTY-1", "ENTY-2")
 def test_the_record_is_an_array_of_one_with_every_field(server: LiveServer, sample_key: str) -> None:
     body = server.get(f"/v1/entities/{RETAILER}", sample_key).json()
     assert (body["count"], body["truncated"]) == (1, False)
@@ -108,6 +109,7 @@ def test_the_record_is_an_array_of_one_with_every_field(server: LiveServer, samp
     assert LEI in row["source_ref"]
 
 
+@pytest.mark.rule("FIG-2")
 def test_an_issuer_known_only_by_its_filings_has_every_field_and_null_where_unknown(
     server: LiveServer, sample_key: str
 ) -> None:
@@ -128,6 +130,7 @@ def test_an_unknown_or_malformed_id_is_not_found(server: LiveServer, sample_key:
     assert server.get(f"/v1/entities/{unknown}", sample_key).status_code == 404
 
 
+@pytest.mark.rule("ENT-2")
 def test_records_of_two_sources_meet_over_a_registry_number(ask: Ask) -> None:
     numbered = service_id("registry:RA000123:B1")
     status, row = ask(f"/v1/entities/{numbered}")
@@ -136,6 +139,7 @@ def test_records_of_two_sources_meet_over_a_registry_number(ask: Ask) -> None:
     assert (status, fact["service_id"]) == (200, id_of(1))
 
 
+@pytest.mark.rule("ENTY-1")
 def test_an_id_once_issued_goes_on_answering_after_a_merger_with_the_surviving_one(ask: Ask) -> None:
     issued = service_id("registry:RA000123:B2")
     for asked in (issued, id_of(2)):
@@ -144,6 +148,7 @@ def test_an_id_once_issued_goes_on_answering_after_a_merger_with_the_surviving_o
         assert ask(f"/v1/fundamentals/{asked}")[1]["service_id"] == issued
 
 
+@pytest.mark.rule("ENT-7")
 def test_two_leis_that_claim_one_registry_number_are_left_apart(ask: Ask) -> None:
     for which, name in ((3, "Third Company Ltd"), (4, "Fourth Company Ltd")):
         status, row = ask(f"/v1/entities/{id_of(which)}")
@@ -160,6 +165,7 @@ def test_the_newest_record_by_its_own_date_counts_however_late_an_older_one_arri
     assert ask(f"/v1/entities/{id_of(6)}")[1]["legal_name"] == "New Ltd"
 
 
+@pytest.mark.rule("ENT-1")
 def test_the_same_files_give_the_same_ids_on_another_machine(tmp_path: Path) -> None:
     """The other machine reads them twice, one by one and the other way round."""
     records = lei_file(
@@ -182,6 +188,7 @@ def test_the_same_files_give_the_same_ids_on_another_machine(tmp_path: Path) -> 
             assert json.loads(found.rows)["service_id"] == issued
 
 
+@pytest.mark.rule("ENTY-3")
 def test_ids_have_no_search_by_name(server: LiveServer, sample_key: str) -> None:
     assert server.get("/v1/entities", sample_key).status_code == 404
     assert server.get(f"/v1/entities/{RETAILER}?name=x", sample_key).status_code == 400

@@ -1,4 +1,4 @@
-"""Section 4, Export: the manifest, and the files it lists, read as their users read them."""
+"""GET /v1/export: the manifest, and the files it lists, read as their users read them."""
 
 import asyncio
 import email.message
@@ -68,7 +68,8 @@ def table(server: LiveServer, row: dict[str, Any], key: str | None) -> pa.Table:
     return pq.read_table(pa.BufferReader(fetch(server, row, key).content))
 
 
-def test_the_manifest_has_the_fields_of_the_decisions(manifest: list[dict[str, Any]]) -> None:
+@pytest.mark.rule("EXP-1", "EXP-3")
+def test_the_manifest_has_its_fields_and_the_licence_of_each_file(manifest: list[dict[str, Any]]) -> None:
     for row in manifest:
         assert set(row) == FIELDS
         assert row["media_type"] == "application/vnd.apache.parquet"
@@ -81,12 +82,14 @@ def test_the_manifest_has_the_fields_of_the_decisions(manifest: list[dict[str, A
     }
 
 
+@pytest.mark.rule("SIG-3")
 def test_every_panel_is_listed_under_its_key(manifest: list[dict[str, Any]]) -> None:
     listed = {row["signal_key"]: row["access"] for row in manifest if row["signal_key"]}
     assert listed == {key: panel.access for key, panel in panels().items()}
     assert {key for key, access in listed.items() if access == "open"} == OPEN
 
 
+@pytest.mark.rule("EXP-1")
 def test_sizes_digests_rows_and_columns_are_true(
     server: LiveServer, manifest: list[dict[str, Any]], paid_key: str
 ) -> None:
@@ -139,6 +142,7 @@ def test_files_are_sorted_as_they_say(
     assert seen >= 6
 
 
+@pytest.mark.rule("EXP-5")
 def test_columns_are_typed(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str) -> None:
     schema = table(server, one(manifest, "af-fund-fundamentals"), paid_key).schema
     assert schema.field("period_end").type == pa.date32()
@@ -229,6 +233,7 @@ def test_shared_facts_have_the_ids_of_the_api(
     assert {row["entity_id"] for row in facts.values()} <= entities
 
 
+@pytest.mark.rule("EXP-4")
 def test_every_macro_vintage_is_there_and_the_served_one_among_them(
     server: LiveServer, manifest: list[dict[str, Any]], paid_key: str
 ) -> None:
@@ -252,6 +257,7 @@ def test_every_macro_vintage_is_there_and_the_served_one_among_them(
         assert [r["superseded_at"] for r in earlier] == [row["available_at"]]
 
 
+@pytest.mark.rule("EXP-4")
 def test_awards_are_in_bulk(server: LiveServer, manifest: list[dict[str, Any]], paid_key: str) -> None:
     awards = table(server, one(manifest, "af-tender-awards"), paid_key).to_pylist()
     releases = table(server, one(manifest, "af-tender-releases"), paid_key).to_pylist()
@@ -260,6 +266,7 @@ def test_awards_are_in_bulk(server: LiveServer, manifest: list[dict[str, Any]], 
     assert any(row["supplier_service_id"] for row in awards)
 
 
+@pytest.mark.rule("GATE-4")
 def test_nothing_of_a_natural_person_is_in_any_file_its_statistics_or_its_metadata(
     server: LiveServer, manifest: list[dict[str, Any]], paid_key: str
 ) -> None:
@@ -303,6 +310,7 @@ def test_polars_pandas_and_pyarrow_read_an_open_panel_by_its_url(manifest: list[
     assert list(framed.columns) == row["columns"]
 
 
+@pytest.mark.rule("EXP-2")
 def test_an_open_file_needs_no_key_and_may_be_read_by_any_page(
     server: LiveServer, manifest: list[dict[str, Any]]
 ) -> None:
@@ -334,6 +342,7 @@ def test_a_browser_may_ask_for_parts_of_an_open_file(
     assert "access-control-allow-origin" not in licensed.headers
 
 
+@pytest.mark.rule("EXP-2")
 def test_a_licensed_file_needs_a_key_of_its_tier(
     server: LiveServer, manifest: list[dict[str, Any]], sample_key: str, paid_key: str
 ) -> None:
@@ -367,6 +376,7 @@ def test_an_unknown_file_is_404_and_an_unknown_parameter_400(
     assert server.http.get("/v1/export").status_code == 401
 
 
+@pytest.mark.rule("EXP-6")
 def test_a_file_of_a_named_edition_never_changes(
     server: LiveServer, manifest: list[dict[str, Any]], sample_key: str
 ) -> None:
@@ -377,6 +387,7 @@ def test_a_file_of_a_named_edition_never_changes(
     assert "immutable" in answer.headers["cache-control"]
 
 
+@pytest.mark.rule("EXP-2")
 def test_ranges_and_conditions(server: LiveServer, manifest: list[dict[str, Any]]) -> None:
     row = one(manifest, "procurement-demand")
     whole = fetch(server, row, None).content

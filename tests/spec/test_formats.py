@@ -1,4 +1,4 @@
-"""CSV and Arrow by `Accept` on every endpoint: decisions, section 3 (the same rows in those forms)."""
+"""CSV and Arrow by `Accept` on every endpoint: the same rows (contract: ENV-7)."""
 
 import csv
 import io
@@ -79,6 +79,7 @@ def expected(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.rule("ENV-7")
 @pytest.mark.parametrize("tier", ["sample", "paid"])
 @pytest.mark.parametrize("operation", SERVED, ids=IDS)
 def test_csv_has_the_rows_of_json(
@@ -114,6 +115,7 @@ def csv_text(value: Any, written: str) -> str:
     return str(text_of(value, written))
 
 
+@pytest.mark.rule("ENV-7")
 @pytest.mark.parametrize("tier", ["sample", "paid"])
 @pytest.mark.parametrize("operation", SERVED, ids=IDS)
 def test_arrow_has_the_rows_of_json(
@@ -188,6 +190,7 @@ def test_an_answer_without_rows_has_a_header_and_a_schema(server: LiveServer, pa
     )
 
 
+@pytest.mark.rule("ENV-10")
 @pytest.mark.parametrize("form", [CSV, ARROW])
 def test_other_members_of_the_envelope_are_header_fields(
     server: LiveServer, sample_key: str, paid_key: str, form: str

@@ -1,4 +1,4 @@
-"""GET /v1/fundamentals/{service_id}: specification, section 4; decisions.md, sections 2 and 3."""
+"""GET /v1/fundamentals/{service_id}: facts as they were known on a day."""
 
 import json
 from datetime import UTC, date, datetime, timedelta
@@ -30,6 +30,7 @@ def ask(server: LiveServer, key: str, query: str = "", issuer: str = RETAILER) -
     return body
 
 
+@pytest.mark.rule("PROV-1", "FUND-4")
 def test_every_row_has_every_field_and_its_provenance(server: LiveServer, paid_key: str) -> None:
     for row in ask(server, paid_key, "vintages=all")["data"]:
         assert set(row) == FIELDS
@@ -40,6 +41,7 @@ def test_every_row_has_every_field_and_its_provenance(server: LiveServer, paid_k
         assert row["observed_at"].endswith("Z")
 
 
+@pytest.mark.rule("PIT-1")
 def test_without_as_of_the_answer_is_that_of_today_and_says_so(server: LiveServer, paid_key: str) -> None:
     before = datetime.now(UTC).date()
     now = ask(server, paid_key)
@@ -48,6 +50,7 @@ def test_without_as_of_the_answer_is_that_of_today_and_says_so(server: LiveServe
     assert ask(server, paid_key, f"as_of={now['as_of']}")["data"] == now["data"]
 
 
+@pytest.mark.rule("PIT-2")
 def test_a_future_as_of_is_refused_by_name(server: LiveServer, paid_key: str) -> None:
     later = datetime.now(UTC).date() + timedelta(days=2)
     answer = server.get(f"/v1/fundamentals/{RETAILER}?as_of={later}", paid_key)
@@ -61,6 +64,7 @@ def test_a_known_issuer_with_nothing_knowable_is_an_empty_answer(server: LiveSer
         assert body["edition"]
 
 
+@pytest.mark.rule("FUND-3")
 def test_an_unknown_issuer_is_not_found(server: LiveServer, paid_key: str) -> None:
     answer = server.get(f"/v1/fundamentals/{NOBODY}", paid_key)
     assert answer.status_code == 404
@@ -73,6 +77,7 @@ def test_a_malformed_id_is_refused_by_name(server: LiveServer, paid_key: str, ma
     assert (answer.status_code, answer.json()["parameter"]) == (400, "service_id")
 
 
+@pytest.mark.rule("VINT-5", "VINT-7")
 def test_the_three_modes_show_the_latest_the_first_and_every_vintage(
     server: LiveServer, paid_key: str
 ) -> None:
@@ -90,6 +95,7 @@ def test_the_three_modes_show_the_latest_the_first_and_every_vintage(
     assert any(len(rows) > 1 for rows in every.values())
     for identity, rows in every.items():
         assert [row["vintage"] for row in rows] == list(range(1, len(rows) + 1))
+        assert [row["restated"] for row in rows] == [row["vintage"] > 1 for row in rows]
         assert latest[identity] == rows[-1:]
         assert first[identity] == rows[:1]
         assert [row["superseding_record_ref"] for row in rows] == [*(r["record_ref"] for r in rows[1:]), None]
@@ -97,6 +103,7 @@ def test_the_three_modes_show_the_latest_the_first_and_every_vintage(
     assert ask(server, paid_key, "vintages=latest") == ask(server, paid_key)
 
 
+@pytest.mark.rule("ENV-3", "FUND-1")
 def test_rows_come_in_the_documented_order(server: LiveServer, paid_key: str) -> None:
     for query in ("", "vintages=all", "as_of=2024-01-01&vintages=all"):
         order = [
@@ -106,6 +113,7 @@ def test_rows_come_in_the_documented_order(server: LiveServer, paid_key: str) ->
         assert order == sorted(order)
 
 
+@pytest.mark.rule("FUND-5")
 def test_a_period_type_selects_its_rows_in_every_mode(server: LiveServer, paid_key: str) -> None:
     for mode in ("latest", "as_reported", "all"):
         every = ask(server, paid_key, f"vintages={mode}")["data"]
@@ -114,6 +122,7 @@ def test_a_period_type_selects_its_rows_in_every_mode(server: LiveServer, paid_k
             assert chosen == [row for row in every if row["period_type"] == name]
 
 
+@pytest.mark.rule("FUND-2")
 def test_the_sample_tier_gets_the_first_rows_and_is_told_there_are_more(
     server: LiveServer, sample_key: str, paid_key: str
 ) -> None:
@@ -125,10 +134,12 @@ def test_the_sample_tier_gets_the_first_rows_and_is_told_there_are_more(
     assert few["truncated"] == (ask(server, paid_key, "as_of=2021-12-31&period_type=H1")["count"] > 25)
 
 
+@pytest.mark.rule("PAR-3")
 def test_an_id_is_taken_in_any_case(server: LiveServer, paid_key: str) -> None:
     assert ask(server, paid_key, issuer=RETAILER.lower())["data"] == ask(server, paid_key)["data"]
 
 
+@pytest.mark.rule("FIG-4")
 def test_the_unit_is_as_written_and_the_currency_null_where_it_is_not_money(
     server: LiveServer, paid_key: str
 ) -> None:
@@ -146,6 +157,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home", date(2024, 1, 1))
 
 
+@pytest.mark.rule("VINT-6")
 def test_an_older_filing_that_arrives_later_takes_its_place_in_time(desk: Desk) -> None:
     desk.filings("3.csv", [revenue(3, "2023-09-01", "third")])
     desk.filings("1.csv", [revenue(1, "2023-03-01", "first")])
@@ -164,6 +176,7 @@ def test_an_older_filing_that_arrives_later_takes_its_place_in_time(desk: Desk) 
         assert rows[0]["record_ref"] == only["record_ref"], "a vintage is named the same in every edition"
 
 
+@pytest.mark.rule("PIT-9")
 def test_a_past_answer_is_byte_for_byte_the_same_after_later_filings(desk: Desk) -> None:
     desk.filings(
         "1.csv",
@@ -216,14 +229,14 @@ def test_twelve_months_to_each_quarter_do_not_move_the_year(desk: Desk) -> None:
         rows = ask(server, create_key(desk.home, "starter"), issuer=service_id(TESTED))["data"]
     named = {(r["period_start"], r["period_end"], r["period_type"], r["fiscal_year"]) for r in rows}
     assert named == {
-        ("2021-07-01", "2022-06-30", "FY", 2022),
+        ("2021-07-01", "2022-06-30", "TTM", 2022),
         ("2022-04-01", "2022-06-30", "Q2", 2022),
         ("2022-01-01", "2022-06-30", "H1", 2022),
         (None, "2021-12-31", "FY", 2021),
         (None, "2022-06-30", "H1", 2022),
         ("2022-01-01", "2022-12-31", "FY", 2022),
         (None, "2022-12-31", "FY", 2022),
-        ("2022-04-01", "2023-03-31", "FY", 2023),
+        ("2022-04-01", "2023-03-31", "TTM", 2023),
         ("2023-01-01", "2023-03-31", "Q1", 2023),
         (None, "2023-03-31", "Q1", 2023),
     }

@@ -1,4 +1,4 @@
-"""Methods and header fields of every response: decisions, section 3; specification, section 9."""
+"""Methods and header fields of every response."""
 
 import pytest
 
@@ -28,6 +28,7 @@ EVERY_KIND = [
 ]
 
 
+@pytest.mark.rule("ENV-4")
 @pytest.mark.parametrize(("method", "path", "key", "status"), EVERY_KIND)
 def test_every_response_carries_the_api_version_and_a_request_id(
     server: LiveServer, paid_key: str, method: str, path: str, key: str | None, status: int
@@ -39,6 +40,7 @@ def test_every_response_carries_the_api_version_and_a_request_id(
     assert answer.headers["X-Request-Id"]
 
 
+@pytest.mark.rule("ENV-4")
 def test_a_304_carries_the_api_version_and_a_request_id(server: LiveServer, paid_key: str) -> None:
     answer = server.get(ISSUER, paid_key, if_none_match="*")
     assert answer.status_code == 304
@@ -51,6 +53,7 @@ def test_request_ids_are_unique(server: LiveServer, paid_key: str) -> None:
     assert len({server.get(path, paid_key).headers["X-Request-Id"] for path in paths}) == len(paths)
 
 
+@pytest.mark.rule("ENV-5")
 @pytest.mark.parametrize("path", [ISSUER, NOBODY, f"{ISSUER}?as_of=x"])
 def test_authenticated_responses_are_private_and_vary(server: LiveServer, paid_key: str, path: str) -> None:
     answer = server.get(path, paid_key)
@@ -67,6 +70,7 @@ def test_what_no_key_was_read_for_is_not_stored(server: LiveServer, path: str) -
     assert server.get(path).headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.rule("ENV-6")
 @pytest.mark.parametrize("path", [*PATHS, NOBODY, f"{ISSUER}?as_of=x", "/nothing"])
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
 def test_head_has_the_header_fields_of_get_and_no_body(
@@ -93,6 +97,7 @@ def test_options_is_204_with_allow(server: LiveServer, path: str) -> None:
     assert "Content-Length" not in answer.headers
 
 
+@pytest.mark.rule("ENV-6")
 @pytest.mark.parametrize("method", REFUSED)
 @pytest.mark.parametrize("path", PATHS)
 def test_another_method_is_405_with_allow(server: LiveServer, path: str, method: str) -> None:
@@ -117,6 +122,7 @@ def test_a_refused_upload_does_not_break_the_next_request(server: LiveServer) ->
     assert server.get("/health").status_code == 200
 
 
+@pytest.mark.rule("ENV-7")
 @pytest.mark.parametrize(
     "accept", ["application/xml", "image/png", "", "*/*;q=0", "text/html, application/json"]
 )
@@ -126,6 +132,7 @@ def test_an_unservable_accept_is_answered_in_json(server: LiveServer, paid_key: 
     assert answer.headers["Content-Type"] == "application/json"
 
 
+@pytest.mark.rule("ENV-1")
 def test_the_envelope_has_the_members_of_every_list(server: LiveServer, paid_key: str) -> None:
     body = server.get(ISSUER, paid_key).json()
     assert {"data", "count", "_license", "as_of", "edition", "truncated"} <= body.keys()
@@ -134,6 +141,7 @@ def test_the_envelope_has_the_members_of_every_list(server: LiveServer, paid_key
     assert (one["count"], len(one["data"]), one["truncated"]) == (1, 1, False)
 
 
+@pytest.mark.rule("ERR-3")
 def test_nothing_is_deprecated_at_present(server: LiveServer, paid_key: str) -> None:
     headers = server.get(ISSUER, paid_key).headers
     assert not {"deprecation", "sunset", "link"} & set(headers)

@@ -1,4 +1,4 @@
-"""`sankofa ingest`: decisions.md, section 1 ("Command line", "Sources") and section 2."""
+"""`sankofa ingest`, and the registry of sources."""
 
 import gzip
 import json
@@ -83,6 +83,7 @@ def assert_one_line_error(done: subprocess.CompletedProcess[str], *parts: str) -
         assert part in done.stderr
 
 
+@pytest.mark.rule("ING-3", "ING-6")
 def test_a_file_is_read_once_and_reading_it_again_changes_nothing(home: Path, tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", GOOD.format(1), GOOD.format(2), GOOD.format("2.0"))
     first, second = ingest(home, path), ingest(home, path)
@@ -94,6 +95,7 @@ def test_a_file_is_read_once_and_reading_it_again_changes_nothing(home: Path, tm
     assert not (home / "rejects").exists()
 
 
+@pytest.mark.rule("ING-5")
 def test_plain_gz_and_zip_files_and_folders_of_them_hold_the_same_rows(home: Path, tmp_path: Path) -> None:
     plain = write(tmp_path / "box" / "plain.csv", GOOD.format(1)).read_bytes()
     inside = tmp_path / "box" / "deeper"
@@ -107,6 +109,7 @@ def test_plain_gz_and_zip_files_and_folders_of_them_hold_the_same_rows(home: Pat
     assert counts(done) == {"read": 4, "appended": 2, "unchanged": 2, "withheld": 0, "rejected": 0}
 
 
+@pytest.mark.rule("ING-1", "ING-8")
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
@@ -146,6 +149,7 @@ def test_a_bad_row_is_rejected_with_file_position_and_reason_and_costs_no_other(
     assert reject["position"]
 
 
+@pytest.mark.rule("ING-1", "ING-7")
 def test_rejects_are_no_failure_unless_strict_and_the_summary_names_their_file(
     home: Path, tmp_path: Path
 ) -> None:
@@ -162,6 +166,7 @@ def test_rejects_are_no_failure_unless_strict_and_the_summary_names_their_file(
     assert all(path.stat().st_mode & 0o077 == 0 for path in (home / "rejects").iterdir())
 
 
+@pytest.mark.rule("ING-2")
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -192,6 +197,7 @@ def test_a_file_of_another_format_is_named_and_costs_no_other_file(
     assert (summary.counts.read, summary.counts.appended, summary.rejects) == (2, 2, None)
 
 
+@pytest.mark.rule("ING-7")
 def test_a_file_of_another_format_ends_in_a_clear_error_after_the_rest_was_read(
     home: Path, tmp_path: Path
 ) -> None:
@@ -204,6 +210,7 @@ def test_a_file_of_another_format_ends_in_a_clear_error_after_the_rest_was_read(
     assert ledger_rows(home) == 1
 
 
+@pytest.mark.rule("ING-2")
 def test_nothing_is_kept_of_a_file_whose_damage_shows_only_at_its_end(home: Path, tmp_path: Path) -> None:
     rows = "\n".join(GOOD.format(n) for n in range(30_000))
     path = tmp_path / "cut.csv.gz"
@@ -257,6 +264,7 @@ def test_an_unknown_source_is_named_with_those_there_are(home: Path, tmp_path: P
     assert not (home / "ledger.sqlite").exists()
 
 
+@pytest.mark.rule("PROV-5")
 @pytest.mark.parametrize("more", ["", "commercial_redistribution = false"])
 def test_a_source_not_licensed_for_redistribution_is_refused_by_name(
     home: Path, tmp_path: Path, more: str
@@ -268,6 +276,7 @@ def test_a_source_not_licensed_for_redistribution_is_refused_by_name(
     assert "REFUSED" in run(home, "sources").stdout
 
 
+@pytest.mark.rule("SRC-2")
 def test_a_source_of_the_operator_is_listed_and_read_under_its_licence(home: Path, tmp_path: Path) -> None:
     more = "commercial_redistribution = true\ntitle = 'Our own'\ncountry = 'ZA'\nfloors = { issuers = 3 }"
     (home / "sources.toml").write_text(OWN_SOURCE.format(id="own", more=more))
@@ -281,6 +290,7 @@ def test_a_source_of_the_operator_is_listed_and_read_under_its_licence(home: Pat
     ledger.close()
 
 
+@pytest.mark.rule("PROV-9", "SRC-1")
 @pytest.mark.parametrize(
     ("toml", "named"),
     [
@@ -313,6 +323,7 @@ def test_a_malformed_registry_is_told_by_file_source_and_field(
         assert part in str(refusal.value)
 
 
+@pytest.mark.rule("SRC-1")
 def test_a_malformed_registry_stops_the_command_with_one_line(home: Path, tmp_path: Path) -> None:
     (home / "sources.toml").write_text("[sources.x")
     assert_one_line_error(ingest(home, write(tmp_path / "a.csv")), "sources.toml", "not TOML")
@@ -342,6 +353,7 @@ def test_a_person_is_withheld_at_the_door_and_nothing_of_them_is_written(home: P
         assert text not in done.stdout + done.stderr
 
 
+@pytest.mark.rule("ING-4")
 def test_killed_in_the_middle_leaves_nothing_and_running_again_completes_it(
     home: Path, tmp_path: Path
 ) -> None:

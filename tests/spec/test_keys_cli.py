@@ -1,4 +1,4 @@
-"""`sankofa keys`: decisions, command line."""
+"""`sankofa keys`."""
 
 import hashlib
 import json
@@ -15,6 +15,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
+@pytest.mark.rule("CLI-2")
 def test_create_prints_a_new_key_alone_on_stdout(home: Path) -> None:
     created = [run(home, "keys", "create", "--tier", tier) for tier in ("sample", "starter", "professional")]
     for one in created:
@@ -24,6 +25,7 @@ def test_create_prints_a_new_key_alone_on_stdout(home: Path) -> None:
     assert len({one.stdout for one in created}) == 3
 
 
+@pytest.mark.rule("KEY-4")
 def test_only_a_hash_is_stored(home: Path) -> None:
     key = run(home, "keys", "create", "--tier", "starter", "--label", "ours").stdout.strip().encode()
     stored = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
@@ -67,6 +69,7 @@ def test_revoke_is_shown_and_may_be_repeated(home: Path) -> None:
     assert "revoked" in run(home, "keys", "list").stdout
 
 
+@pytest.mark.rule("CLI-1")
 def test_an_unknown_id_is_an_error_of_one_line(home: Path) -> None:
     refused = run(home, "keys", "revoke", "nothing")
     assert refused.returncode == 1
@@ -74,6 +77,7 @@ def test_an_unknown_id_is_an_error_of_one_line(home: Path) -> None:
     assert "nothing" in refused.stderr
 
 
+@pytest.mark.rule("CLI-2")
 def test_revoke_takes_the_key_itself(home: Path) -> None:
     first, second = (run(home, "keys", "create", "--tier", "starter").stdout.strip() for _ in range(2))
     revoked = run(home, "keys", "revoke", first)
@@ -87,6 +91,7 @@ def test_revoke_takes_the_key_itself(home: Path) -> None:
     assert second not in unknown.stderr, "it may be somebody's key, mistyped"
 
 
+@pytest.mark.rule("CLI-4")
 def test_list_as_json_has_everything_but_the_hash(home: Path) -> None:
     assert json.loads(run(home, "keys", "list", "--json").stdout) == []
     key = run(home, "keys", "create", "--tier", "starter", "--label", 'a "desk"').stdout.strip()
@@ -100,6 +105,7 @@ def test_list_as_json_has_everything_but_the_hash(home: Path) -> None:
     assert hashlib.blake2b(key.encode(), digest_size=32).hexdigest() not in printed
 
 
+@pytest.mark.rule("CLI-4")
 def test_sources_and_editions_are_listed_as_json_too(sample_home: Path) -> None:
     sources = json.loads(run(sample_home, "sources", "--json").stdout)
     assert len(sources) == len(run(sample_home, "sources").stdout.splitlines())
@@ -118,10 +124,11 @@ BAD_OPTIONS = [
 ]
 
 
+@pytest.mark.rule("CLI-1")
 def test_a_bad_option_issues_nothing(home: Path) -> None:
     for options in BAD_OPTIONS:
         refused = run(home, "keys", "create", *options)
-        assert refused.returncode != 0
+        assert refused.returncode == 2
         assert refused.stdout == ""
     assert run(home, "keys", "list").stdout == ""
 

@@ -147,6 +147,7 @@ def published(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) 
         yield Published(desk, first, second, done.stdout, asked, before)
 
 
+@pytest.mark.rule("PROV-6")
 def test_publish_says_in_one_line_each_what_it_left_out(published: Published) -> None:
     lines = [line for line in published.said.splitlines() if line.startswith("left out ")]
     assert lines == [
@@ -163,6 +164,7 @@ def test_publish_says_in_one_line_each_what_it_left_out(published: Published) ->
     assert sorted(manifest["sources"]) == sorted(set(KINDS) - set(WITHDRAWN))
 
 
+@pytest.mark.rule("PROV-6")
 def test_nothing_of_a_source_that_is_left_out_is_served(published: Published) -> None:
     after = answers(published.asked)
     told = json.dumps(after)
@@ -201,6 +203,7 @@ def test_an_organisation_keeps_its_id_though_the_record_it_is_named_after_is_lef
     assert rows_of(published.before[PATHS[0]])[0]["listings"] == [{"exchange": "JSE", "ticker": "ISS"}]
 
 
+@pytest.mark.rule("PROV-6", "ENV-9")
 def test_editions_that_hold_it_are_withdrawn(published: Published) -> None:
     asked = published.asked
     for path in ("/v1/tenders", "/v1/export", "/open/macro-momentum.parquet"):
@@ -218,6 +221,7 @@ def test_editions_that_hold_it_are_withdrawn(published: Published) -> None:
     assert gone[0]["source_ref"].startswith("filed-too:")
 
 
+@pytest.mark.rule("PROV-1", "PROV-2")
 def test_every_row_begins_with_its_source_and_names_a_place(published: Published) -> None:
     for path, body in published.before.items():
         for row in rows_of(body):
@@ -230,6 +234,7 @@ def test_every_row_begins_with_its_source_and_names_a_place(published: Published
     assert figure["source_ref"] == "filed:annual-2023#p. 4"
 
 
+@pytest.mark.rule("PROV-4")
 def test_the_notice_of_a_dataset_names_its_own_sources_and_no_other(published: Published) -> None:
     owed = {
         PATHS[2]: {"filed", "filed-too", "numbers", "names"},
@@ -249,6 +254,7 @@ def test_the_notice_of_a_dataset_names_its_own_sources_and_no_other(published: P
         assert named == names, path
 
 
+@pytest.mark.rule("PROV-4")
 def test_every_form_and_the_tool_carry_the_same_notice(published: Published) -> None:
     asked = published.asked
     terms = asked.server.get("/v1/macro?series=RATES", asked.key).json()["_license"]
@@ -270,6 +276,7 @@ def test_every_form_and_the_tool_carry_the_same_notice(published: Published) -> 
     assert schema.metadata[b"license"].decode() == terms
 
 
+@pytest.mark.rule("PROV-8")
 def test_a_file_names_the_sources_of_its_rows_alone(published: Published) -> None:
     asked = published.asked
     listed = asked.server.get("/v1/export", asked.key).json()["data"]
@@ -285,6 +292,7 @@ def test_a_file_names_the_sources_of_its_rows_alone(published: Published) -> Non
         assert not named & set(WITHDRAWN), one["name"]
 
 
+@pytest.mark.rule("PROV-2")
 def test_two_captures_of_one_table_have_different_refs(fresh_engine: dict[str, str], tmp_path: Any) -> None:
     desk = Desk(tmp_path / "twice", **fresh_engine)
     (desk.home / "sources.toml").write_text(registry())
@@ -304,6 +312,7 @@ def test_two_captures_of_one_table_have_different_refs(fresh_engine: dict[str, s
         assert re.fullmatch(r"filed:annual-2023@[0-9a-f]{8}#p\. 4", second)
 
 
+@pytest.mark.rule("PUB-1")
 def test_where_nothing_may_be_published_publish_refuses_and_the_old_edition_serves_on(
     fresh_engine: dict[str, str], tmp_path: Any
 ) -> None:
@@ -321,6 +330,7 @@ def test_where_nothing_may_be_published_publish_refuses_and_the_old_edition_serv
     assert desk.publish() == first, "and a licence that is back brings everything back, under the same ids"
 
 
+@pytest.mark.rule("PROV-6")
 def test_a_current_edition_that_holds_it_is_replaced_though_nothing_else_changed(
     fresh_engine: dict[str, str], tmp_path: Any
 ) -> None:

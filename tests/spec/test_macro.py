@@ -1,4 +1,4 @@
-"""GET /v1/macro and the tool get_macro: specification, section 4; decisions.md, sections 2 and 3."""
+"""GET /v1/macro and the tool get_macro: annual indicators, and series as they were known on a day."""
 
 import asyncio
 import csv
@@ -151,6 +151,7 @@ def rows(server: LiveServer, key: str, query: str = "") -> list[dict[str, Any]]:
 # Annual mode
 
 
+@pytest.mark.rule("MACRO-5")
 def test_annual_rows_have_every_field_and_their_provenance(live: LiveServer, key: str) -> None:
     body = ask(live, key)
     assert body["count"] == 8
@@ -162,6 +163,7 @@ def test_annual_rows_have_every_field_and_their_provenance(live: LiveServer, key
         assert row["source_ref"].endswith(f"#{row['indicator']} {row['country']} {row['year']}")
 
 
+@pytest.mark.rule("VINT-9")
 def test_the_table_captured_last_is_served_and_vintages_count_the_captures_that_changed_a_value(
     live: LiveServer, key: str
 ) -> None:
@@ -188,6 +190,7 @@ def test_aggregates_and_what_is_no_country_are_never_served(live: LiveServer, ke
         assert rows(live, key, f"country={code}") == []
 
 
+@pytest.mark.rule("PAR-3", "MACRO-2")
 @pytest.mark.parametrize("code", ["ZA", "za", "ZAF", "zaf", "zAf"])
 def test_a_country_is_taken_in_two_or_three_letters_of_any_case(
     live: LiveServer, key: str, code: str
@@ -197,6 +200,7 @@ def test_a_country_is_taken_in_two_or_three_letters_of_any_case(
     assert len(found) == 4
 
 
+@pytest.mark.rule("ENV-3")
 def test_annual_rows_come_in_the_documented_order_and_filters_keep_it(live: LiveServer, key: str) -> None:
     every = rows(live, key)
     order = [(r["country"], r["indicator"], -r["year"]) for r in every]
@@ -206,6 +210,7 @@ def test_annual_rows_come_in_the_documented_order_and_filters_keep_it(live: Live
             assert rows(live, key, f"{name}={value}") == [r for r in every if r[name] == value]
 
 
+@pytest.mark.rule("MACRO-3")
 @pytest.mark.parametrize(
     ("query", "years"),
     [
@@ -257,6 +262,7 @@ def seen(found: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in found]
 
 
+@pytest.mark.rule("PIT-5")
 def test_every_release_date_and_its_neighbours_show_what_a_replay_of_the_rules_shows(
     live: LiveServer, key: str
 ) -> None:
@@ -299,6 +305,7 @@ def test_from_and_to_cut_by_the_date_of_the_observation(live: LiveServer, key: s
                 assert found == [row for row in every if since <= row["date"] <= until]
 
 
+@pytest.mark.rule("MACRO-6")
 def test_series_rows_have_every_field_and_the_key_is_taken_in_any_case(live: LiveServer, key: str) -> None:
     found = rows(live, key, "series=fx.usd.zar")
     assert found == rows(live, key, "series=FX.USD.ZAR")
@@ -309,16 +316,19 @@ def test_series_rows_have_every_field_and_the_key_is_taken_in_any_case(live: Liv
         assert row["source_ref"].partition("#")[2].startswith("row ")
 
 
+@pytest.mark.rule("MACRO-7")
 def test_an_inverse_pair_is_not_invented(live: LiveServer, key: str) -> None:
     assert rows(live, key, "series=FX.ZAR.USD") == []
 
 
+@pytest.mark.rule("PIT-6", "MACRO-1")
 def test_annual_indicators_are_left_out_under_any_as_of(live: LiveServer, key: str) -> None:
     body = ask(live, key, f"as_of={datetime.now(UTC).date()}&limit=10000")
     assert body["count"]
     assert all("indicator" not in row for row in body["data"])
 
 
+@pytest.mark.rule("FIG-1")
 def test_a_figure_beyond_two_to_the_fifty_third_keeps_every_digit(live: LiveServer, key: str) -> None:
     assert '"value":9007199254740993.25,' in live.get("/v1/macro?as_of=2026-01-01&limit=10000", key).text
 
@@ -352,6 +362,7 @@ def test_a_limit_above_the_ceiling_that_leaves_nothing_out_is_not_truncated(
     assert ask(live, key, "limit=1000000")["truncated"] is False
 
 
+@pytest.mark.rule("PAR-1", "MACRO-1", "MACRO-3", "MACRO-4")
 @pytest.mark.parametrize(
     ("query", "parameter"),
     [
@@ -423,6 +434,7 @@ def test_the_tool_gives_the_body_of_rest_for_the_same_call(live: LiveServer, key
         assert json.loads(text)["count"]
 
 
+@pytest.mark.rule("MCP-7")
 def test_the_tool_calls_a_parameter_at_fault_by_its_own_name(live: LiveServer, key: str) -> None:
     faults = {
         "from_date": {"series": "FX.USD.ZAR", "from_date": "2023"},
@@ -438,6 +450,7 @@ def test_the_tool_calls_a_parameter_at_fault_by_its_own_name(live: LiveServer, k
         assert problem["detail"].startswith(f"{parameter}: ")
 
 
+@pytest.mark.rule("MCP-5")
 def test_the_tool_has_the_caps_of_rest(live: LiveServer) -> None:
     ((failed, text),) = tool_answers(live, live.key("sample"), {"as_of": "2024-12-31", "limit": 26})
     assert failed

@@ -1,4 +1,4 @@
-"""Decisions, section 3: an issuer with so many facts that Arrow is taken from columns kept beside them."""
+"""An issuer with so many facts that Arrow is taken from columns kept beside them."""
 
 from collections.abc import Iterator
 from pathlib import Path

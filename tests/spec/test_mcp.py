@@ -1,4 +1,4 @@
-"""MCP: decisions.md, section 3 and "MCP"; through the SDK's own client, and byte for byte beside REST."""
+"""MCP, through the SDK's own client, and byte for byte beside REST."""
 
 import asyncio
 import json
@@ -74,7 +74,7 @@ def message(method: str, revision: str, **params: Any) -> dict[str, Any]:
 def post(
     server: LiveServer, body: Any, revision: str = OLD, key: str | None = SANDBOX, **headers: str
 ) -> httpx.Response:
-    """One message as it goes on the wire; whatever the answer, it carries the headers of section 3."""
+    """One message as it goes on the wire; whatever the answer, it carries what every response does."""
     sent = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
     sent["mcp-protocol-version"] = revision
     if isinstance(body, dict) and revision == NEW and "method" in body:
@@ -142,6 +142,7 @@ async def test_the_current_protocol_revision_and_the_previous_one_are_served(ser
         assert found.structured_content["data"][0]["legal_name"] == "Kgalagadi Sample Retail Holdings Limited"
 
 
+@pytest.mark.rule("MCP-1")
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_every_operation_with_a_tool_is_listed_with_its_schemas_and_as_read_only(server, revision):
     async with connect(server, SANDBOX, revision) as client:
@@ -210,6 +211,7 @@ SAME_CALLS = [
 ]
 
 
+@pytest.mark.rule("MCP-2")
 @pytest.mark.parametrize("revision", REVISIONS)
 @pytest.mark.parametrize("tier", ["sample", "professional"])
 async def test_structured_content_and_text_are_the_rest_body_byte_for_byte(server, tier, revision):
@@ -226,6 +228,7 @@ async def test_structured_content_and_text_are_the_rest_body_byte_for_byte(serve
             assert found.structured_content == body.json()
 
 
+@pytest.mark.rule("FIG-1")
 def test_whole_numbers_beyond_2_to_the_53_keep_every_digit(server):
     answer = call(
         server, "get_fundamentals", {"service_id": BANK, "vintages": "all"}, NEW, server.key("professional")
@@ -235,6 +238,7 @@ def test_whole_numbers_beyond_2_to_the_53_keep_every_digit(server):
         assert b'"value_reported":' + figure + b"," in structured
 
 
+@pytest.mark.rule("MCP-7")
 def test_line_items_narrow_the_rows_to_those_rest_has_of_them(server):
     key = server.key("professional")
     everything = rest(server, FUNDAMENTALS, key).json()["data"]
@@ -293,6 +297,7 @@ def test_half_a_character_in_an_argument_is_a_400_too(server):
         assert call(server, "get_fundamentals", arguments, OLD).status_code == 400  # by the SDK
 
 
+@pytest.mark.rule("MCP-3")
 @pytest.mark.parametrize(
     ("tool", "path", "arguments", "query"),
     [
@@ -321,6 +326,7 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(server, revision):
 # Quotas
 
 
+@pytest.mark.rule("MCP-3")
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_one_call_too_many_is_a_tool_error_429(server, revision):
     key = server.key("starter", "--per-month", "2")
@@ -338,6 +344,7 @@ async def test_one_call_too_many_is_a_tool_error_429(server, revision):
     assert '"month";r=0' in response.headers["ratelimit"]
 
 
+@pytest.mark.rule("KEY-5")
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_every_call_counts_once_whatever_comes_of_it(server, revision):
     cap = 1000
@@ -357,6 +364,7 @@ async def test_every_call_counts_once_whatever_comes_of_it(server, revision):
         assert used(server, key, cap) == 8 + 1 + 1
 
 
+@pytest.mark.rule("MCP-5")
 async def test_concurrent_calls_are_never_one_over_the_cap_across_workers(serve):
     server = serve(workers=2)
     key = server.key("starter", "--per-month", "25")
@@ -373,6 +381,7 @@ def authentication(*headers: tuple[str, str]) -> list[tuple[str, str]]:
     return [("accept", "application/json"), ("content-type", "application/json"), *headers]
 
 
+@pytest.mark.rule("MCP-3")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -398,6 +407,7 @@ def test_no_key_a_wrong_one_or_more_than_one_is_401_over_http(server, headers):
     assert "sk_" not in response.text
 
 
+@pytest.mark.rule("KEY-16")
 def test_a_key_in_the_query_string_is_401(server):
     url = f"{server.url}/mcp?x-api-key={SANDBOX}&api_key={SANDBOX}"
     assert httpx.post(url, json=message("tools/list", OLD), headers=authentication()).status_code == 401
@@ -440,6 +450,7 @@ def test_a_client_that_keeps_its_connection_survives_a_refusal(server):
 # When something is down
 
 
+@pytest.mark.rule("MCP-3")
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_no_edition_is_503_over_http_and_not_a_tool_error(serve, revision):
     server = serve(empty=True)
@@ -469,6 +480,7 @@ def test_a_store_that_is_down_is_503_for_what_needs_it(serve, redis_server, stor
 # Hosts, origins, methods, bodies
 
 
+@pytest.mark.rule("MCP-8")
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -504,6 +516,7 @@ def test_a_request_without_exactly_one_host_is_400(server, hosts):
         assert connection.recv(64).startswith(b"HTTP/1.1 400 ")
 
 
+@pytest.mark.rule("MCP-8")
 def test_the_operator_may_allow_more_hosts_and_origins(serve):
     server = serve(
         mcp_url="https://mcp.sankofa.example",
@@ -545,6 +558,7 @@ def test_options_says_what_is_allowed(server):
     assert (response.status_code, response.headers["allow"]) == (204, "POST, OPTIONS")
 
 
+@pytest.mark.rule("MCP-4")
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_small_messages_that_are_known_do_not_count(server, revision):
     cap = 1000
@@ -556,6 +570,7 @@ async def test_small_messages_that_are_known_do_not_count(server, revision):
     assert used(server, key, cap) == 0
 
 
+@pytest.mark.rule("MCP-4")
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_whatever_is_no_small_known_message_counts(server, revision):
     cap = 1000
@@ -584,9 +599,10 @@ def test_a_counted_message_beyond_the_quota_is_a_429_and_a_free_one_is_answered(
     assert post(server, message("tools/list", revision), revision, key).status_code == 200
 
 
+@pytest.mark.rule("MCP-4")
 def test_a_message_that_is_too_long_is_refused_before_it_is_sent(server):
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as link:
-        link.sendall(_head("Content-Length: 1000000"))
+        link.sendall(_head("Content-Length: 2000000"))
         answer = _until_closed(link)
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"application/problem+json" in answer
@@ -662,6 +678,7 @@ def test_a_body_that_is_no_message_is_refused_and_the_server_lives(server, body,
 # Secrets
 
 
+@pytest.mark.rule("KEY-16")
 def test_no_key_reaches_the_log_or_an_answer_or_the_disk(serve):
     server = serve(log_level="debug")
     key = server.key("starter", "--per-month", "4")

@@ -1,4 +1,4 @@
-"""GET /v1/metrics/{service_id}, and the methodology pages: specification, section 4; decisions.md."""
+"""GET /v1/metrics/{service_id}, and the methodology pages."""
 
 import json
 from decimal import Decimal
@@ -32,6 +32,7 @@ def ask(server: LiveServer, key: str, issuer: str, query: str = "") -> dict[str,
     return body
 
 
+@pytest.mark.rule("MET-9")
 def test_the_values_are_those_that_the_screen_ranks(server: LiveServer, paid_key: str) -> None:
     for day in DAYS:
         ranked: dict[str, dict[str, Any]] = {}
@@ -57,6 +58,7 @@ def test_rows_are_ordered_by_metric_and_one_can_be_asked_for(server: LiveServer,
         assert one["count"] + sum(one["omitted"].values()) == 1
 
 
+@pytest.mark.rule("MET-6")
 @pytest.mark.parametrize("issuer", [KGALAGADI, BANK, FILER, ZAR_AND_USD])
 def test_every_input_is_a_full_year_fact_that_fundamentals_serves(
     server: LiveServer, paid_key: str, issuer: str
@@ -73,6 +75,7 @@ def test_every_input_is_a_full_year_fact_that_fundamentals_serves(
             )
 
 
+@pytest.mark.rule("MET-3")
 def test_figures_in_two_currencies_are_never_mixed(server: LiveServer, paid_key: str) -> None:
     """Revenue, profit and assets are there in ZAR and in USD; everything else in ZAR."""
     answer = server.get(f"/v1/fundamentals/{ZAR_AND_USD}?period_type=FY", paid_key).text
@@ -84,6 +87,7 @@ def test_figures_in_two_currencies_are_never_mixed(server: LiveServer, paid_key:
         assert {money[i["period_end"], i["value"]] for i in row["inputs"]} == {"ZAR"}
 
 
+@pytest.mark.rule("MET-4")
 def test_a_value_is_exact_to_ten_digits(server: LiveServer, paid_key: str) -> None:
     for row in ask(server, paid_key, KGALAGADI)["data"]:
         digits = row["value"].as_tuple().digits
@@ -94,6 +98,7 @@ def test_a_value_is_exact_to_ten_digits(server: LiveServer, paid_key: str) -> No
     assert abs(profit / revenue - margin["value"]) < Decimal("1e-11")
 
 
+@pytest.mark.rule("PAR-9", "MET-9")
 def test_an_unknown_issuer_is_an_empty_answer(server: LiveServer, paid_key: str) -> None:
     for issuer in (NOBODY, FUND):
         body = ask(server, paid_key, issuer)
@@ -118,11 +123,13 @@ def test_limits(server: LiveServer, paid_key: str, sample_key: str) -> None:
     assert server.get(f"/v1/metrics/{KGALAGADI}?limit=26", sample_key).status_code == 402
 
 
+@pytest.mark.rule("SCR-2")
 def test_an_unknown_metric_is_refused_by_name(server: LiveServer, paid_key: str) -> None:
     answer = server.get(f"/v1/metrics/{KGALAGADI}?metric=ev_to_ebitda", paid_key)
     assert (answer.status_code, answer.json()["parameter"]) == (400, "metric")
 
 
+@pytest.mark.rule("MET-6")
 @pytest.mark.parametrize("slug", slugs())
 def test_methodology_ref_leads_to_a_page_without_a_key(server: LiveServer, slug: str) -> None:
     page = server.get(f"/methodology/metrics-v1/{slug}")

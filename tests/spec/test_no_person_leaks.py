@@ -1,4 +1,4 @@
-"""No natural person anywhere: decisions, section 2, "Organisation gate".
+"""No natural person anywhere (contract: GATE-4).
 
 People with names that nobody has are planted in every place of a release that can name one, and looked for in
 every answer, every log line, every rejects file, every byte under HOME and every row of the database.
@@ -370,6 +370,7 @@ def test_a_firm_beside_a_person_is_served(world: World) -> None:
         assert {"roles": ["supplier"]} in row["release"]["parties"]
 
 
+@pytest.mark.rule("GATE-4")
 def test_no_answer_of_any_endpoint_names_anybody(world: World) -> None:
     server: LiveServer = world.asked.server
     paths = ["/v1/tenders?limit=10000", "/v1/tender-parties?limit=10000", "/openapi.json", "/v1/status", "/"]
@@ -383,6 +384,7 @@ def test_no_answer_of_any_endpoint_names_anybody(world: World) -> None:
     assert seen
 
 
+@pytest.mark.rule("GATE-4")
 def test_no_tool_names_anybody_and_no_word_of_a_name_finds_anything(world: World) -> None:
     for tool, arguments in (("search_tenders", {"limit": 10000}), ("get_resolved_parties", {"limit": 10000})):
         failed, body = world.asked.tool(tool, **arguments)
@@ -397,12 +399,14 @@ def test_no_tool_names_anybody_and_no_word_of_a_name_finds_anything(world: World
     assert body["count"] > 0
 
 
+@pytest.mark.rule("GATE-4")
 def test_nothing_printed_or_logged_names_anybody(world: World) -> None:
     assert "withheld" in world.said
     assert leaked(world.said) == []
     assert leaked(world.asked.server.log) == []
 
 
+@pytest.mark.rule("GATE-4")
 @pytest.mark.both_engines
 def test_no_rejects_file_names_anybody(world: World) -> None:
     rejects = world.desk.rejects()
@@ -410,6 +414,7 @@ def test_no_rejects_file_names_anybody(world: World) -> None:
     assert leaked(json.dumps(rejects)) == []
 
 
+@pytest.mark.rule("GATE-4")
 @pytest.mark.both_engines
 def test_no_file_under_home_names_anybody(world: World) -> None:
     paths = [path for path in world.desk.home.rglob("*") if path.is_file()]
@@ -421,6 +426,7 @@ def test_no_file_under_home_names_anybody(world: World) -> None:
         assert SEEN.encode() in content
 
 
+@pytest.mark.rule("GATE-4")
 @pytest.mark.both_engines
 def test_no_row_of_the_database_names_anybody(world: World) -> None:
     """On PostgreSQL: every column of every table of every schema that is not the server's own."""
@@ -467,6 +473,7 @@ def row_of(body: Json, party_id: str) -> tuple[object, ...]:
     return body["ocid"], body["id"], "2025-06-01T10:00:00Z", 1, "digest", "ZA", "x", "{}", parties, text, 1
 
 
+@pytest.mark.rule("GATE-1")
 @pytest.mark.both_engines
 def test_the_store_refuses_a_party_without_a_name_or_without_evidence(desk: Desk) -> None:
     desk.ingest("portal-za", "a.json", package(supplied("a", {"name": person(1).name})))
@@ -481,6 +488,7 @@ def test_the_store_refuses_a_party_without_a_name_or_without_evidence(desk: Desk
     insert(desk, "party", "id5", "Somebody Ltd", "ZA", "[]", "legal_form: Ltd", 1)
 
 
+@pytest.mark.rule("GATE-6")
 @pytest.mark.both_engines
 def test_an_edition_with_a_party_without_evidence_cannot_be_built(desk: Desk) -> None:
     desk.ingest("portal-za", "a.json", package(supplied("a", {"name": person(1).name})))
@@ -495,6 +503,7 @@ def test_an_edition_with_a_party_without_evidence_cannot_be_built(desk: Desk) ->
         assert (answer["edition"], answer["count"]) == (edition, 1)
 
 
+@pytest.mark.rule("GATE-6")
 @pytest.mark.both_engines
 def test_evidence_that_does_not_stand_up_is_not_believed_by_the_builder(desk: Desk) -> None:
     somebody = person(2)
@@ -512,6 +521,7 @@ def test_evidence_that_does_not_stand_up_is_not_believed_by_the_builder(desk: De
         assert somebody.name not in {p["name"] for p in asked.parties()}
 
 
+@pytest.mark.rule("GATE-7")
 @pytest.mark.both_engines
 def test_a_party_whose_lei_turns_out_to_be_a_persons_vanishes_at_the_next_publish(desk: Desk) -> None:
     number, name = lei("TURNS"), "Zqlater Zqtrading"

@@ -38,7 +38,7 @@ SERVED = endpoints()
 FILES = {"/open/{file}", "/v1/export/files/{file}"}
 IDS = [operation.name for operation in SERVED]
 
-# Section 4 of the specification: the path, and the errors listed for it.
+# Each path of the API, and the errors listed for it.
 SECTION_4 = {
     "/v1/export": {401, 429, 503},
     "/v1/fundamentals/{service_id}": {400, 401, 404, 429, 503},
@@ -55,9 +55,9 @@ SECTION_4 = {
     "/v1/signals/{signal_key}": {400, 401, 404, 429, 503},
     "/v1/quality-metrics/{sku}": {401, 404, 429, 503},
 }
-# Beyond the specification.
+# Besides.
 SECTION_4["/v1/changes"] = {400, 401, 402, 404, 410, 429, 503}
-# Section 4, "Unauthenticated".
+# Without a key.
 OPEN = {"/health": {"200"}, "/v1/status": {"200", "503"}, "/openapi.json": {"200", "304"}}
 
 
@@ -66,13 +66,14 @@ def document() -> dict[str, Any]:
     return describe(Settings())
 
 
+@pytest.mark.rule("SPEC-1")
 def test_description_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
-    """Section 9, rule 1."""
     OpenAPIV31SpecValidator(document).validate()
     assert document["openapi"] == "3.1.0"
     assert document["info"]["version"] == "1.0.0"
 
 
+@pytest.mark.rule("SPEC-1")
 def test_server_serves_the_same_description_every_day(server: LiveServer) -> None:
     served = server.get("/openapi.json").json()
     assert served == _as_json(describe(Settings(base_url=server.url)))
@@ -91,13 +92,15 @@ def test_description_is_the_one_last_reviewed(document: dict[str, Any]) -> None:
     assert json.loads(text) == json.loads(SNAPSHOT.read_text()), __doc__
 
 
+@pytest.mark.rule("SPEC-2")
 def test_every_operation_is_described_and_nothing_else(document: dict[str, Any]) -> None:
     assert set(document["paths"]) == {operation.path for operation in SERVED} | set(OPEN) | FILES
     assert all(set(path) == {"get"} for path in document["paths"].values())
 
 
+@pytest.mark.rule("SPEC-2")
 @pytest.mark.parametrize("operation", SERVED, ids=IDS)
-def test_statuses_of_an_endpoint_are_those_of_section_4(
+def test_statuses_of_an_endpoint_are_those_listed_for_it(
     document: dict[str, Any], operation: Operation
 ) -> None:
     responses = document["paths"][operation.path]["get"]["responses"]
@@ -111,15 +114,14 @@ def test_the_summary_of_an_endpoint_is_a_whole_sentence(operation: Operation) ->
 
 @pytest.mark.parametrize("path", OPEN)
 def test_open_pages_are_described_without_a_key(document: dict[str, Any], path: str) -> None:
-    """Section 5, rule 2."""
     entry = document["paths"][path]["get"]
     assert entry["security"] == []
     assert set(entry["responses"]) == OPEN[path] | {"4XX", "default"}
 
 
+@pytest.mark.rule("KEY-2")
 @pytest.mark.parametrize("operation", SERVED, ids=IDS)
 def test_every_other_endpoint_needs_the_key(document: dict[str, Any], operation: Operation) -> None:
-    """Section 5, rules 1 and 2."""
     assert "security" not in document["paths"][operation.path]["get"]
     (by_key, no_scopes), (by_token, none_either) = [
         pair for entry in document["security"] for pair in entry.items()
@@ -132,7 +134,6 @@ def test_every_other_endpoint_needs_the_key(document: dict[str, Any], operation:
 
 
 def test_every_error_is_a_problem(document: dict[str, Any]) -> None:
-    """Decisions, section 3."""
     members = {"type", "title", "status", "detail", "instance", "error", "docs", "request_id"}
     problem = document["components"]["schemas"]["Problem"]
     assert set(problem["required"]) == members
@@ -146,7 +147,6 @@ def test_every_error_is_a_problem(document: dict[str, Any]) -> None:
 
 
 def test_every_response_documents_the_version_and_the_request_id(document: dict[str, Any]) -> None:
-    """Section 9, rule 2; decisions, section 3."""
     for response in _responses(document):
         assert {"X-Service-API-Version", "X-Request-Id"} <= set(response["headers"])
 
@@ -159,11 +159,11 @@ def test_an_answer_documents_its_headers(document: dict[str, Any], operation: Op
     assert "Retry-After" in document["components"]["responses"]["Unavailable"]["headers"]
 
 
+@pytest.mark.rule("PROV-1", "FIG-2")
 @pytest.mark.parametrize("operation", SERVED, ids=IDS)
 def test_every_field_of_an_answer_and_its_rows_is_required(
     document: dict[str, Any], operation: Operation
 ) -> None:
-    """Section 2, "Response envelope"; decisions, section 3: every field is always present."""
     schemas = document["components"]["schemas"]
     content = document["paths"][operation.path]["get"]["responses"]["200"]["content"]
     answer = schemas[content["application/json"]["schema"]["$ref"].rpartition("/")[2]]
@@ -192,14 +192,14 @@ def test_parameters_are_those_of_the_operation(document: dict[str, Any], operati
 
 @pytest.mark.parametrize("operation", SERVED, ids=IDS)
 def test_every_form_of_an_answer_is_described(document: dict[str, Any], operation: Operation) -> None:
-    """Decisions, section 3: CSV and Arrow by `Accept`; the envelope is then in header fields."""
+    """CSV and Arrow by `Accept`; the envelope is then in header fields."""
     success = document["paths"][operation.path]["get"]["responses"]["200"]
     assert set(success["content"]) == set(media_types())
     assert {"X-Edition", "X-Count", "X-Truncated"} <= set(success["headers"])
     assert ("X-Next-Cursor" in success["headers"]) is ("cursor" in operation.parameters)
 
 
-def test_service_id_has_the_pattern_of_section_2(document: dict[str, Any]) -> None:
+def test_service_id_has_its_pattern(document: dict[str, Any]) -> None:
     found = [p for p in _parameters(document) if p["name"] == "service_id" and p["in"] == "path"]
     assert found
     assert all(p["schema"]["pattern"] == "^[A-Za-z0-9]+$" for p in found)
@@ -208,7 +208,7 @@ def test_service_id_has_the_pattern_of_section_2(document: dict[str, Any]) -> No
 def test_as_of_takes_the_days_of_the_calendar_and_says_that_none_may_be_to_come(
     document: dict[str, Any],
 ) -> None:
-    """Decisions, section 2: a future as_of is a 400; which days those are is not the schema's to know."""
+    """A future as_of is a 400; which days those are is not the schema's to know."""
     found = [p for p in _parameters(document) if p["name"] == "as_of"]
     assert found
     for parameter in found:
@@ -250,7 +250,7 @@ def paged() -> Operation:
 
 
 def test_a_page_leads_to_the_next_with_the_same_filters(paged: Operation) -> None:
-    """Section 4, "Tenders": next_cursor is passed back verbatim."""
+    """next_cursor is passed back verbatim."""
     document = describe(Settings(), [*SERVED, paged])
     OpenAPIV31SpecValidator(document).validate()
     assert document["paths"]["/v1/pages"]["get"]["responses"]["200"]["links"]["NextPage"] == {
@@ -268,7 +268,7 @@ def test_a_page_leads_to_the_next_with_the_same_filters(paged: Operation) -> Non
 
 
 def test_an_endpoint_with_402_documents_the_upgrade_link(paged: Operation) -> None:
-    """Section 7: the body and the header carry the link."""
+    """The body and the header carry the link."""
     responses = describe(Settings(), [paged])["components"]["responses"]
     assert "X-Upgrade-URL" in responses["UpgradeRequired"]["headers"]
     body = responses["UpgradeRequired"]["content"]["application/problem+json"]

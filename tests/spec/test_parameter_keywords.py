@@ -1,4 +1,4 @@
-"""Every keyword of every published schema of a parameter is kept to: decisions, section 3.
+"""Every keyword of every published schema of a parameter is kept to (contract: PAR-2).
 
 The violations are made from `/openapi.json` and from `tools/list`, so a new parameter is tested as it is.
 """
@@ -75,6 +75,7 @@ def _fitting(parameter: dict[str, Any]) -> str:
     return str(parameter.get("example", (parameter["schema"].get("enum") or ["a"])[0]))
 
 
+@pytest.mark.rule("PAR-2")
 def test_every_keyword_of_every_rest_parameter_is_enforced_and_named(
     server: LiveServer, paid_key: str, description: dict[str, Any]
 ) -> None:
@@ -136,6 +137,7 @@ def _rpc(server: LiveServer, key: str, method: str, params: dict[str, Any]) -> h
     return server.http.post("/mcp", json=body, headers=headers)
 
 
+@pytest.mark.rule("PAR-2")
 def test_every_keyword_of_every_tool_argument_is_enforced_and_named(
     server: LiveServer, paid_key: str
 ) -> None:

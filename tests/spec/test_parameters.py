@@ -1,4 +1,4 @@
-"""Strict parameters: specification, sections 4 and 7; decisions, section 3.
+"""Strict parameters (contract: PAR-1).
 
 A mistyped `as_of` must never silently return look-ahead.
 """
@@ -60,6 +60,7 @@ BAD_DAYS = [
 ]
 
 
+@pytest.mark.rule("PAR-11")
 @pytest.mark.parametrize("value", BAD_DAYS)
 def test_a_day_that_is_not_a_day_is_400_naming_it(server: LiveServer, paid_key: str, value: str) -> None:
     assert refused(server, paid_key, f"{ISSUER}?as_of={value}") == "as_of"
@@ -79,6 +80,7 @@ def test_raw_bytes_in_the_query_are_400(server: LiveServer, paid_key: str) -> No
     assert statuses(exchange(server.port, line.replace(b"MARK", b"\xff\xfe"))) == [400]
 
 
+@pytest.mark.rule("PIT-2")
 def test_a_future_as_of_is_400(server: LiveServer, paid_key: str) -> None:
     # two days, so that midnight during the test does not turn the future into the present
     future = (datetime.now(UTC).date() + timedelta(days=2)).isoformat()
@@ -86,6 +88,7 @@ def test_a_future_as_of_is_400(server: LiveServer, paid_key: str) -> None:
     assert refused(server, paid_key, f"{ISSUER}?as_of=9999-12-31") == "as_of"
 
 
+@pytest.mark.rule("PIT-1")
 def test_today_is_an_as_of_and_the_default(server: LiveServer, paid_key: str) -> None:
     given = server.get(ISSUER, paid_key).json()["as_of"]
     assert given in {(datetime.now(UTC) - timedelta(seconds=s)).date().isoformat() for s in (0, 60)}
@@ -104,6 +107,7 @@ def test_an_escaped_day_is_the_same_day(server: LiveServer, paid_key: str) -> No
     assert server.get(f"{ISSUER}?as_of=2024%2D06%2D3%30", paid_key).content == plain.content
 
 
+@pytest.mark.rule("PAR-1")
 @pytest.mark.parametrize(
     "name",
     [
@@ -135,6 +139,7 @@ def test_the_path_parameter_is_not_a_query_parameter(server: LiveServer, paid_ke
     assert refused(server, paid_key, f"{path}?service_id={ID}") == "service_id"
 
 
+@pytest.mark.rule("PAR-1")
 @pytest.mark.parametrize(
     "query",
     [
@@ -186,11 +191,13 @@ MALFORMED_IDS = [
 ]
 
 
+@pytest.mark.rule("PAR-8")
 @pytest.mark.parametrize("identifier", MALFORMED_IDS)
 def test_a_malformed_id_is_400_on_fundamentals(server: LiveServer, paid_key: str, identifier: str) -> None:
     assert refused(server, paid_key, f"/v1/fundamentals/{identifier}") == "service_id"
 
 
+@pytest.mark.rule("PAR-8")
 @pytest.mark.parametrize("identifier", MALFORMED_IDS)
 def test_a_malformed_id_is_404_on_entities(server: LiveServer, paid_key: str, identifier: str) -> None:
     assert server.get(f"/v1/entities/{identifier}", paid_key).status_code == 404
@@ -202,6 +209,7 @@ def test_an_unknown_id_is_404(server: LiveServer, paid_key: str, kind: str, iden
     assert server.get(f"/v1/{kind}/{identifier}", paid_key).status_code == 404
 
 
+@pytest.mark.rule("PAR-9")
 def test_a_known_id_with_nothing_knowable_is_200_without_rows(server: LiveServer, paid_key: str) -> None:
     body = server.get(f"{ISSUER}?as_of=1990-01-01", paid_key).json()
     assert (body["data"], body["count"], body["truncated"]) == ([], 0, False)

@@ -1,4 +1,4 @@
-"""Decisions, section 2, "Periods are told from dates": year-ends, trailing twelve months, rounded dates."""
+"""Periods are named from dates: year-ends, trailing twelve months, rounded dates."""
 
 import json
 import zipfile
@@ -104,17 +104,20 @@ def rows(server: LiveServer, query: str = "", path: str = "fundamentals") -> lis
     return found
 
 
+@pytest.mark.rule("PER-3")
 def test_an_instant_is_of_the_year_on_its_last_day_not_on_the_day_after(both: LiveServer) -> None:
     balances = {r["period_end"]: r["period_type"] for r in rows(both) if r["concept"] == "us-gaap:Assets"}
     assert balances == {"2009-01-25": "FY", "2009-01-26": "other", "2010-01-31": "FY", "2010-05-02": "Q1"}
 
 
+@pytest.mark.rule("PER-4")
 def test_twelve_months_that_end_on_no_year_end_are_trailing(both: LiveServer) -> None:
     (trailing,) = [r for r in rows(both, "period_type=TTM") if r["method"] == "structured"]
     assert (trailing["period_start"], trailing["period_end"]) == ("2009-05-04", "2010-05-02")
     assert (trailing["concept"], trailing["fiscal_year"]) == ("us-gaap:Revenues", 2011)
 
 
+@pytest.mark.rule("PER-4")
 def test_no_metric_is_of_trailing_figures_or_of_a_rounded_year(both: LiveServer) -> None:
     found = rows(both, path="metrics")
     assert {row["period_end"] for row in found} == {"2010-01-31"}
@@ -122,18 +125,21 @@ def test_no_metric_is_of_trailing_figures_or_of_a_rounded_year(both: LiveServer)
     assert {i["period_end"] for i in growth["inputs"]} == {"2010-01-31", "2009-01-25"}
 
 
+@pytest.mark.rule("PER-7")
 def test_a_filing_held_with_its_real_dates_is_one_fact(both: LiveServer) -> None:
     found = [r for r in rows(both, "vintages=all") if not r["concept"].startswith("custom:")]
     assert len(found) == len(filed())
     assert {(r["method"], r["vintage"]) for r in found} == {("structured", 1)}
 
 
+@pytest.mark.rule("PER-6")
 def test_a_row_says_that_its_dates_are_rounded(both: LiveServer) -> None:
     own = [r for r in rows(both) if r["concept"].startswith("custom:")]
     assert {r["method"] for r in own} == {"structured-rounded"}
     assert {r["period_end"] for r in own} == {"2009-01-31", "2010-01-31"}
 
 
+@pytest.mark.rule("PER-7")
 def test_a_rounded_year_never_stands_beside_a_real_one(both: LiveServer) -> None:
     years = rows(both, "period_type=FY")
     assert {(r["fiscal_year"], r["period_end"]) for r in years} == {
@@ -148,6 +154,7 @@ def test_a_rounded_year_never_stands_beside_a_real_one(both: LiveServer) -> None
     assert aside == {("custom:OwnIncome", "TTM", 2009), ("custom:OwnBalance", "other", 2009)}
 
 
+@pytest.mark.rule("PER-6")
 def test_shared_facts_are_the_same_facts_and_call_them_structured(both: LiveServer, tmp_path: Path) -> None:
     key = both.key("starter")
     facts = both.get(f"/v1/shared/facts?entity_id={ISSUER}&limit=1000", key).json()["data"]

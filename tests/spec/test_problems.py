@@ -1,4 +1,4 @@
-"""Errors: specification, section 7; decisions, section 3 (RFC 9457 and what is added to it)."""
+"""Errors: RFC 9457, and what is added to it (contract: ERR-1)."""
 
 from collections.abc import Callable
 
@@ -33,6 +33,7 @@ def spent_key(server: LiveServer) -> str:
     return key
 
 
+@pytest.mark.rule("ERR-1", "ERR-4")
 @pytest.mark.parametrize("status", PROBLEMS)
 def test_an_error_is_a_problem_with_every_member(
     server: LiveServer, paid_key: str, spent_key: str, status: int
@@ -50,6 +51,7 @@ def test_an_error_is_a_problem_with_every_member(
     assert ("upgrade" in body) == (status == 402)
 
 
+@pytest.mark.rule("ERR-4")
 @pytest.mark.parametrize("status", PROBLEMS)
 def test_the_documentation_of_a_problem_is_there(
     server: LiveServer, paid_key: str, spent_key: str, status: int

@@ -1,4 +1,4 @@
-"""`sankofa publish`, `editions`, `sample`, `status` and `settings`: decisions.md, section 1."""
+"""`sankofa publish`, `editions`, `sample`, `status` and `settings`."""
 
 import re
 import shutil
@@ -65,6 +65,7 @@ def test_publishing_again_without_news_gives_the_same_edition(desk: Desk, home: 
     assert editions(home) == ([first], first)
 
 
+@pytest.mark.rule("PUB-4")
 def test_the_same_ledger_gives_the_same_edition_on_another_machine(
     desk: Desk, home: Path, tmp_path: Path
 ) -> None:
@@ -74,6 +75,7 @@ def test_the_same_ledger_gives_the_same_edition_on_another_machine(
     assert publish(home) == publish(other)
 
 
+@pytest.mark.rule("PUB-6", "PUB-8")
 def test_editions_are_kept_as_many_back_as_set_and_rolled_back_to(desk: Desk, home: Path) -> None:
     made = []
     for n in range(1, 5):
@@ -100,6 +102,7 @@ def test_editions_made_in_one_second_are_listed_newest_first(desk: Desk, home: P
     assert editions(home)[0] == made[::-1]
 
 
+@pytest.mark.rule("PUB-6")
 @pytest.mark.parametrize("name", ["nosuch", "..", "CURRENT"])
 def test_a_rollback_to_an_edition_that_is_not_kept_is_refused(desk: Desk, home: Path, name: str) -> None:
     add(desk, figure(1))
@@ -125,6 +128,7 @@ def test_a_rollback_to_a_damaged_edition_is_refused_by_name(desk: Desk, home: Pa
     assert desk.store.list_editions().current == current
 
 
+@pytest.mark.rule("PUB-1")
 def test_an_edition_that_fails_a_check_is_not_published_and_the_old_one_goes_on(
     desk: Desk, home: Path
 ) -> None:
@@ -151,6 +155,7 @@ def test_an_edition_that_fails_a_check_is_not_published_and_the_old_one_goes_on(
     assert desk.store.list_editions() == ((old,), old)
 
 
+@pytest.mark.rule("FIG-5")
 def test_a_figure_of_low_confidence_is_kept_and_not_published(desk: Desk, home: Path) -> None:
     years = {2019: "0.8499999999999999999999", 2020: "0.85", 2021: "0", 2022: ""}
     add(desk, *(figure(year, year=year, confidence=confidence) for year, confidence in years.items()))
@@ -171,6 +176,7 @@ def test_nonsense_dates_in_one_filing_do_not_stop_the_edition(desk: Desk) -> Non
     desk.publish().close()
 
 
+@pytest.mark.rule("CLI-5")
 def test_the_sample_is_published_once_and_its_sole_proprietor_withheld(home: Path) -> None:
     done = run(home, "sample", "--if-empty")
     assert done.returncode == 0, done.stderr
@@ -184,6 +190,7 @@ def test_the_sample_is_published_once_and_its_sole_proprietor_withheld(home: Pat
     assert editions(home) == ([first], first)
 
 
+@pytest.mark.rule("CLI-3")
 def test_status_tells_each_dependency_and_fails_when_one_does(desk: Desk, home: Path) -> None:
     add(desk, figure(1))
     degraded = run(home, "status")
@@ -205,6 +212,7 @@ SECRETS = {
 }
 
 
+@pytest.mark.rule("SET-1")
 def test_settings_are_printed_with_their_origin_and_help_and_no_secret(home: Path) -> None:
     done = run(home, "settings", rows_sample="7", **SECRETS)
     assert done.returncode == 0, done.stderr
@@ -216,11 +224,13 @@ def test_settings_are_printed_with_their_origin_and_help_and_no_secret(home: Pat
         assert secret not in done.stdout + done.stderr
 
 
+@pytest.mark.rule("SET-1")
 @pytest.mark.parametrize("secret", ["hunter8:", "sqlite:hunter8", "hunter8://hunter8"])
 def test_a_secret_is_masked_whatever_it_looks_like(home: Path, secret: str) -> None:
     assert "hunter8" not in run(home, "settings", cursor_secret=secret).stdout
 
 
+@pytest.mark.rule("SET-2")
 @pytest.mark.parametrize(
     ("setting", "value"),
     [("rows_sample", "0"), ("rows_sample", "many"), ("log_level", "loud"), ("datastore", "mysql://x")],
@@ -230,3 +240,10 @@ def test_a_setting_without_a_usable_value_is_named(home: Path, setting: str, val
     assert done.returncode == 1
     assert f"SANKOFA_{setting.upper()}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.rule("SET-2")
+def test_a_variable_that_is_no_setting_is_warned_of(home: Path) -> None:
+    done = run(home, "settings", base_ulr="http://127.0.0.1:9")
+    assert done.returncode == 0
+    assert done.stderr == "Warning: SANKOFA_BASE_ULR is no setting; see `sankofa settings`.\n"

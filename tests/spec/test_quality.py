@@ -1,7 +1,4 @@
-"""GET /v1/quality-metrics/{sku}, the tool get_quality_metrics, and the floors `sankofa publish` holds to.
-
-Specification, sections 2 and 4; decisions.md, section 3.
-"""
+"""GET /v1/quality-metrics/{sku}, the tool get_quality_metrics, and the floors `sankofa publish` holds to."""
 
 import json
 from collections.abc import Iterator
@@ -59,6 +56,7 @@ def measures(server: LiveServer, sku: str) -> dict[str, tuple[object, object, ob
     return {row["measure"]: (row["value"], row["floor"], row["status"]) for row in answer.json()["data"]}
 
 
+@pytest.mark.rule("QUAL-3")
 def test_every_measure_is_held_against_its_floor(live: LiveServer) -> None:
     found = measures(live, "AF-TENDER")
     assert found["releases"] == (4, 3, "PASS")
@@ -70,10 +68,12 @@ def test_every_measure_is_held_against_its_floor(live: LiveServer) -> None:
     assert found["rejected"] == (1, None, None)
 
 
+@pytest.mark.rule("QUAL-1")
 def test_a_floor_that_is_not_measured_is_never_a_pass(live: LiveServer) -> None:
     assert measures(live, "AF-TENDER")["share_audited"] == (None, 0.1, "UNMEASURED")
 
 
+@pytest.mark.rule("QUAL-1")
 @pytest.mark.parametrize("sku", ["af-tender", "Af-Tender", "AF-FUND", "af-macro"])
 def test_the_sku_is_taken_in_any_case(live: LiveServer, sku: str) -> None:
     rows = live.get(f"/v1/quality-metrics/{sku}", live.key("sample")).json()["data"]
@@ -81,6 +81,7 @@ def test_the_sku_is_taken_in_any_case(live: LiveServer, sku: str) -> None:
     assert [row["measure"] for row in rows] == sorted(row["measure"] for row in rows)
 
 
+@pytest.mark.rule("QUAL-1")
 @pytest.mark.parametrize("sku", ["AF-NONE", "a_b", "AF FUND"])
 def test_an_unknown_dataset_is_a_404(live: LiveServer, sku: str) -> None:
     path = f"/v1/quality-metrics/{sku.replace(' ', '%20')}"
@@ -109,6 +110,7 @@ def test_a_revision_counts_in_whichever_file_it_comes(tmp_path: Path, files: int
     assert rate == Decimal("0.4")
 
 
+@pytest.mark.rule("QUAL-2")
 def test_freshness_counts_evidenced_days_of_release_only(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     header = "series,series_type,frequency,country,date,value,unit,release_date\n"
@@ -133,6 +135,7 @@ def test_publish_prints_the_table(tmp_path: Path) -> None:
     assert ["AF-TENDER", "releases", "4", "floor", "3", "PASS"] in lines
 
 
+@pytest.mark.rule("PUB-5")
 @pytest.mark.parametrize("floor", ["releases = 5", "share_audited = 0.1", "rejected = 0"])
 def test_a_source_short_of_a_hard_floor_is_not_published(tmp_path: Path, floor: str) -> None:
     home = world(tmp_path / "home", "")

@@ -1,4 +1,4 @@
-"""Quotas: specification, section 8; decisions, section 3 (every authenticated request counts once)."""
+"""Quotas: every authenticated request counts once (contract: KEY-5, KEY-6)."""
 
 import re
 import time
@@ -57,6 +57,7 @@ def left(server: LiveServer, key: str) -> int:
     return state(server.get(ENTITY, key))[2]
 
 
+@pytest.mark.rule("KEY-6")
 def test_exactly_the_quota_is_admitted_across_workers(sample_home: Path) -> None:
     quota, asked = 40, 100
     with LiveServer(sample_home, workers=4) as live:
@@ -77,6 +78,7 @@ def test_keys_do_not_spend_each_others_quota(server: LiveServer) -> None:
     assert server.get(ENTITY, other).status_code == 200
 
 
+@pytest.mark.rule("ENV-5")
 def test_the_policy_tells_the_quota_of_each_window(server: LiveServer) -> None:
     key = server.key("starter", "--per-minute", "7", "--per-month", "9")
     found = POLICY.fullmatch(server.get(ENTITY, key).headers["RateLimit-Policy"])
@@ -86,6 +88,7 @@ def test_the_policy_tells_the_quota_of_each_window(server: LiveServer) -> None:
     assert length in {28 * DAY, 29 * DAY, 30 * DAY, 31 * DAY}
 
 
+@pytest.mark.rule("KEY-14")
 @pytest.mark.parametrize(
     ("tier", "minute", "month"), [("starter", 300, 100_000), ("professional", 1_200, 2_000_000)]
 )
@@ -108,6 +111,7 @@ def test_the_state_counts_down_to_the_end_of_each_window(server: LiveServer) -> 
         assert month_ends <= (next_month - before).total_seconds() + 1
 
 
+@pytest.mark.rule("KEY-6")
 def test_a_429_tells_when_to_retry(server: LiveServer) -> None:
     minute = server.key("starter", "--per-minute", "1")
     month = server.key("starter", "--per-month", "1")
@@ -145,6 +149,7 @@ def counting_key(server: LiveServer) -> str:
     return server.key("professional")
 
 
+@pytest.mark.rule("KEY-5")
 @pytest.mark.parametrize("name", COUNTED)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_an_authenticated_request_counts_once_whatever_its_outcome(

@@ -18,6 +18,7 @@ def upload(*fields: str, body: bytes) -> bytes:
     return "\r\n".join(["POST /health HTTP/1.1", "Host: x", *fields, "", ""]).encode() + body
 
 
+@pytest.mark.rule("ERR-2")
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 @pytest.mark.parametrize("path", ["/health", ENTITY])
 def test_a_request_without_host_is_400(server: LiveServer, paid_key: str, version: str, path: str) -> None:
@@ -31,6 +32,7 @@ def test_an_empty_host_is_no_host(server: LiveServer) -> None:
     assert statuses(exchange(server.port, request("/health", "Host:"))) == [400]
 
 
+@pytest.mark.rule("ERR-2")
 def test_two_hosts_are_400(server: LiveServer) -> None:
     assert statuses(exchange(server.port, request("/health", "Host: a", "Host: b"))) == [400]
 
@@ -40,6 +42,7 @@ def test_both_versions_of_http_are_answered(server: LiveServer, version: str) ->
     assert statuses(exchange(server.port, request("/health", "Host: x", version=version))) == [200]
 
 
+@pytest.mark.rule("ERR-6")
 @pytest.mark.parametrize("length", [4097, 20_000])
 def test_a_query_that_is_too_long_is_414(server: LiveServer, paid_key: str, length: int) -> None:
     assert server.get(f"{ENTITY}?{'a' * length}", paid_key).status_code == 414
@@ -49,6 +52,7 @@ def test_a_path_that_is_too_long_is_414(server: LiveServer, paid_key: str) -> No
     assert server.get(f"/v1/entities/{'A' * 2000}", paid_key).status_code == 414
 
 
+@pytest.mark.rule("ERR-6")
 @pytest.mark.parametrize("size", [17_000, 40_000, 200_000, 2_000_000])
 def test_header_fields_that_are_too_large_are_431(server: LiveServer, size: int) -> None:
     assert statuses(exchange(server.port, request("/health", "Host: x", f"A: {'a' * size}"))) in ([431], [])
@@ -93,6 +97,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.rule("ERR-6")
 @pytest.mark.parametrize("name", GARBAGE)
 def test_garbage_is_refused_once_and_nothing_hides_in_it(server: LiveServer, name: str) -> None:
     answer = exchange(server.port, GARBAGE[name])

@@ -283,6 +283,7 @@ def test_the_facts_and_the_restated_facts_are_as_many_as_counted_by_hand(real: R
     assert len([fact for fact in restated_facts if fact[0] == NVIDIA]) > 900
 
 
+@pytest.mark.rule("VINT-1")
 @pytest.mark.parametrize(
     ("number", "days"),
     [
@@ -333,7 +334,7 @@ def test_a_row_says_whether_its_dates_are_rounded(real: Real, client: Client) ->
     methods: Counter[str] = Counter()
     for row in client.rows(NVIDIA, "vintages=all"):
         start = row["period_start"] and date.fromisoformat(row["period_start"])
-        document = row["source_ref"].partition("#")[0]
+        document = row["source_ref"].partition("#")[0].partition(":")[2]
         end = date.fromisoformat(row["period_end"])
         is_exact = (row["concept"], row["unit"], start, end, document) in exact
         assert row["method"] == ("structured" if is_exact else "structured-rounded")
@@ -401,6 +402,7 @@ def test_figures_of_segments_and_co_registrants_are_never_served(
     assert looked_for > 0
 
 
+@pytest.mark.rule("PER-1")
 @pytest.mark.parametrize(
     ("start", "end", "name"),
     [
@@ -455,6 +457,7 @@ def test_figures_are_served_with_exactly_the_digits_of_the_file(shared_data: Pat
     assert len(served) > 50
 
 
+@pytest.mark.rule("ENT-6")
 def test_the_issuer_is_known_by_its_cik(served: LiveServer) -> None:
     answer = served.get(f"/v1/entities/{service_id(cik(NVIDIA))}", create_key(served.home, "sample"))
     (row,) = answer.json()["data"]

@@ -91,6 +91,7 @@ def test_every_rate_of_the_history_is_known_from_its_day(
             assert all(row["available_at"] == row["date"] for row in found)
 
 
+@pytest.mark.rule("VINT-9")
 def test_of_eight_captures_of_one_table_the_last_is_served(shared_data: Path, tmp_path: Path) -> None:
     home, path = tmp_path / "home", tmp_path / "ny.gdp.mktp.cd.csv"
     captures = sorted((shared_data / "macro" / "gdp-git-vintages").iterdir())

@@ -212,6 +212,7 @@ def fold(text: str) -> str:
     return " ".join(text.lower().split())
 
 
+@pytest.mark.rule("GATE-5")
 def test_no_contact_is_served(real: Real) -> None:
     for country in sorted(set(COUNTRIES.values())):
         text = json.dumps(real.asked.tenders(country=country), default=str)
@@ -219,6 +220,7 @@ def test_no_contact_is_served(real: Real) -> None:
             assert f'"{field}"' not in text, (country, field)
 
 
+@pytest.mark.rule("GATE-1")
 def test_every_party_served_has_evidence_and_every_stub_has_nothing_but_roles(real: Real) -> None:
     rows = real.asked.parties()
     assert len(rows) > 100

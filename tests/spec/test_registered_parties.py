@@ -1,4 +1,4 @@
-"""Parties with a number of a companies register: decisions, section 2, "Entities"."""
+"""Parties with a number of a companies register (contract: ENT-4, ENT-5)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -69,6 +69,7 @@ def sid(asked: Asked, number: str) -> str:
     return str(row["service_id"])
 
 
+@pytest.mark.rule("ENT-4")
 @pytest.mark.parametrize("key", HELD)
 def test_a_number_leads_to_its_holder_however_its_register_is_spelled(market: Asked, key: str) -> None:
     name, scheme, number, holder = HELD[key]
@@ -77,6 +78,7 @@ def test_a_number_leads_to_its_holder_however_its_register_is_spelled(market: As
     assert row["identifier"] == {"scheme": scheme, "id": number}, "as the portal published it"
 
 
+@pytest.mark.rule("ENT-5")
 def test_a_number_that_nobody_holds_makes_an_organisation(market: Asked) -> None:
     first = supplier(market, "Lonely Sample Works (Pty) Ltd")
     second = supplier(market, "LONELY SAMPLE WORKS PROPRIETARY LIMITED")
@@ -99,6 +101,7 @@ def test_a_number_that_nobody_holds_makes_an_organisation(market: Asked) -> None
     assert market.get("/v1/tender-parties", service_id=first["service_id"])["count"] == 2
 
 
+@pytest.mark.rule("ENT-5")
 def test_a_number_that_comes_with_different_names_is_nobodys(market: Asked) -> None:
     for name in ("First Sample Fencing (Pty) Ltd", "Second Sample Gardens (Pty) Ltd"):
         assert (supplier(market, name)["service_id"], supplier(market, name)["match_method"]) == (None, None)
@@ -132,6 +135,7 @@ def test_the_id_of_a_party_goes_on_answering_once_its_record_is_held(desk: Desk)
         assert supplier(asked, "Ukhozi Flour")["service_id"] == entity["service_id"]
 
 
+@pytest.mark.rule("PIT-8")
 def test_any_order_of_ingestion_gives_the_same_organisations(desk: Desk) -> None:
     desk.ingest("portal-za", "b.json", package(*RELEASES[::-1]))
     desk.records(*ENTITIES[::-1])

@@ -161,6 +161,7 @@ def assert_no_paid_identifier(world: World, rows: Rows) -> None:
         assert text not in world.paid_identifiers, (text, world.paid_identifiers[text])
 
 
+@pytest.mark.rule("KEY-9")
 @pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda o: o.name)
 def test_no_answer_in_any_form_has_more_rows_than_the_cap(world: World, operation: Operation) -> None:
     edition = world.server.get("/v1/status").json()["edition"]
@@ -190,6 +191,7 @@ def _in_path(operation: Operation) -> dict[str, Parameter]:
     return {name: p for name, p in operation.parameters.items() if p.in_path}
 
 
+@pytest.mark.rule("KEY-9", "MCP-5")
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda t: t.name)
 def test_no_answer_of_a_tool_has_more_rows_than_the_cap(world: World, tool: Tool) -> None:
     operation = tool.operation
@@ -208,6 +210,7 @@ def test_no_answer_of_a_tool_has_more_rows_than_the_cap(world: World, tool: Tool
     assert answered
 
 
+@pytest.mark.rule("KEY-10")
 @pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda o: o.name)
 def test_walking_gives_no_more_than_one_answer_but_of_tenders(world: World, operation: Operation) -> None:
     """With its own cursor, or with one that a paying customer was given."""
@@ -229,6 +232,7 @@ def test_walking_gives_no_more_than_one_answer_but_of_tenders(world: World, oper
                 assert again.status_code == 402, (path, query)
 
 
+@pytest.mark.rule("KEY-10")
 def test_walking_with_a_tool_gives_no_more_than_one_answer_but_of_tenders(world: World) -> None:
     for tool in TOOLS:
         operation = tool.operation
@@ -287,6 +291,7 @@ def figure(row: dict[str, Any], item: str = "line_item", value: str = "value") -
     return row[item], row["period_end"], row[value]
 
 
+@pytest.mark.rule("KEY-9")
 def test_figures_shown_elsewhere_are_those_the_endpoint_of_fundamentals_gives(world: World) -> None:
     """Shared facts and the inputs of metrics and screens: of each the sample key is given the same by its own
     endpoint, asked for that line item, period and day."""

@@ -144,6 +144,7 @@ def reader(server: LiveServer, paid_key: str) -> Reader:
     return Reader(server, paid_key)
 
 
+@pytest.mark.rule("VINT-1")
 @pytest.mark.parametrize("name", ISSUERS)
 def test_every_issuer_is_served_as_a_replay_of_its_files_has_it(reader: Reader, name: str) -> None:
     for day in DAYS:
@@ -194,6 +195,7 @@ def test_cover_page_figures_that_are_no_share_count_are_not_read(reader: Reader)
     assert not [c for c in concepts if c.startswith("ecd:")]
 
 
+@pytest.mark.rule("VINT-2", "VINT-3")
 @pytest.mark.parametrize(
     ("name", "line_item", "period_end", "figures"),
     [
@@ -212,6 +214,7 @@ def test_the_planted_vintages_are_served(
     assert reader.figures(name, line_item, period_end, period_type="FY") == figures
 
 
+@pytest.mark.rule("VINT-4")
 def test_of_two_figures_of_one_day_the_later_document_counts_on_that_day(reader: Reader) -> None:
     assert reader.figures("GH0001", "capex", "2023-06-30", as_of="2023-10-01") == []
     assert reader.figures("GH0001", "capex", "2023-06-30", as_of="2023-10-02", vintages="latest") == [
@@ -246,18 +249,21 @@ def test_what_was_completed_later_is_known_later(reader: Reader) -> None:
     assert before < after
 
 
+@pytest.mark.rule("PIT-3")
 def test_an_undated_schedule_is_known_from_its_capture_and_not_before(reader: Reader) -> None:
     (row,) = [r for r in reader.rows("ZM0001", vintages="all") if r["value_reported"] == 105717000]
     assert row["available_at"] == row["observed_at"][:10]
     assert not [r for r in reader.rows("ZM0001", as_of="2024-12-31") if r["value_reported"] == 105717000]
 
 
+@pytest.mark.rule("FIG-1")
 def test_figures_beyond_two_to_the_53_keep_every_digit(reader: Reader) -> None:
     body = reader.body(f"/v1/fundamentals/{issuer('NG0001')}?vintages=all")
     for digits in ("9007199254740992", "9007199254740993", "11258999068426241", "8123456789012345.67"):
         assert f'"value_reported":{digits},' in body
 
 
+@pytest.mark.rule("PER-1")
 def test_a_changed_year_end_and_a_year_of_53_weeks_are_named_from_their_dates(reader: Reader) -> None:
     ghana = {
         row["period_end"]: row["fiscal_year"]

@@ -10,12 +10,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.live import LiveServer
 
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
 PHASES = ("Examples", "Coverage", "Fuzzing", "Stateful")
 
 
+@pytest.mark.rule("SPEC-2")
 def test_server_does_what_its_description_says(server: LiveServer, tmp_path: Path) -> None:
     key = server.key("starter", "--per-minute", "1000000", "--per-month", "100000000")
     # From a file, because the path that serves the description is left out where it is loaded from there.

@@ -1,4 +1,4 @@
-"""GET /v1/screen: specification, section 4; decisions.md, metrics-v1."""
+"""GET /v1/screen: issuers ranked on a metric."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -47,6 +47,7 @@ def ranks(rows: Iterable[dict[str, Any]]) -> list[int]:
     return [row["rank"] for row in rows]
 
 
+@pytest.mark.rule("MET-11", "SCR-4")
 @pytest.mark.parametrize("slug", slugs())
 def test_every_metric_of_the_set_ranks_issuers(server: LiveServer, paid_key: str, slug: str) -> None:
     body = ask(server, paid_key, f"metric={slug}")
@@ -69,6 +70,7 @@ def test_every_metric_of_the_set_ranks_issuers(server: LiveServer, paid_key: str
         assert row["license_class"] == "synthetic"
 
 
+@pytest.mark.rule("SCR-3")
 def test_the_order_turns_the_ranks_round_and_desc_is_the_default(server: LiveServer, paid_key: str) -> None:
     down = ask(server, paid_key, "metric=net_margin&order=desc")["data"]
     up = ask(server, paid_key, "metric=net_margin&order=asc")["data"]
@@ -77,6 +79,7 @@ def test_the_order_turns_the_ranks_round_and_desc_is_the_default(server: LiveSer
     assert ranks(up) == ranks(down)
 
 
+@pytest.mark.rule("SCR-1")
 def test_ranks_run_over_the_whole_result_before_the_limit(server: LiveServer, paid_key: str) -> None:
     whole = ask(server, paid_key, "metric=asset_turnover")
     for limit in (1, 3, whole["count"]):
@@ -86,6 +89,7 @@ def test_ranks_run_over_the_whole_result_before_the_limit(server: LiveServer, pa
         assert part["omitted"] == whole["omitted"]
 
 
+@pytest.mark.rule("SCR-1")
 def test_ranks_run_over_the_country(server: LiveServer, paid_key: str) -> None:
     whole = ask(server, paid_key, "metric=net_margin")["data"]
     for country in sorted({r["country"] for r in whole if r["country"]}):
@@ -95,11 +99,13 @@ def test_ranks_run_over_the_country(server: LiveServer, paid_key: str) -> None:
         assert [r | {"rank": 0} for r in body["data"]] == [r | {"rank": 0} for r in expected]
 
 
+@pytest.mark.rule("PAR-7")
 def test_a_country_that_is_not_covered_is_an_empty_answer(server: LiveServer, paid_key: str) -> None:
     body = ask(server, paid_key, "metric=net_margin&country=AQ")
     assert (body["data"], body["truncated"], set(body["omitted"].values())) == ([], False, {0})
 
 
+@pytest.mark.rule("MET-12")
 def test_before_anything_was_published_every_issuer_is_omitted_for_that(
     server: LiveServer, paid_key: str
 ) -> None:
@@ -108,6 +114,7 @@ def test_before_anything_was_published_every_issuer_is_omitted_for_that(
         assert (body["data"], body["omitted"]["not_published"]) == ([], ISSUERS)
 
 
+@pytest.mark.rule("MET-2")
 def test_a_year_revised_later_is_left_out_and_not_replaced(server: LiveServer, paid_key: str) -> None:
     """Riftline's FY2023 revenue: 1 June 2023, restated on 3 June 2024, back again on 29 May 2025."""
     shown = ask(server, paid_key, "metric=net_margin&as_of=2023-05-31")
@@ -125,6 +132,7 @@ def test_a_year_revised_later_is_left_out_and_not_replaced(server: LiveServer, p
     assert row_of(ask(server, paid_key, "metric=revenue_growth&as_of=2025-05-28"), RIFTLINE) is None
 
 
+@pytest.mark.rule("MET-2")
 def test_a_year_completed_later_is_left_out_until_then(server: LiveServer, paid_key: str) -> None:
     """Okavango's operating cash flow of FY2022 came in a supplement of 14 July 2023, the rest in March."""
     before = ask(server, paid_key, "metric=accruals_ratio&as_of=2023-07-13")
@@ -145,6 +153,7 @@ def test_a_year_filed_after_a_later_one_never_counts(server: LiveServer, paid_ke
         assert row["period_end"] == year
 
 
+@pytest.mark.rule("MET-3")
 def test_a_year_before_in_another_currency_gives_no_growth(server: LiveServer, paid_key: str) -> None:
     body = ask(server, paid_key, "metric=revenue_growth&as_of=2024-06-30&country=MU")
     assert row_of(body, DODO) is None
@@ -152,6 +161,7 @@ def test_a_year_before_in_another_currency_gives_no_growth(server: LiveServer, p
     assert row_of(ask(server, paid_key, "metric=net_margin&as_of=2024-06-30&country=MU"), DODO)
 
 
+@pytest.mark.rule("SCR-2")
 @pytest.mark.parametrize(
     ("query", "parameter"),
     [
@@ -173,6 +183,7 @@ def test_a_malformed_question_is_refused_by_name(
     assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
 
 
+@pytest.mark.rule("PIT-2")
 def test_a_future_day_is_refused(server: LiveServer, paid_key: str) -> None:
     later = datetime.now(UTC).date() + timedelta(days=2)
     answer = server.get(f"/v1/screen?metric=net_margin&as_of={later}", paid_key)
@@ -190,6 +201,7 @@ def test_the_sample_tier_may_not_ask_for_more_than_its_cap(
     assert server.get("/v1/screen?metric=net_margin", None).status_code == 401
 
 
+@pytest.mark.rule("SCR-2")
 def test_the_description_lists_the_slugs(server: LiveServer) -> None:
     described = server.get("/openapi.json").json()
     for path in ("/v1/screen", "/v1/metrics/{service_id}"):

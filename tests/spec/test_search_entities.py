@@ -1,4 +1,4 @@
-"""The MCP tool search_entities: decisions, MCP. REST has no name search (specification, section 4)."""
+"""The MCP tool search_entities. REST has no name search (contract: ENTY-3)."""
 
 from typing import Any
 
@@ -37,6 +37,7 @@ def hits(live: LiveServer, key: str, query: str, **arguments: Any) -> list[dict[
     return rows
 
 
+@pytest.mark.rule("MCP-6")
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -71,6 +72,7 @@ def test_hits_come_best_first_and_carry_their_provenance(live: LiveServer, sampl
     assert all(row["source_ref"] and row["license_class"] and row["observed_at"] for row in rows)
 
 
+@pytest.mark.rule("MCP-6")
 @pytest.mark.parametrize(
     ("query", "on", "expected"),
     [
@@ -87,6 +89,7 @@ def test_an_exact_identifier_wins(live: LiveServer, sample: str, query: str, on:
     assert first["match"]["score"] > 0.98
 
 
+@pytest.mark.rule("MCP-6")
 @pytest.mark.parametrize(("query", "on"), [(HELD, "isin"), ("RC 4411", "registry")])
 def test_paid_identifiers_are_searched_on_paid_tiers_only(
     live: LiveServer, sample: str, paid: str, query: str, on: str
@@ -132,6 +135,7 @@ def test_a_malformed_search_is_a_tool_error_400(
     assert '"status":400' in result["content"][0]["text"]
 
 
+@pytest.mark.rule("ENTY-3")
 def test_rest_has_no_name_search(live: LiveServer, sample: str) -> None:
     for path in ("/v1/entities?query=x", "/v1/entities", "/v1/search?query=x", "/v1/search_entities"):
         assert live.get(path, sample).status_code == 404

@@ -1,4 +1,4 @@
-"""GET /v1/shared/facts: specification, section 4; decisions.md, sections 2 and 3; docs/decisions/0014."""
+"""GET /v1/shared/facts: any dataset in one shape (docs/decisions/0014)."""
 
 import json
 import random
@@ -77,6 +77,7 @@ def around() -> list[date]:
 # The shape
 
 
+@pytest.mark.rule("FACT-2", "FACT-6")
 @pytest.mark.parametrize("query", QUESTIONS)
 def test_every_row_has_every_field_in_order_and_its_provenance(
     live: LiveServer, key: str, query: str
@@ -106,6 +107,7 @@ def test_a_provenance_id_stands_for_its_five_fields(live: LiveServer, key: str) 
 # AF-FUND
 
 
+@pytest.mark.rule("FACT-4")
 def test_an_issuer_has_its_latest_reported_figures_by_default(live: LiveServer, key: str) -> None:
     found = rows(live, key, f"entity_id={TICKER}")
     assert seen(
@@ -122,6 +124,7 @@ def test_an_issuer_has_its_latest_reported_figures_by_default(live: LiveServer, 
     assert rows(live, key, f"entity_id={TICKER}&dataset=AF-FUND") == found
 
 
+@pytest.mark.rule("FACT-3")
 def test_facts_of_an_issuer_are_its_fundamentals_on_any_day(live: LiveServer, key: str) -> None:
     for day in ("2023-02-28", "2023-03-01", "2023-05-31", "2023-06-01", "2024-02-29", "2024-03-01"):
         body = json.loads(live.get(f"/v1/fundamentals/{TICKER}?as_of={day}", key).text, parse_int=Decimal)
@@ -144,6 +147,7 @@ def test_an_id_of_a_merged_organisation_answers_too_in_any_case_after_its_prefix
 # AF-TENDER
 
 
+@pytest.mark.rule("FACT-3", "FACT-5")
 def test_tender_values_of_every_release_date_and_its_neighbours_are_those_of_a_replay(
     live: LiveServer, key: str
 ) -> None:
@@ -175,6 +179,7 @@ def test_without_as_of_it_is_today_and_a_limit_gives_the_first(live: LiveServer,
             assert body["truncated"] == (max(limit, 1) < len(every))
 
 
+@pytest.mark.rule("FACT-4")
 def test_a_tender_value_is_of_the_country_and_an_award_of_its_winner(live: LiveServer, key: str) -> None:
     names = ("entity_id", "entity_name", "country_iso3", "dataset", "measure", "period_type", "license_class")
     assert set(seen(rows(live, key, "country=KEN&dataset=AF-TENDER"), *names)) == {
@@ -198,6 +203,7 @@ def test_an_award_is_known_from_its_release_and_never_from_its_own_date(live: Li
 # AF-MACRO
 
 
+@pytest.mark.rule("FACT-5")
 def test_a_country_has_its_indicators_and_series_the_newest_period_first(live: LiveServer, key: str) -> None:
     found = rows(live, key, "country=zaf&dataset=AF-MACRO")
     assert seen(found, "period_end", "measure", "value", "period_type", "available_at", "vintage") == [
@@ -218,6 +224,7 @@ def test_a_country_has_its_indicators_and_series_the_newest_period_first(live: L
         assert rows(live, key, query) == found
 
 
+@pytest.mark.rule("PIT-6")
 def test_as_of_shows_the_vintage_of_that_day_and_no_annual_indicator(live: LiveServer, key: str) -> None:
     expected = {
         "2021-04-30": [],
@@ -233,6 +240,7 @@ def test_as_of_shows_the_vintage_of_that_day_and_no_annual_indicator(live: LiveS
             assert [(float(row["value"]), row["vintage"]) for row in found] == values, day
 
 
+@pytest.mark.rule("FACT-7")
 def test_one_measure_is_the_same_rows_as_among_all(live: LiveServer, key: str) -> None:
     for query in QUESTIONS:
         for as_of in ("", "&as_of=2023-03-01", "&as_of=2022-02-01", f"&as_of={datetime.now(UTC).date()}"):
@@ -247,6 +255,7 @@ def test_one_measure_is_the_same_rows_as_among_all(live: LiveServer, key: str) -
             assert rows(live, key, f"{query}{as_of}&measure=no_such.measure") == []
 
 
+@pytest.mark.rule("MACRO-8")
 def test_a_currency_of_several_countries_is_of_none(live: LiveServer, key: str) -> None:
     assert seen(rows(live, key, "entity_id=USA"), "measure") == [("FX.EUR.USD",)] * 2
     assert "FX.EUR.XOF" not in {
@@ -257,6 +266,7 @@ def test_a_currency_of_several_countries_is_of_none(live: LiveServer, key: str) 
 # Errors and limits
 
 
+@pytest.mark.rule("FACT-1")
 @pytest.mark.parametrize(
     ("query", "parameter"),
     [
@@ -297,6 +307,7 @@ def test_a_question_that_cannot_be_is_a_400_that_names_the_parameter(
     assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
 
 
+@pytest.mark.rule("PAR-9")
 @pytest.mark.parametrize(
     "query",
     [
@@ -344,6 +355,7 @@ def test_a_limit_above_the_ceiling_that_leaves_nothing_out_is_not_truncated(
 # Editions
 
 
+@pytest.mark.rule("FACT-2")
 def test_a_fact_has_one_id_in_every_edition_and_order_of_ingestion(tmp_path: Path) -> None:
     early = [told for told in RELEASES if told.ocid < "ocds-test-015"]
     late = [told for told in RELEASES if told.ocid >= "ocds-test-015"]

@@ -1,4 +1,4 @@
-"""GET /v1/signals/...: specification, section 4; decisions.md, section 3, "Signals"."""
+"""GET /v1/signals/...: panels, and months closed by a day."""
 
 import json
 from collections.abc import Iterator
@@ -95,6 +95,7 @@ def expected(country: str = "ZA", as_of: date = TODAY) -> list[Row]:
     return demand(TOLD[country], country, as_of)
 
 
+@pytest.mark.rule("SIG-5")
 def test_rows_have_every_field_and_their_provenance(live: LiveServer, key: str) -> None:
     body = ask(live, key, "limit=1000")
     assert "data" not in body
@@ -108,6 +109,7 @@ def test_rows_have_every_field_and_their_provenance(live: LiveServer, key: str) 
         assert row["observed_at"].startswith(str(TODAY)[:4])
 
 
+@pytest.mark.rule("SIG-1", "SIG-2", "SIG-4")
 @pytest.mark.parametrize("country", COUNTRIES)
 def test_today_gives_every_closed_month(live: LiveServer, key: str, country: str) -> None:
     rows = told(ask(live, key, f"country={country}&limit=1000"))
@@ -116,6 +118,7 @@ def test_today_gives_every_closed_month(live: LiveServer, key: str, country: str
     assert {row[7] is None for row in rows} == {True, False}, "with and without a momentum"
 
 
+@pytest.mark.rule("SIG-1")
 @pytest.mark.parametrize("month", MONTHS)
 def test_as_of_gives_months_closed_by_then_from_releases_dated_by_then(
     live: LiveServer, key: str, month: str
@@ -128,12 +131,14 @@ def test_as_of_gives_months_closed_by_then_from_releases_dated_by_then(
         assert told(body) == expected(as_of=day), day
 
 
+@pytest.mark.rule("SIG-7")
 def test_the_country_is_za_unless_named_in_any_case(live: LiveServer, key: str) -> None:
     assert told(ask(live, key)) == told(ask(live, key, "country=za"))
     assert told(ask(live, key, "country=py&limit=1000")) == expected("PY")
     assert ask(live, key, "country=SN")["observations"] == []
 
 
+@pytest.mark.rule("SIG-7")
 @pytest.mark.parametrize("category", [category for category in CATEGORIES if category])
 def test_a_category_is_taken_as_published(live: LiveServer, key: str, category: str) -> None:
     rows = told(ask(live, key, f"category={quote(category)}&limit=1000"))
@@ -141,6 +146,7 @@ def test_a_category_is_taken_as_published(live: LiveServer, key: str, category: 
     assert ask(live, key, f"category={quote(category.swapcase())}")["observations"] == []
 
 
+@pytest.mark.rule("SIG-7")
 @pytest.mark.parametrize(
     ("query", "first", "last"),
     [
@@ -209,7 +215,8 @@ def test_a_parameter_at_fault_is_named(live: LiveServer, key: str, query: str, p
 # Panels
 
 
-def test_the_panels_are_those_of_the_decisions_under_their_terms() -> None:
+@pytest.mark.rule("SIG-6")
+def test_each_panel_is_open_or_licensed_as_promised() -> None:
     assert {key: panel.access for key, panel in panels().items()} == KEYS
 
 
@@ -245,6 +252,7 @@ def test_public_buyers_of_closed_quarters(live: LiveServer, key: str) -> None:
     assert told["ZA"] >= {"2024-Q1", "2024-Q4", "2025-Q1"}
 
 
+@pytest.mark.rule("SIG-3")
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -270,6 +278,7 @@ def test_signals_need_a_key(live: LiveServer) -> None:
     assert live.get("/v1/signals/no-such-panel").status_code == 401
 
 
+@pytest.mark.rule("CLI-5")
 @pytest.mark.parametrize("signal", KEYS)
 def test_the_sample_world_has_rows_on_every_panel(server: LiveServer, sample_key: str, signal: str) -> None:
     for country in ("ZA", "KE", "NG") if signal == "procurement-demand" else (None,):

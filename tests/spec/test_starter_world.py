@@ -51,6 +51,7 @@ def test_nigerias_gdp_of_2010_is_todays_figure_in_its_fourth_vintage(starter: Li
     assert (row["value"], row["vintage"]) == (366990417129.04, 4)
 
 
+@pytest.mark.rule("CLI-5")
 @pytest.mark.parametrize(("day", "rate"), [("2024-03-04", 30.89818524), ("2024-03-31", 47.25166141)])
 def test_the_egyptian_pound_before_and_after_its_devaluation(
     starter: LiveServer, day: str, rate: float

@@ -1,4 +1,4 @@
-"""Liveness and status: specification, section 4; decisions, section 3 (a read counts as failed after 1 s)."""
+"""Liveness and status; a read counts as failed after 1 s (contract: STAT-1)."""
 
 import re
 import time
@@ -22,12 +22,14 @@ RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 STATUS_BOUND, DATA_BOUND, PATIENCE = 1.5, 2.5, 15.0
 
 
+@pytest.mark.rule("STAT-2")
 def test_health_says_ok(server: LiveServer) -> None:
     answer = server.get("/health")
     assert answer.status_code == 200
     assert answer.json() == {"status": "ok"}
 
 
+@pytest.mark.rule("STAT-3")
 def test_status_reads_every_dependency(server: LiveServer, paid_key: str) -> None:
     answer = server.get("/v1/status")
     assert answer.status_code == 200
@@ -96,6 +98,7 @@ def on_redis(home: Path, redis: RedisServer, *stores: str) -> Iterator[LiveServe
         yield live
 
 
+@pytest.mark.rule("KEY-13", "STAT-1")
 @pytest.mark.parametrize(
     ("stores", "named"),
     [
@@ -127,6 +130,7 @@ def test_a_frozen_or_dead_store_is_named_and_the_service_recovers_by_itself(
         )
 
 
+@pytest.mark.rule("KEY-13")
 def test_a_frozen_or_dead_datastore_is_named_and_the_service_recovers_by_itself(
     tmp_path: Path, postgres_server: PostgresServer, postgres_url: str
 ) -> None:
@@ -154,6 +158,7 @@ def test_a_frozen_key_store_holds_up_no_open_path(sample_home: Path, redis_serve
         assert live.get(ISSUER).status_code == 401
 
 
+@pytest.mark.rule("CLI-3")
 def test_the_command_reads_what_the_page_reads(sample_home: Path, redis_server: RedisServer) -> None:
     well = run(sample_home, "status", keystore=redis_server.url)
     assert well.returncode == 0
@@ -166,6 +171,7 @@ def test_the_command_reads_what_the_page_reads(sample_home: Path, redis_server: 
     assert [line.split()[0] for line in degraded.stdout.splitlines() if "FAILED" in line] == ["keystore"]
 
 
+@pytest.mark.rule("STAT-4")
 def test_a_service_without_an_edition_is_degraded_until_one_is_published(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with LiveServer(home) as live:

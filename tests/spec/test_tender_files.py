@@ -1,4 +1,4 @@
-"""OCDS files at the door: decisions, section 1 (ingest, adapter `ocds`) and section 2 ("Releases")."""
+"""OCDS files as they are ingested: which releases are read, corrected and rejected."""
 
 import gzip
 import io
@@ -134,6 +134,7 @@ def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> 
         yield asked
 
 
+@pytest.mark.rule("ADP-1")
 def test_every_kind_of_file_gives_the_releases_in_it_and_no_others(market: Asked) -> None:
     found: dict[str, set[str]] = {name: set() for name in FILES}
     for row in market.tenders():
@@ -147,6 +148,7 @@ def test_letters_come_through_every_encoding(market: Asked) -> None:
         assert market.tender(ocid)["title"] == ACCENTS, ocid
 
 
+@pytest.mark.rule("PROV-2")
 @pytest.mark.parametrize(
     ("ocid", "place"),
     [
@@ -173,6 +175,7 @@ def served_title(desk: Desk, ocid: str = "x") -> list[str]:
         return [row["title"] for row in asked.tenders() if row["ocid"] == f"ocds-test-{ocid}"]
 
 
+@pytest.mark.rule("TEND-2")
 def test_the_content_captured_last_is_served_and_a_return_to_an_earlier_one_is_a_correction(
     desk: Desk,
 ) -> None:
@@ -189,6 +192,7 @@ def test_the_content_captured_last_is_served_and_a_return_to_an_earlier_one_is_a
     assert served_title(desk) == ["A"]
 
 
+@pytest.mark.rule("ING-3")
 @pytest.mark.both_engines
 def test_the_same_file_twice_changes_nothing_not_even_the_edition(desk: Desk) -> None:
     content = package(titled("x"), titled("y"), titled("x", number=2))
@@ -219,6 +223,7 @@ def test_within_one_file_the_later_of_two_contents_is_served(plain_desk: Desk) -
     assert served_title(plain_desk) == ["B"]
 
 
+@pytest.mark.rule("TEND-2")
 def test_another_date_or_another_id_is_another_release(plain_desk: Desk) -> None:
     plain_desk.ingest(
         "portal-za",
@@ -247,6 +252,7 @@ BAD = [
 ]
 
 
+@pytest.mark.rule("TEND-4")
 def test_a_release_without_ocid_id_or_date_is_rejected_with_its_place_and_costs_no_other(desk: Desk) -> None:
     content = []
     for number, (_, bad, _) in enumerate(BAD):
@@ -260,6 +266,7 @@ def test_a_release_without_ocid_id_or_date_is_rejected_with_its_place_and_costs_
         assert reason in row["reason"], what
 
 
+@pytest.mark.rule("TEND-4")
 def test_a_bad_field_is_null_or_dropped_and_named_and_the_rest_of_the_release_stays(plain_desk: Desk) -> None:
     bad = release(
         "bad",
@@ -311,6 +318,7 @@ def test_a_malformed_release_in_a_package_costs_no_other(plain_desk: Desk) -> No
     assert [row["position"] for row in plain_desk.rejects()] == ["releases[1]"]
 
 
+@pytest.mark.rule("ING-7")
 def test_strict_makes_a_reject_an_error(plain_desk: Desk) -> None:
     path = plain_desk.write("bad.json", package(titled("a"), {}))
     assert plain_desk.command("ingest", "portal-za", path).returncode == 0
@@ -333,7 +341,6 @@ WRONG: dict[str, Any] = {
     "other-lines.jsonl": '{"type": "Feature"}\n{"type": "Feature"}\n',
     "lines-of-text.jsonl": "one\ntwo\n",
     "list-of-lists.json": [[1, 2], [3, 4]],
-    "releases-of-software.json": {"releases": [{"tag_name": "v1.0", "id": 7}]},
     "other-list.zip": zipped(one_json='[{"a": 1}]'),
     "releases-is-an-object.json": {"releases": {"a": titled("a")}},
     "no-json.zip": zipped(readme_txt="nothing"),
@@ -397,6 +404,7 @@ def test_a_file_that_is_not_ocds_costs_no_other_file(desk: Desk) -> None:
         assert {row["ocid"] for row in asked.tenders()} == {"ocds-test-a", "ocds-test-b"}
 
 
+@pytest.mark.rule("PROV-5")
 def test_a_source_that_may_not_be_redistributed_is_refused_by_name(plain_desk: Desk) -> None:
     done = plain_desk.command("ingest", "portal-closed", plain_desk.write("a.json", package(titled("a"))))
     assert done.returncode != 0
@@ -405,6 +413,7 @@ def test_a_source_that_may_not_be_redistributed_is_refused_by_name(plain_desk: D
     assert not list(Path(plain_desk.home).glob("ledger*"))
 
 
+@pytest.mark.rule("TEND-3")
 def test_fields_outside_the_standard_are_left_out(plain_desk: Desk) -> None:
     plain_desk.ingest(
         "portal-za",

@@ -1,4 +1,4 @@
-"""GET /v1/tender-parties and get_resolved_parties: specification, section 4; decisions, sections 2 and 3."""
+"""GET /v1/tender-parties and the tool get_resolved_parties."""
 
 import time
 from collections.abc import Iterator
@@ -117,6 +117,7 @@ def named(asked: Asked, name: str, role: str = "supplier") -> list[dict[str, Any
     return [row for row in asked.parties() if (row["name"], row["role"]) == (name, role)]
 
 
+@pytest.mark.rule("PART-2")
 def test_a_row_has_every_field(market: Asked) -> None:
     rows = market.parties()
     assert rows
@@ -141,6 +142,17 @@ def test_a_row_has_every_field(market: Asked) -> None:
     }
 
 
+@pytest.mark.rule("PART-2")
+def test_numbers_that_a_portal_published_are_served_on_every_tier(market: Asked) -> None:
+    service_id = next(
+        row["service_id"] for row in market.parties() if row["identifier"] and row["service_id"]
+    )
+    sample = Asked(market.server, "sankofa-sandbox").parties(service_id=service_id, limit=25)
+    assert sample == market.parties(service_id=service_id)
+    assert any(row["identifier"] for row in sample)
+
+
+@pytest.mark.rule("PART-1")
 @pytest.mark.parametrize(
     ("name", "number", "method", "evidence"),
     [
@@ -160,6 +172,7 @@ def test_a_party_is_resolved_by_lei_registry_number_or_name(
     assert row["org_evidence"] == evidence
 
 
+@pytest.mark.rule("ENT-3")
 def test_a_name_that_two_organisations_have_resolves_to_neither_but_an_identifier_decides(
     market: Asked,
 ) -> None:
@@ -170,11 +183,13 @@ def test_a_name_that_two_organisations_have_resolves_to_neither_but_an_identifie
     }
 
 
+@pytest.mark.rule("ENT-3")
 def test_a_name_of_another_country_resolves_to_nobody(market: Asked) -> None:
     (row,) = [r for r in named(market, "Thornveld Breweries (Pty) Ltd") if r["country"] == "KE"]
     assert (row["service_id"], row["match_method"]) == (None, None)
 
 
+@pytest.mark.rule("GATE-2")
 def test_an_lei_without_a_record_or_of_a_sole_proprietor_proves_nothing(market: Asked) -> None:
     names = {row["name"] for row in market.parties()}
     assert not {"Somebody Somewhere", "Quentin Zebulon Marchbanks"} & names
@@ -224,6 +239,7 @@ def test_an_organisation_named_only_where_it_is_meant_has_the_role_of_that_place
     assert named(market, "Department of Sample Affairs", "buyer")
 
 
+@pytest.mark.rule("PART-1")
 def test_most_releases_come_first_and_then_names(market: Asked) -> None:
     rows = [
         (-row["release_count"], row["name"], row["role"], row["country"] or "") for row in market.parties()
@@ -235,6 +251,7 @@ COUNTRIES = (None, "ZA", "ke", "XX")
 ROLES = (None, "buyer", "supplier", "SUPPLIER", "proveedor", "procuringEntity", "procuringentity", "payer")
 
 
+@pytest.mark.rule("PART-1")
 def test_filters_in_every_combination_give_exactly_the_rows_that_meet_them_all(market: Asked) -> None:
     everything = market.parties()
     ids = (None, sid(market, BREWER), sid(market, BREWER).lower(), sid(market, TWIN_ONE), NOBODY)

@@ -1,4 +1,4 @@
-"""GET /v1/tenders and search_tenders: specification, section 4; decisions, sections 2 and 3."""
+"""GET /v1/tenders and the tool search_tenders."""
 
 import re
 import time
@@ -115,6 +115,7 @@ def keys(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
 # Fields
 
 
+@pytest.mark.rule("TEND-7")
 def test_a_row_has_every_field_and_they_say_what_the_release_says(market: Asked) -> None:
     row = market.tender("complete")
     assert set(row) == FIELDS
@@ -144,6 +145,7 @@ def test_a_row_has_every_field_and_they_say_what_the_release_says(market: Asked)
     }
 
 
+@pytest.mark.rule("FIG-2")
 def test_a_release_with_nothing_but_its_keys_has_nulls(market: Asked) -> None:
     row = market.tender("nothing")
     empty = (
@@ -170,6 +172,7 @@ def test_the_buyer_is_named_wherever_the_release_names_it(market: Asked, ocid: s
     assert market.tender(ocid)["buyer_name"] == CITY["name"]
 
 
+@pytest.mark.rule("FIG-3")
 @pytest.mark.parametrize("ocid", ["zero", "zero-point"])
 def test_a_zero_amount_is_null_in_the_row_and_in_the_release(market: Asked, ocid: str) -> None:
     row = market.tender(ocid)
@@ -188,6 +191,7 @@ def test_an_unknown_currency_and_an_amount_in_words_are_null(market: Asked) -> N
     assert market.tender("words")["value_amount"] is None
 
 
+@pytest.mark.rule("FIG-1")
 def test_amounts_keep_every_digit_of_the_source(market: Asked) -> None:
     body = market.server.get("/v1/tenders?limit=10000", market.key).text
     for number in BIG:
@@ -208,21 +212,25 @@ def test_a_title_keeps_the_words_of_an_office_that_is_the_contact(plain_desk: De
         assert asked.tender("a")["title"] == title
 
 
+@pytest.mark.rule("ENV-3", "TEND-1")
 def test_rows_come_newest_first_and_then_by_ocid_and_release_id(market: Asked) -> None:
     served = [k for k in keys(market.tenders()) if not k[0].startswith("ocds-test-digits")]
     assert served == expected([COMPLETE, *SPREAD, *TIMES, *VALUES, *BUYERS])
 
 
+@pytest.mark.rule("TEND-1")
 def test_the_country_is_za_where_none_is_asked_for(market: Asked) -> None:
     assert {row["country"] for row in market.tenders()} == {"ZA"}
     assert market.tenders() == market.tenders(country="za")
 
 
+@pytest.mark.rule("PAR-3")
 def test_another_country_is_asked_for_in_any_case(market: Asked) -> None:
     for country in ("KE", "ke", "kE"):
         assert keys(market.tenders(country=country)) == [("ocds-test-kenya", "kenya-1")]
 
 
+@pytest.mark.rule("PAR-7")
 def test_a_country_that_is_not_covered_has_no_rows(market: Asked) -> None:
     answer = market.get("/v1/tenders", country="XX")
     assert (answer["data"], answer["next_cursor"], answer["truncated"]) == ([], None, False)
@@ -234,6 +242,7 @@ def test_a_malformed_country_is_a_400_naming_it(market: Asked, country: str) -> 
     assert (problem["status"], problem["parameter"]) == (400, "country")
 
 
+@pytest.mark.rule("TEND-6")
 @pytest.mark.parametrize(
     ("ocid", "date"),
     [
@@ -246,6 +255,7 @@ def test_release_date_is_an_instant_in_utc(market: Asked, ocid: str, date: str) 
     assert market.tender(ocid)["release_date"] == date
 
 
+@pytest.mark.rule("TEND-1")
 def test_from_cuts_by_the_day_in_utc(market: Asked) -> None:
     def since(day: str) -> set[str]:
         return {row["ocid"].removeprefix("ocds-test-") for row in market.tenders(**{"from": day})}
@@ -265,6 +275,7 @@ def test_a_malformed_from_is_a_400_naming_it(market: Asked, day: str) -> None:
     assert (problem["status"], problem["parameter"]) == (400, "from")
 
 
+@pytest.mark.rule("MCP-7")
 def test_the_text_query_belongs_to_the_tool_alone(market: Asked) -> None:
     problem = market.refused("/v1/tenders", query="road")
     assert (problem["status"], problem["parameter"]) == (400, "query")
@@ -273,6 +284,7 @@ def test_the_text_query_belongs_to_the_tool_alone(market: Asked) -> None:
 # Limits
 
 
+@pytest.mark.rule("PAR-4")
 def test_without_a_limit_the_sample_tier_gets_its_cap_and_a_paid_one_100(market: Asked) -> None:
     sample = market.server.get("/v1/tenders", market.server.key("sample")).json()
     assert (sample["count"], sample["truncated"]) == (25, True)
@@ -281,6 +293,7 @@ def test_without_a_limit_the_sample_tier_gets_its_cap_and_a_paid_one_100(market:
     assert (paid["count"], paid["truncated"], paid["next_cursor"]) == (len(market.tenders()), False, None)
 
 
+@pytest.mark.rule("KEY-8")
 def test_a_sample_key_that_asks_for_more_gets_402_with_the_way_up(market: Asked) -> None:
     key = market.server.key("sample")
     answer = market.server.get("/v1/tenders?limit=26", key)
@@ -289,12 +302,14 @@ def test_a_sample_key_that_asks_for_more_gets_402_with_the_way_up(market: Asked)
     assert market.server.get("/v1/tenders?limit=25", key).status_code == 200
 
 
+@pytest.mark.rule("PAR-4")
 @pytest.mark.parametrize("limit", ["0", "-1", "1.5", "ten", "", "+1", "01"])
 def test_a_malformed_limit_is_a_400_naming_it(market: Asked, limit: str) -> None:
     problem = market.refused("/v1/tenders", limit=limit)
     assert (problem["status"], problem["parameter"]) == (400, "limit")
 
 
+@pytest.mark.rule("PAR-4")
 def test_a_limit_above_the_paid_ceiling_gives_the_ceiling(plain_desk: Desk) -> None:
     desk = plain_desk
     desk.ingest("portal-za", "a.json", package(*SPREAD[:8]))
@@ -322,6 +337,7 @@ def test_pages_tell_of_the_next_in_the_body_and_in_a_link(market: Asked) -> None
     assert keys(body["data"] + following["data"]) == keys(market.tenders(**{"from": "2024-02-01"}))[:6]
 
 
+@pytest.mark.rule("TEND-5")
 def test_the_last_page_has_a_null_cursor_and_no_link(market: Asked) -> None:
     answer = market.server.get("/v1/tenders?country=KE", market.key)
     assert answer.json()["next_cursor"] is None
@@ -332,6 +348,7 @@ def test_the_last_page_has_a_null_cursor_and_no_link(market: Asked) -> None:
     assert (exact["count"], exact["next_cursor"], exact["truncated"]) == (rows, None, False)
 
 
+@pytest.mark.rule("PAR-5")
 def test_a_cursor_altered_anywhere_is_a_400_naming_it(market: Asked) -> None:
     cursor = market.get("/v1/tenders", limit=3)["next_cursor"]
     altered = [cursor[:n] + ("A" if cursor[n] != "A" else "B") + cursor[n + 1 :] for n in range(len(cursor))]
@@ -341,6 +358,7 @@ def test_a_cursor_altered_anywhere_is_a_400_naming_it(market: Asked) -> None:
         assert (problem["status"], problem["parameter"]) == (400, "cursor"), text
 
 
+@pytest.mark.rule("PAR-5")
 @pytest.mark.parametrize(
     "other", [{"country": "KE"}, {"from": "2024-02-02"}, {}, {"from": "2024-02-01", "country": "KE"}]
 )
@@ -366,6 +384,7 @@ def test_a_cursor_is_good_for_another_key(market: Asked) -> None:
     )
 
 
+@pytest.mark.rule("PAR-6")
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     limits=st.lists(st.integers(1, 40), min_size=1, max_size=6),
@@ -398,6 +417,7 @@ def wait_for_edition(asked: Asked, edition: str) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.rule("PAR-6")
 @pytest.mark.both_engines
 def test_a_walk_stays_on_its_edition_while_another_is_published(desk: Desk) -> None:
     desk.ingest("portal-za", "a.json", package(*SPREAD[:30]))
@@ -420,6 +440,7 @@ def test_a_walk_stays_on_its_edition_while_another_is_published(desk: Desk) -> N
         assert "Corrected" in {row["title"] for row in fresh}
 
 
+@pytest.mark.rule("PAR-5")
 @pytest.mark.both_engines
 def test_a_cursor_of_an_edition_that_is_no_longer_kept_is_a_400(desk: Desk) -> None:
     desk.settings["editions_kept"] = "1"
@@ -436,6 +457,7 @@ def test_a_cursor_of_an_edition_that_is_no_longer_kept_is_a_400(desk: Desk) -> N
         assert (failed, told["status"], told["parameter"]) == (True, 400, "cursor")
 
 
+@pytest.mark.rule("SET-4")
 def test_a_cursor_outlives_a_restart(plain_desk: Desk) -> None:
     desk = plain_desk
     desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))

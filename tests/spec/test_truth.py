@@ -130,6 +130,7 @@ def limits(total: int) -> list[int]:
     return sorted(limit for limit in wanted if limit > 0)
 
 
+@pytest.mark.rule("ENV-2")
 @pytest.mark.parametrize(("operation", "question"), CASES)
 def test_an_answer_is_truncated_exactly_when_rows_were_left_out(
     live: LiveServer,
@@ -167,6 +168,7 @@ def test_an_answer_is_truncated_exactly_when_rows_were_left_out(
             assert answer["truncated"] is (answer["next_cursor"] is not None)
 
 
+@pytest.mark.rule("ENV-2")
 @pytest.mark.parametrize(("operation", "question"), TOOLS)
 def test_a_tool_says_so_too(
     live: LiveServer, everything: LiveServer, paid: str, operation: Operation, question: dict[str, str]
@@ -183,6 +185,7 @@ def test_a_tool_says_so_too(
         )
 
 
+@pytest.mark.rule("ENV-2")
 @pytest.mark.parametrize("operation", [o for o in endpoints() if "cursor" in o.query], ids=lambda o: o.name)
 def test_every_page_of_a_walk_but_the_last_is_truncated(
     live: LiveServer, paid: str, operation: Operation
@@ -206,6 +209,7 @@ def test_a_search_for_words_that_many_have_and_none_together_is_not_truncated(
     assert (none["count"], none["truncated"], none["next_cursor"]) == (0, False, None)
 
 
+@pytest.mark.rule("PIT-7")
 @pytest.mark.parametrize(("operation", "question"), AS_OF_CASES)
 def test_the_day_of_the_envelope_sent_back_gives_the_same_rows(
     live: LiveServer, paid: str, operation: Operation, question: dict[str, str]
@@ -221,6 +225,7 @@ def test_the_day_of_the_envelope_sent_back_gives_the_same_rows(
     assert question.get("as_of", first["as_of"]) == first["as_of"]
 
 
+@pytest.mark.rule("PIT-7")
 def test_annual_macro_has_no_day(live: LiveServer, paid: str) -> None:
     body = live.get("/v1/macro?country=ZA", paid).json()
     assert body["data"]
@@ -236,6 +241,7 @@ def measures(live: LiveServer, key: str, sku: str) -> dict[str, Any]:
     return {row["measure"]: row["value"] for row in rows}
 
 
+@pytest.mark.rule("QUAL-2")
 def test_quality_counts_the_facts_and_releases_that_are_served(everything: LiveServer, paid: str) -> None:
     entities = {row["key"][0] for row in walk(everything, paid, "/v1/changes?dataset=entities&limit=1000")}
     facts = sum(

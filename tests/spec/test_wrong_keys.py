@@ -1,4 +1,4 @@
-"""Wrong keys: decisions, section 3. An address gets 200 401s a minute, then 429; good keys never."""
+"""Wrong keys (contract: KEY-12). An address gets 200 401s a minute, then 429; good keys never."""
 
 import shutil
 import time
@@ -37,6 +37,7 @@ def guess(live: LiveServer, times: int, **headers: str) -> Counter[int]:
     return Counter(live.get(ENTITY, f"guess-{n}", **headers).status_code for n in range(times))
 
 
+@pytest.mark.rule("KEY-12")
 def test_an_address_gets_two_hundred_401s_a_minute_then_429_for_unknown_keys_only(serve: Serve) -> None:
     live = serve(workers=2)
     good = live.key("professional")

@@ -46,7 +46,15 @@ from tools import reference
 
 REPOSITORY = Path(__file__).parent.parent.parent
 DOCS = REPOSITORY / "docs"
-PAGES = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [
+    *sorted(REPOSITORY.glob("*.md")),
+    *sorted(
+        path
+        for folder in ("docs", "src", "tests", "bench", "clients", "examples", "tools")
+        for path in (REPOSITORY / folder).rglob("*.md")
+        if "node_modules" not in path.parts
+    ),
+]
 RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
 
 _FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

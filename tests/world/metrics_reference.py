@@ -1,4 +1,4 @@
-"""metrics-v1, written from decisions.md and the four rules of the specification alone, a day at a time.
+"""metrics-v1, written from the rules alone (contract: MET-1, MET-2, MET-3, MET-8), a day at a time.
 
 Nothing of the product is used here. For each day asked about it looks at what was
 public by then (`reference.knowable`), finds the latest full year, computes today's value of it, and asks of

@@ -134,6 +134,7 @@ def _path(desk: Desk, manifest: dict[str, Any], name: str) -> Path:
     return path
 
 
+@pytest.mark.rule("PROV-7")
 @pytest.mark.parametrize("name", OPEN_TABLES)
 def test_an_open_file_has_no_row_of_a_narrower_licence(
     desk: Desk, published: dict[str, Any], name: str
@@ -158,6 +159,7 @@ def _served(desk: Desk, manifest: dict[str, Any], name: str) -> int:
         return sum(1 for _ in panels()[name].observe(told))
 
 
+@pytest.mark.rule("PROV-7")
 def test_where_every_source_is_licensed_open_files_are_empty_and_the_keyed_rows_are_there(
     desk: Desk, published: dict[str, Any]
 ) -> None:
@@ -179,6 +181,7 @@ def test_where_every_source_is_licensed_open_files_are_empty_and_the_keyed_rows_
     assert manifest["edition"] != published["edition"], "a licence class is part of what is published"
 
 
+@pytest.mark.rule("PROV-8")
 def test_the_licence_of_a_file_follows_from_the_classes_of_its_rows() -> None:
     free = ("public-domain", "cc0", "cc-by", "open-government", "synthetic")
     assert file_license(free, keyed=False) == "CC-BY-4.0"

@@ -61,6 +61,7 @@ def series(desk: Desk, day: date = date(2030, 1, 1)) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in names) for row in found]
 
 
+@pytest.mark.rule("VINT-3")
 def test_a_table_changes_only_what_it_says_otherwise_and_a_return_is_a_vintage(desk: Desk) -> None:
     table = "Kenya,KEN,Exports (% of GDP),AA.BB,{},{},{}\n"
     given = [
@@ -123,6 +124,7 @@ def test_a_year_still_to_come_is_a_forecast_and_skipped(desk: Desk) -> None:
     assert annual(desk) == [("KE", 2024, 1, 1)]
 
 
+@pytest.mark.rule("PIT-3")
 def test_without_a_release_date_a_value_is_known_from_the_day_of_capture(desk: Desk) -> None:
     def told(*values: str) -> str:
         return SERIES_CSV + "".join(
@@ -144,6 +146,7 @@ def test_without_a_release_date_a_value_is_known_from_the_day_of_capture(desk: D
         assert series(desk, day) == seen, day
 
 
+@pytest.mark.rule("ADP-7")
 def test_a_rate_is_public_on_its_day_and_a_changed_one_from_the_day_it_was_found_so(desk: Desk) -> None:
     assert counts(
         take(desk, FIRST, "ecb-fx", "h.csv", "Date,ZAR,USD\n2023-12-29,20.3,N/A\n2023-12-28,20.5,1.1\n")
@@ -188,6 +191,7 @@ def test_vintages_are_the_same_whatever_order_their_files_arrive_in(tmp_path: Pa
     ]
 
 
+@pytest.mark.rule("ING-8")
 def test_a_release_in_the_future_is_rejected_and_a_day_still_to_come_is_a_forecast(desk: Desk) -> None:
     text = SERIES_CSV + "A,cpi,daily,,2023-01-01,1,,2024-01-02\nA,cpi,daily,,2024-01-02,1,,2023-01-01\n"
     summary = take(desk, FIRST, "series", "s.csv", text)
@@ -245,6 +249,7 @@ def test_vintages_of_alfred_are_known_from_the_day_each_was_in_force(desk: Desk)
         assert series(desk, date.fromisoformat(day)) == seen, day
 
 
+@pytest.mark.rule("MACRO-8")
 def test_a_rate_of_no_country_is_of_the_one_it_is_quoted_in_whatever_source_tells_it(desk: Desk) -> None:
     take(desk, FIRST, "ecb-fx", "h.csv", "Date,ZAR,XOF\n2023-12-29,20.3,655.957\n")
     told = "FX.EUR.ZAR,fx,daily,,2023-12-28,20.5,ZAR,\nFX.USD.ZAR,fx,daily,LS,2023-12-28,18.5,ZAR,\n"

@@ -178,6 +178,7 @@ def of_issuer(edition: Edition, key: str, day: date) -> tuple[list[dict[str, Any
     return wait(ask())
 
 
+@pytest.mark.rule("MET-1", "MET-12")
 def test_every_day_shows_the_values_and_the_reasons_that_a_replay_of_the_rules_shows(world: World) -> None:
     compared = 0
     for key, issuer in world.issuers.items():
@@ -206,6 +207,7 @@ def as_expected(worked: Worked | None, end: date | None) -> tuple[Any, ...]:
     return worked.value, str(end), str(worked.available), Counter(inputs)
 
 
+@pytest.mark.rule("MET-8")
 def test_no_value_appears_before_its_filing(world: World) -> None:
     for key, issuer in world.issuers.items():
         for day in world.chance.sample(all_days := events(issuer.told), min(10, len(all_days))):
@@ -245,6 +247,7 @@ def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world
         assert counted == total
 
 
+@pytest.mark.rule("MET-8")
 def test_a_later_filing_never_adds_a_value_to_a_day_before_it(tmp_path: Path) -> None:
     """Rule 4, between two editions: what a past day shows can shrink, and change by nothing else."""
     chance = random.Random(7)

@@ -390,6 +390,7 @@ def test_persistence_counts_years_in_a_row(desk: Desk) -> None:
     assert len(observed(desk, "issuer-persistence")) == 7, "revenue in two currencies tells nothing"
 
 
+@pytest.mark.rule("PROV-3", "PROV-10")
 def test_a_row_is_held_under_the_strictest_class_and_captured_with_the_last_of_its_inputs(desk: Desk) -> None:
     desk.filings("alpha.csv", [figure(ALPHA, "revenue", 100, 2022)])
     desk.set_day(date(2024, 11, 20))

@@ -1,4 +1,4 @@
-"""Which key a request carries: the same rule on every surface."""
+"""Which key a request carries: the same rule on every surface (contract: KEY-1)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Cursors: opaque, signed, bound to the filters and the edition they were issued for."""
+"""Cursors: opaque, signed, bound to the filters and the edition they were issued for (contract: PAR-5)."""
 
 import base64
 import binascii

@@ -4,6 +4,8 @@ A record is in the key store under its host. A request to the service's own host
 other host a worker trusts what it last read for a second, so an addition or a removal is seen everywhere
 within that time, and a busy domain costs one read a second, not one a request.
 See docs/decisions/0020-customer-domains.md.
+
+See contract: KEY-11.
 """
 
 import re

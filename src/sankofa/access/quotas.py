@@ -1,4 +1,7 @@
-"""Quotas: every authenticated request counts once, in one atomic step, whatever its outcome."""
+"""Quotas: every authenticated request counts once, in one atomic step, whatever its outcome.
+
+See contract: KEY-5, KEY-6.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Tiers: what a key may ask for."""
+"""Tiers: what a key may ask for (contract: PAR-4, KEY-8, KEY-14)."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,6 +1,8 @@
 """Guessing keys: an address gets so many 401s in a minute, then 429 until the minute is over.
 
 Only what would be a 401 is counted and refused: a good key is never locked out by others behind its address.
+
+See contract: KEY-12.
 """
 
 import hashlib

@@ -5,6 +5,8 @@ and `releases` count what is served, every vintage of a fact; what was ingested 
 `releases_in_ledger`. An age is counted from the newest day of release that a source evidences.
 A floor is the least a measure may be; of age, rejects and restatements it is the most. A floor on something
 that is not measured is UNMEASURED, never a pass.
+
+See contract: QUAL-1, QUAL-2.
 """
 
 import json

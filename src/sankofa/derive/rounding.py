@@ -1,4 +1,7 @@
-"""Rounding, in one place: derived values are exact until here, then 10 significant digits, half to even."""
+"""Rounding, in one place: derived values are exact until here, then 10 significant digits, half to even.
+
+See contract: MET-4.
+"""
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction

@@ -1,7 +1,7 @@
 """What is published in bulk: tables, each a Parquet file (several where large), and how one is declared.
 
 A table takes the very rows that a dataset serves as these are built, or makes rows of its own of the ledger
-where the specification says bulk-only (award facts, every macro vintage); or both.
+where they are in the files only (contract: EXP-4); or both.
 """
 
 import importlib

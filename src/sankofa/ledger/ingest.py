@@ -1,4 +1,7 @@
-"""Files into the ledger: one transaction each, the gates at the door, nothing lost silently."""
+"""Files into the ledger: one transaction each, the gates at the door, nothing lost silently.
+
+See contract: ING-1, ING-2, ING-3, ING-4.
+"""
 
 import hashlib
 import json

@@ -2,6 +2,8 @@
 
 Tables that name the source of a row are cut by it, the others by the capture. Parties are stored once,
 whichever source names them, and persons stay withheld whoever proved them to be persons: neither is cut.
+
+See contract: PROV-6.
 """
 
 import re

@@ -3,6 +3,8 @@
 A number that one name comes with is an organisation's, under the service_id of that number. A number that
 comes with different names, and that no held organisation has, is nobody's: a placeholder, or somebody's slip.
 Once an organisation that is held turns out to be the party, the service_id of the number is its alias.
+
+See contract: ENT-5.
 """
 
 from collections import defaultdict

@@ -1,4 +1,7 @@
-"""Which organisation a tender party is: by identifier, or by a name that only one of its country has."""
+"""Which organisation a tender party is: by identifier, or by a name that only one of its country has.
+
+See contract: ENT-3, ENT-4.
+"""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress

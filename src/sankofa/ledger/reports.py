@@ -20,7 +20,7 @@ from sankofa.model.financial_years import YearEvidence
 from sankofa.model.provenance import source_ref
 
 PUBLISHED_CONFIDENCE = Decimal("0.85")
-"""Below this an extracted figure stays in the ledger (decisions, section 2)."""
+"""Below this an extracted figure stays in the ledger (contract: FIG-5)."""
 
 _LEAST = Decimal("-Infinity")
 

@@ -3,6 +3,8 @@
 The SEC publishes one filing twice: as companyfacts, with the dates of the filing, and in its Financial
 Statement Data Sets, with a period given as a month's end and a number of quarters. Where both are held it is
 one fact, the one with the real dates. Nothing is deleted: the ledger keeps both rows, whichever came first.
+
+See contract: PER-7.
 """
 
 from collections import defaultdict

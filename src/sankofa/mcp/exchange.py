@@ -30,7 +30,7 @@ from sankofa.operations.answers import (
     rate_headers,
 )
 
-LARGEST_BODY: Final = 128 * 1024
+LARGEST_BODY: Final = 1024 * 1024
 """No call of a tool is longer; the SDK takes a quarter of a second to read a megabyte."""
 _BODY_SECONDS: Final = 10.0
 # Random in each process and never sent (it is always replaced), so no client can write one in its id.

@@ -1,4 +1,4 @@
-"""Which hosts and origins may call this server, and the key of a request, by header fields alone.
+"""Which hosts and origins may call this server, and the key of a request (contract: MCP-8).
 
 Browsers send what any page asks them to, and a page can point its own name at a local address (DNS
 rebinding). Host and Origin are therefore checked first, before a key is even looked at.

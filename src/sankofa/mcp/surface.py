@@ -3,6 +3,8 @@
 The SDK owns the protocol, in both its eras: the `initialize` handshake up to 2025-11-25 and the
 self-contained requests of 2026-07-28. Ours is what is around it: who is calling, what a call costs
 and the body of the answer.
+
+See contract: MCP-2, MCP-3, MCP-4.
 """
 
 import logging
@@ -145,7 +147,7 @@ class McpSurface:
         tool = self._tools.get(params.name)
         try:
             return exchange.tool_result(await self._perform(exchange, tool, params.name, arguments))
-        except StoreUnavailable as problem:  # an HTTP answer, never a tool error (decisions, MCP)
+        except StoreUnavailable as problem:  # an HTTP answer, never a tool error (contract: MCP-3)
             self._log_problem(problem, exchange)
             exchange.refusal = problem
             return exchange.tool_error(problem, None)

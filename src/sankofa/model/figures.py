@@ -1,4 +1,4 @@
-"""Exact figures: every digit the source gave, never through a float."""
+"""Exact figures: every digit the source gave, never through a float (contract: FIG-1, FIG-3)."""
 
 import re
 from decimal import Decimal, InvalidOperation

@@ -13,7 +13,7 @@ from sankofa.model.registers import one_spelling
 
 ID_TYPES: Final = ("lei", "registry", "isin", "ticker", "figi", "aggregator")
 STRONG: Final = ("lei", "registry", "isin", "ticker")
-"""The types that identify an organisation by themselves, strongest first (decisions, section 2)."""
+"""The types that identify an organisation by themselves, strongest first (contract: ENT-2)."""
 SEC_CIK: Final = "US-SEC-CIK"
 SERVICE_ID_PATTERN: Final = r"^[A-Za-z0-9]+$"
 ENTITY_ID_PATTERN: Final = r"^(DC[A-Za-z0-9]+|[A-Z]{3})$"

@@ -1,4 +1,4 @@
-"""What a period is called, derived from its dates and the issuer's own year (decisions, section 2).
+"""What a period is called, derived from its dates and the issuer's own year (contract: PER-1, PER-2).
 
 A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's year comes
 from the full-year durations it reported (`model.financial_years`). To keep a past view reproducible, a figure

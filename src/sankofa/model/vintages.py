@@ -4,6 +4,8 @@ A figure was reported in a document that became public on a day. Reporting the s
 adds nothing; another figure is the next vintage. Each vintage is the latest in the half-open
 interval [known_from, superseded). Once that interval is computed, every as_of question is one
 range test, and look-ahead is impossible by construction.
+
+See contract: PIT-1, PIT-4, VINT-1, VINT-2, VINT-3, VINT-4, VINT-5, VINT-6.
 """
 
 from collections.abc import Iterator, Sequence

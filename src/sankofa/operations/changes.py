@@ -1,4 +1,4 @@
-"""GET /v1/changes."""
+"""GET /v1/changes (contract: CHG-1)."""
 
 from typing import Final
 

@@ -196,7 +196,7 @@ def operation(
 ) -> Callable[[Perform], Perform]:
     """Declare the function below as the operation at this path; None where it is a tool only.
 
-    `errors` are the statuses section 4 of the specification lists for it; `tool_names` gives the
+    `errors` are the statuses it is described with (contract: SPEC-2); `tool_names` gives the
     name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
     and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
     `dataset` is the one whose sources `_license` attributes.
@@ -266,7 +266,7 @@ def _parameters(perform: Perform, path: str) -> dict[str, Parameter]:
             continue
         _, kind, description, *marks = get_args(hints[name])
         required = signature.default is inspect.Parameter.empty
-        # a trailing underscore keeps the specification's words (`from`) out of Python's way
+        # a trailing underscore keeps the words of the API (`from`) out of Python's way
         public = name.rstrip("_")
         parameters[public] = Parameter(
             public,

@@ -1,4 +1,7 @@
-"""JSON Schema keywords as checks: what the schema of a parameter declares is what its reader enforces."""
+"""JSON Schema keywords as checks: what the schema of a parameter declares is what its reader enforces.
+
+See contract: PAR-2.
+"""
 
 import re
 from collections.abc import Callable

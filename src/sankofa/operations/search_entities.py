@@ -1,4 +1,4 @@
-"""The MCP tool search_entities. REST has no name search, by the specification."""
+"""The MCP tool search_entities. REST has no name search (contract: ENTY-3)."""
 
 import msgspec
 

@@ -1,6 +1,6 @@
 """The ASGI application: every request in, every answer out.
 
-Order of checks (decisions, section 3): path, method, then 401, 429, 400, 402, 404.
+Order of checks (contract: KEY-7): path, method, then 401, 429, 400, 402, 404.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What is being removed: nothing at present (specification, section 9).
+"""What is being removed: nothing at present (contract: ERR-3).
 
 An entry makes its endpoint answer with Deprecation (RFC 9745), Sunset (RFC 8594) and a link to its
 successor. Start-up refuses an entry with less than 180 days' notice.

@@ -2,6 +2,8 @@
 
 Nothing is held in memory but the few bytes on their way. A file is answered from the edition that was
 current when the request came, whatever is published meanwhile.
+
+See contract: EXP-2.
 """
 
 from collections.abc import AsyncIterator, Iterable

@@ -2,6 +2,8 @@
 
 Rows are kept as the JSON they are served as. For the other two they are read once more, column by column
 (`edition.flat`); for Arrow, many of them are taken from the columns that an edition stores.
+
+See contract: ENV-7, ENV-10.
 """
 
 import json

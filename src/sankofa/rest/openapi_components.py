@@ -45,7 +45,7 @@ class _Refusal(NamedTuple):
 
 
 def refusals(settings: Settings) -> dict[str, _Refusal]:
-    """Every error response by its status, as section 7 of the specification has it; `default` is the rest."""
+    """Every error response by its status (contract: ERR-1); `default` is the rest."""
     issuer = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
     return {
         "400": _Refusal(

@@ -23,7 +23,6 @@ _LINES: Final = (".jsonl", ".ndjson")
 _ENDINGS: Final = (".json", *_LINES)
 _LISTS: Final = frozenset({"releases", "records"})
 _OCDS: Final = frozenset({"ocid", "releases", "records", "compiledRelease"})
-_PACKAGE: Final = frozenset({"uri", "version", "publisher", "publishedDate", "extensions"})
 _NOT_OCDS: Final = "neither an OCDS package, record nor release"
 _NOTHING_OCDS: Final = "nothing in it is an OCDS package, record or release"
 _LONGEST_WHOLE: Final = 1_000
@@ -81,7 +80,7 @@ def _document(document: IO[bytes], name: str, place: str) -> Iterator[Record]:
         value, fault = _value(piece.raw)
         if fault or not _is_ocds(value):
             raise FormatError(f"{name}: {fault or _NOT_OCDS}")
-        if foreign and not recognised and not _is_package(value):
+        if foreign and not recognised and type(value) is list:
             raise FormatError(f"{name}: {_NOTHING_OCDS}")
         if type(value) is dict and not (embedded and value.keys() & _LISTS):
             yield from _releases(value, f"{place}release")
@@ -171,11 +170,6 @@ def _is_ocds(value: Any) -> bool:
 def _is_part(value: Any) -> bool:
     """Whether an element of a list, or a line, looks like a package, a record, a release or a link to one."""
     return type(value) is dict and (not _OCDS.isdisjoint(value) or _is_link(value))
-
-
-def _is_package(value: Any) -> bool:
-    """Whether an object says of itself that it is a package, whatever is in it."""
-    return type(value) is dict and not _PACKAGE.isdisjoint(value)
 
 
 def _whole_number(text: str) -> int | Decimal:

@@ -1,4 +1,7 @@
-"""Which sources there are: those that ship with the package, and the operator's own in HOME/sources.toml."""
+"""Which sources there are: those that ship with the package, and the operator's own in HOME/sources.toml.
+
+See contract: SRC-1, SRC-2, PROV-5.
+"""
 
 import re
 import tomllib

@@ -58,6 +58,7 @@ def test_the_last_request_of_a_minute_is_admitted_and_the_next_is_not() -> None:
     assert [counting.count(grant())[1] is None for _ in range(3)] == [True, True, False]
 
 
+@pytest.mark.rule("KEY-6")
 def test_a_new_minute_begins_on_the_minute() -> None:
     counting = Counting("2026-11-15T10:20:59.999999")
     usage, refusal = counting.count(grant(), times=3)
@@ -90,6 +91,7 @@ def test_what_is_left_is_never_negative() -> None:
     assert '"month";r=0;' in usage.state
 
 
+@pytest.mark.rule("KEY-6")
 @pytest.mark.parametrize(
     ("at", "days", "left"),
     [

@@ -1,4 +1,4 @@
-"""Caps: decisions, section 3."""
+"""Caps of each tier (contract: KEY-14, PAR-4)."""
 
 import pytest
 
@@ -13,6 +13,7 @@ def of(tier: str, per_minute: int | None = None, per_month: int | None = None) -
     return grant(SETTINGS, "id", tier, per_minute, per_month)
 
 
+@pytest.mark.rule("KEY-14")
 @pytest.mark.parametrize(
     ("tier", "rows", "default", "minute", "month"),
     [
@@ -33,6 +34,7 @@ def test_the_defaults_are_the_decided_ones(
     )
 
 
+@pytest.mark.rule("KEY-14")
 def test_a_limit_of_its_own_replaces_that_of_the_tier() -> None:
     own = of("starter", 7, 70)
     assert (own.per_minute, own.per_month) == (7, 70)

@@ -21,6 +21,7 @@ DECIDED = """gross_margin operating_margin ebitda_margin pretax_margin net_margi
     receivable_days inventory_days payable_days""".split()
 
 
+@pytest.mark.rule("MET-10")
 def test_the_set_is_the_decided_one() -> None:
     assert list(slugs()) == sorted(DECIDED)
 
@@ -40,6 +41,7 @@ def by_the_page(text: str, inputs: dict[str, Decimal]) -> Decimal | None:
     return Context(prec=10, rounding=ROUND_HALF_EVEN).plus(wide)
 
 
+@pytest.mark.rule("MET-10")
 @pytest.mark.parametrize("slug", DECIDED)
 def test_a_metric_is_what_its_page_says(slug: str) -> None:
     chance = random.Random(slug)
@@ -61,6 +63,7 @@ def test_a_metric_is_what_its_page_says(slug: str) -> None:
                 assert f"`{concept}`" in page
 
 
+@pytest.mark.rule("MET-3")
 @pytest.mark.parametrize("slug", DECIDED)
 def test_without_any_one_of_its_inputs_there_is_no_value(slug: str) -> None:
     found = BY_SLUG[slug]
@@ -72,6 +75,7 @@ def test_without_any_one_of_its_inputs_there_is_no_value(slug: str) -> None:
         assert found(rest) is None
 
 
+@pytest.mark.rule("MET-3")
 @pytest.mark.parametrize(
     ("slug", "inputs", "value"),
     [
@@ -96,6 +100,7 @@ def test_values(slug: str, inputs: dict[str, str], value: str | None) -> None:
     assert found == (None if value is None else Decimal(value))
 
 
+@pytest.mark.rule("MET-4")
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=4), st.integers(1, 10**30))
 def test_a_value_is_rounded_once_half_to_even(above: Decimal, below: int) -> None:
     rounded = Ratio(above, Decimal(below)).rounded()
@@ -108,6 +113,7 @@ def test_a_value_is_rounded_once_half_to_even(above: Decimal, below: int) -> Non
         assert int(Fraction(rounded) / unit) % 2 == 0
 
 
+@pytest.mark.rule("MET-4")
 def test_ties_go_to_the_even_digit() -> None:
     assert Ratio(Decimal("1.0000000005"), Decimal(1)).rounded() == Decimal("1.000000000")
     assert Ratio(Decimal("1.0000000015"), Decimal(1)).rounded() == Decimal("1.000000002")

@@ -2,6 +2,8 @@
 
 from decimal import Decimal
 
+import pytest
+
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive
 from sankofa.derive.metrics.full_years import FullYear, full_years, year_before
@@ -42,6 +44,7 @@ def values(year: FullYear, unit: str = "USD") -> dict[str, Decimal]:
     return {name: figure.value for name, figure in year.figures[unit].items()}
 
 
+@pytest.mark.rule("MET-5")
 def test_the_documented_order_of_concepts_decides() -> None:
     (year,) = issuer(flow("us-gaap:NetIncomeLoss", "7"), flow("us-gaap:ProfitLoss", "9"))
     assert values(year) == {"profit": 9, "profit_owners": 7}
@@ -51,6 +54,7 @@ def test_the_documented_order_of_concepts_decides() -> None:
     assert values(year) == {"profit": 9, "profit_owners": 9}
 
 
+@pytest.mark.rule("MET-5")
 def test_a_concept_that_merely_looks_alike_is_no_input() -> None:
     (year,) = issuer(flow("us-gaap:SalesRevenueGoodsNet", "7"), flow("us-gaap:Assets", "7"))
     assert values(year) == {"assets": 7}
@@ -94,6 +98,7 @@ def test_durations_are_taken_of_one_stretch_of_days() -> None:
     assert values(year) == {"revenue": 5, "profit": 2, "profit_owners": 2}
 
 
+@pytest.mark.rule("MET-10")
 def test_the_year_before_ended_within_ten_days_of_one_year_ago() -> None:
     def prior(end: str) -> bool:
         years = issuer(

@@ -55,6 +55,7 @@ def test_a_root_is_the_decimal_next_to_it(value: Fraction) -> None:
     assert ((below + exact) / 2) ** 2 <= value <= ((above + exact) / 2) ** 2
 
 
+@pytest.mark.rule("PROV-10")
 def test_what_is_derived_is_held_under_the_strictest_class_of_its_inputs() -> None:
     assert strictest(["cc-by", "public-domain"]) == "cc-by"
     assert strictest(reversed(LICENSE_CLASSES)) == "licensed-redistribution"

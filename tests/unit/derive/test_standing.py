@@ -1,5 +1,6 @@
 """On which days a value stands: windows of full years, and the stretches within one."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ YEARS = st.dictionaries(st.integers(1, 8), st.integers(1, 30), max_size=6)
 DAYS = st.integers(1, 40)
 
 
+@pytest.mark.rule("MET-1")
 @given(YEARS)
 def test_on_every_day_the_latest_year_published_by_then_is_the_one_asked_about(years: dict[int, int]) -> None:
     found = windows(years.items())

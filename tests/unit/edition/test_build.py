@@ -79,6 +79,7 @@ def test_publishing_the_same_ledger_again_gives_the_same_edition(desk: Desk) -> 
     assert desk.store.list_editions().editions == (first,)
 
 
+@pytest.mark.rule("PUB-8")
 def test_the_newest_few_editions_are_kept_behind_the_current_one(desk: Desk) -> None:
     made = [add_edition(desk, n) for n in range(1, 6)]
     shelf = desk.store.list_editions()
@@ -97,6 +98,7 @@ def test_the_edition_that_was_served_until_now_is_kept_however_old_it_is(desk: D
     assert made[0] not in shelf.editions, "and removed once it is nobody's"
 
 
+@pytest.mark.rule("PROV-9")
 def test_a_row_under_no_known_licence_class_stops_the_edition_and_the_old_one_stays(desk: Desk) -> None:
     old = add_edition(desk, 1)
     with sqlite3.connect(desk.home / "ledger.sqlite") as ledger:
@@ -129,6 +131,7 @@ def damage(desk: Desk, edition: str) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.rule("PUB-7")
 def test_a_damaged_edition_is_refused_by_name_and_the_newest_whole_one_is_served(desk: Desk) -> None:
     made = [add_edition(desk, n) for n in range(1, 4)]
     for edition in made[1:]:

@@ -38,6 +38,7 @@ def row(number: int, value: Any = None) -> MacroSeriesRow:
     )
 
 
+@pytest.mark.rule("EXP-5")
 @pytest.mark.parametrize(
     "figure",
     ["9007199254740993", "0.00000000000000000000012345", "-1234567890123456789012345678901234567890.5"],

@@ -7,6 +7,7 @@ from decimal import Decimal
 from itertools import chain
 
 import msgspec
+import pytest
 
 from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.metrics.derive import Value
@@ -47,6 +48,7 @@ def listed(values: list[Value], histories: list[list[Stretch]]) -> Standings:
     )
 
 
+@pytest.mark.rule("SCR-1")
 def test_a_screen_is_what_sorting_everything_would_give() -> None:
     chance = random.Random(3)
     screening = Screening()

@@ -1,4 +1,4 @@
-"""No request holds the loop: decisions, section 3. What is long gives way after a bounded number of steps.
+"""No request holds the loop (contract: PAR-10). What is long gives way after a bounded number of steps.
 
 Nothing here is timed: each step of the work notes which turn of the loop it ran in, or which thread.
 """
@@ -72,6 +72,7 @@ def _crowded(rows: int, in_a_block: int = 16) -> Edition:
     return Edition("e", reader)
 
 
+@pytest.mark.rule("PAR-10")
 @pytest.mark.parametrize("limit", [None, 100_000])
 def test_rows_of_many_blocks_are_selected_in_turns(
     monkeypatch: pytest.MonkeyPatch, limit: int | None
@@ -247,6 +248,7 @@ def test_reported_figures_become_facts_a_piece_at_a_time(monkeypatch: pytest.Mon
     assert most <= 1 + 2 * PIECE // 1_000
 
 
+@pytest.mark.rule("PAR-10")
 def test_turns_are_given_after_so_many_steps_and_not_before() -> None:
     async def count(steps: int) -> int:
         given = 0

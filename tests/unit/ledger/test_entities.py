@@ -1,4 +1,4 @@
-"""Who is who: decisions, section 2, "Entities"."""
+"""Who is who (contract: ENT-2, ENT-7)."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -58,6 +58,7 @@ def groups(desk: Desk) -> list[tuple[str, ...]]:
     return sorted(entity.subjects for entity in resolved(desk)[0])
 
 
+@pytest.mark.rule("ENT-2")
 @pytest.mark.parametrize("shared", [NUMBER, TICKER])
 def test_records_that_share_a_strong_identifier_are_one_organisation(desk: Desk, shared: str) -> None:
     take(desk, says(LEI, shared), figure(shared))
@@ -70,6 +71,7 @@ def test_records_are_joined_over_an_identifier_neither_stands_on(desk: Desk) -> 
     assert groups(desk) == [(LEI, TICKER)]
 
 
+@pytest.mark.rule("ENT-2")
 def test_a_shared_name_joins_nothing(desk: Desk) -> None:
     take(desk, says(LEI), says(NUMBER), says(TICKER))
     assert len(groups(desk)) == 3

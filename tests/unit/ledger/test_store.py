@@ -52,6 +52,7 @@ def columns(database: sqlite3.Connection, table: str) -> tuple[list[str], list[s
     return [c[1] for c in found], [c[1] for c in found if c[5]]
 
 
+@pytest.mark.rule("VINT-8")
 @pytest.mark.parametrize("table", TABLES)
 def test_update_and_delete_are_refused_by_the_store(database: sqlite3.Connection, table: str) -> None:
     before = contents(database)
@@ -115,6 +116,7 @@ def test_whatever_fails_inside_a_capture_leaves_nothing_of_it(
     assert contents(database) == before
 
 
+@pytest.mark.rule("GATE-4")
 def test_a_person_is_kept_as_a_hash_that_only_the_key_can_make(
     desk: Desk, database: sqlite3.Connection
 ) -> None:

@@ -131,6 +131,7 @@ def test_an_argument_of_another_type_or_name_is_refused_by_the_name_the_tool_giv
     assert refused.value.detail.startswith(f"{parameter}: ")
 
 
+@pytest.mark.rule("MCP-3")
 async def test_402_tells_the_agent_how_to_upgrade(tmp_path, search, monkeypatch):
     async with connected(tmp_path, search, monkeypatch) as (client, _):
         problem = problem_of(await client.call_tool("search_things", {"limit": 26}))
@@ -139,6 +140,7 @@ async def test_402_tells_the_agent_how_to_upgrade(tmp_path, search, monkeypatch)
     assert problem["instance"] == "/v1/things"
 
 
+@pytest.mark.rule("ERR-5")
 async def test_a_defect_is_a_500_whose_details_are_only_in_the_log(tmp_path, search, monkeypatch, caplog):
     async with connected(tmp_path, search, monkeypatch) as (client, _):
         problem = problem_of(await client.call_tool("search_things", {"limit": 7}))

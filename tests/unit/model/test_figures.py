@@ -24,6 +24,7 @@ def test_a_figure_is_written_plainly_with_every_digit(text: str, figure: str) ->
     assert exact(text) == figure
 
 
+@pytest.mark.rule("FIG-3")
 @pytest.mark.parametrize(
     "text",
     [

@@ -53,6 +53,7 @@ def test_a_refusal_never_repeats_the_text_which_may_be_a_name(written: str) -> N
     assert "zorblatt" not in str(refusal.value).lower()
 
 
+@pytest.mark.rule("ENT-6")
 def test_a_cik_has_ten_digits() -> None:
     assert cik(1045810) == cik("0001045810") == Identifier("registry", "US-SEC-CIK", "0001045810")
 
@@ -75,6 +76,7 @@ def test_a_record_stands_on_its_strongest_identifier() -> None:
     assert anchor(held[:1]) is None
 
 
+@pytest.mark.rule("ENT-1")
 def test_the_service_id_of_an_identifier_is_the_same_everywhere_and_for_ever() -> None:
     # Written out: whoever changes how ids are made breaks every id that was ever given to a client.
     assert service_id("lei:999900SAMPLEZA000189") == "DC46AF1B1AAA424B58D1368176"
@@ -82,6 +84,7 @@ def test_the_service_id_of_an_identifier_is_the_same_everywhere_and_for_ever() -
     assert service_id(cik(1045810)) == "DC0C886484A395C430181D31BC"
 
 
+@pytest.mark.rule("ENT-1")
 @given(st.from_regex(r"[A-Z0-9]{1,12}", fullmatch=True), st.from_regex(r"[A-Z0-9]{1,12}", fullmatch=True))
 def test_a_service_id_is_dc_and_24_hex_characters(one: str, other: str) -> None:
     ids = [service_id(make_identifier("ticker", ticker, "JSE")) for ticker in (one, other)]

@@ -1,4 +1,4 @@
-"""Which concept stands for which line item (decisions, metrics-v1)."""
+"""Which concept stands for which line item (contract: MET-5)."""
 
 import re
 
@@ -14,10 +14,12 @@ equity_owners operating_cash_flow capex dividends_paid shares_outstanding loans 
 WITH_MINORITIES = "us-gaap:StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest"
 
 
+@pytest.mark.rule("FUND-7")
 def test_the_line_items_are_those_decided() -> None:
     assert sorted(LINE_ITEMS) == sorted(DECIDED.split())
 
 
+@pytest.mark.rule("FUND-7")
 @pytest.mark.parametrize(
     ("concept", "name"),
     [
@@ -37,6 +39,7 @@ def test_a_mapped_concept_is_served_under_its_line_item(concept: str, name: str)
     assert line_item(concept) == name
 
 
+@pytest.mark.rule("FUND-6")
 @pytest.mark.parametrize(
     ("concept", "name"),
     [
@@ -53,6 +56,7 @@ def test_an_unmapped_concept_keeps_its_own_name(concept: str, name: str) -> None
     assert line_item(concept) == name
 
 
+@pytest.mark.rule("FUND-6")
 @pytest.mark.parametrize(
     "concept", ["us-gaap:Cash", "ifrs-full:Cash", "custom:Revenue", "custom:Loans", "custom:CurrentAssets"]
 )

@@ -43,6 +43,7 @@ def test_what_is_no_key_is_refused(key: str) -> None:
         series_key(key)
 
 
+@pytest.mark.rule("MACRO-8")
 @pytest.mark.parametrize(
     ("series", "country"),
     [

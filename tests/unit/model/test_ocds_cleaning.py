@@ -153,6 +153,7 @@ def test_a_publisher_with_any_number_of_fields_of_its_own_is_cleaned_the_same() 
     assert body(release) == {"tender": {"title": "Road", "title_qu": "Ñan"}, "description": "ask [withheld]"}
 
 
+@pytest.mark.rule("TEND-3")
 def test_value_amount_is_the_tenders_own_and_never_a_sum() -> None:
     release = cleaned(awards=[{"id": "1", "value": {"amount": 5}}, {"id": "2", "value": {"amount": 6}}])
     assert (release.summary.value_amount, release.summary.award_count) == (None, 2)

@@ -29,11 +29,13 @@ NAMES = {
 }
 
 
+@pytest.mark.rule("GATE-3")
 @pytest.mark.parametrize("name", NAMES["people"])
 def test_a_person_and_whoever_may_be_one_stays_out(name: str) -> None:
     assert org_evidence(name) is None
 
 
+@pytest.mark.rule("GATE-2")
 @pytest.mark.parametrize(
     ("kind", "name"), [(kind, name) for kind in ("legal_form", "public_body") for name in NAMES[kind]]
 )
@@ -151,6 +153,7 @@ def test_any_text_is_read_without_an_error(name: str, identifiers: list[tuple[st
 LEI = "529900T8BM49AURSDO55"
 
 
+@pytest.mark.rule("GATE-2")
 def test_an_lei_counts_only_where_its_record_is_held_and_is_no_sole_proprietor() -> None:
     held = {LEI}
     assert org_evidence("Ubuntu", [("XI-LEI", LEI)], held.__contains__) == Evidence("lei", LEI)
@@ -164,12 +167,14 @@ def test_a_person_marked_as_such_stays_out_under_an_organisations_identifier() -
     assert org_evidence("Thabo Nkosi t/a Ubuntu", [("ZA-CIPC", "2010/123456/07")]) is None
 
 
+@pytest.mark.rule("GATE-2")
 @pytest.mark.parametrize("identifier", NAMES["companies_numbers"])
 def test_a_companys_number_in_a_companies_register_is_evidence(identifier: str) -> None:
     scheme, _, number = identifier.partition(":")
     assert org_evidence("Ubuntu", [(scheme, number)]) == Evidence("registry", register_code(scheme))
 
 
+@pytest.mark.rule("GATE-3")
 @pytest.mark.parametrize("identifier", NAMES["others_numbers"])
 def test_tax_numbers_business_names_and_peoples_numbers_are_no_evidence(identifier: str) -> None:
     scheme, _, number = identifier.partition(":")

@@ -23,6 +23,7 @@ def named(issuer: IssuerYears, start: str, end: str, known: str = "2030-01-01") 
     return issuer.name(on(start) if start else None, on(end), on(known))
 
 
+@pytest.mark.rule("PER-2")
 @pytest.mark.parametrize(
     ("start", "end", "expected"),
     [
@@ -49,6 +50,7 @@ def test_a_calendar_year(start: str, end: str, expected: tuple[str, int]) -> Non
     assert named(years("2022-12-31", "2023-12-31"), start, end) == expected
 
 
+@pytest.mark.rule("PER-5")
 @pytest.mark.parametrize(
     ("start", "end", "expected"),
     [
@@ -92,6 +94,7 @@ def test_a_year_of_weeks_is_a_full_year(weeks: int) -> None:
     assert months_of(on("2023-01-01"), on("2023-01-01") + 7 * weeks - 1) == 12
 
 
+@pytest.mark.rule("PER-2")
 @pytest.mark.parametrize(
     ("days", "months"),
     [
@@ -174,6 +177,7 @@ def test_one_full_year_alone_is_its_own_evidence() -> None:
     assert named(issuer, "", "2019-12-31", "2021-03-01") == ("FY", 2019)
 
 
+@pytest.mark.rule("PER-3")
 @pytest.mark.parametrize(
     ("year_end", "day", "expected"),
     [

@@ -1,4 +1,4 @@
-"""Vintages, and the days on which each is seen, against a replay of the rules (decisions, section 2)."""
+"""Vintages, and the days on which each is seen, against a replay of the rules."""
 
 from datetime import date, timedelta
 from decimal import Decimal
@@ -81,6 +81,7 @@ def shown(given: list[Report], on: date, mode: str) -> set[Seen]:
     return rows
 
 
+@pytest.mark.rule("VINT-2")
 @settings(max_examples=200)
 @given(reports)
 def test_each_day_shows_in_each_mode_what_a_replay_shows(given: list[Report]) -> None:
@@ -115,6 +116,7 @@ def test_what_is_reported_later_changes_no_day_before(given: list[Report], later
             assert shown(given + since, day(offset), mode) == shown(given, day(offset), mode)
 
 
+@pytest.mark.rule("VINT-3")
 @pytest.mark.parametrize(
     ("figures", "numbers"),
     [
@@ -136,6 +138,7 @@ def test_another_figure_is_the_next_vintage_and_a_dash_withdraws_it(figures: str
     assert [v.report.value or "-" for v in vintages(given, 0)] == list(numbers)
 
 
+@pytest.mark.rule("VINT-4")
 def test_of_two_figures_on_one_day_the_later_document_is_the_later_vintage() -> None:
     found = vintages([report("2", 10, "0002"), report("1", 10, "0001")], END.toordinal())
     assert [(v.number, v.report.value) for v in found] == [(1, "1"), (2, "2")]

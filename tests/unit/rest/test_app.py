@@ -122,6 +122,7 @@ def test_429_comes_before_402_and_401_before_both(ask: Ask) -> None:
     assert ask("/v1/imagined/A?limit=26", "unknown").status == 401
 
 
+@pytest.mark.rule("ERR-5")
 def test_a_defect_is_500_without_its_details(
     ask: Ask, service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -137,6 +138,7 @@ def test_a_defect_is_500_without_its_details(
     assert "sankofa-sandbox" not in caplog.text
 
 
+@pytest.mark.rule("ERR-3")
 def test_a_deprecated_endpoint_says_so(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     table = {PATH: Deprecation(date(2026, 1, 1), date(2027, 1, 1), "https://api.example/v2")}
     monkeypatch.setattr(rest_app, "DEPRECATIONS", table)

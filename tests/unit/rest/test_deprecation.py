@@ -1,4 +1,4 @@
-"""Deprecation: specification, section 9; RFC 9745 and RFC 8594."""
+"""Deprecation (contract: ERR-3): RFC 9745 and RFC 8594."""
 
 from datetime import date, timedelta
 
@@ -31,6 +31,7 @@ def test_an_entry_tells_since_when_until_when_and_what_instead() -> None:
     }
 
 
+@pytest.mark.rule("ERR-3")
 @pytest.mark.parametrize("days", [179, 1, 0, -1])
 def test_less_than_180_days_of_notice_is_refused(days: int) -> None:
     with pytest.raises(SettingsError, match="/v1/macro"):

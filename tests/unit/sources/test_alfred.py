@@ -28,6 +28,7 @@ def told(record: object) -> list[tuple[str, str, str]]:
     return [entry[:3] for entry in record.told]
 
 
+@pytest.mark.rule("ADP-8")
 def test_a_value_is_public_from_realtime_start_and_a_point_is_no_value(read: Read, written: Written) -> None:
     text = document(
         ("2024-02-13", "2025-02-11", "2024-01-01", "308.417"),

@@ -10,6 +10,7 @@ from sankofa.model.records import Rejected
 from tests.unit.sources.conftest import Read, Written
 
 
+@pytest.mark.rule("ADP-7")
 def test_each_currency_is_a_daily_series_of_quote_units_for_one_euro(read: Read, written: Written) -> None:
     text = "Date,USD,ZAR,CYP,\r\n2024-01-03,1.0919,20.5190,N/A,\r\n2024-01-02,1.0956,20.3674,,\r\n"
     usd, zar, cyp = read("ecb-fx", written("eurofxref-hist.csv", text))

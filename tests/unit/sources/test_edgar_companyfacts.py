@@ -1,4 +1,4 @@
-"""SEC companyfacts as its publisher ships it (decisions, section 1: sources)."""
+"""SEC companyfacts as its publisher ships it."""
 
 import gzip
 import json
@@ -31,6 +31,7 @@ def rejects_of(records: list[Record]) -> list[Rejected]:
     return [record for record in records if isinstance(record, Rejected)]
 
 
+@pytest.mark.rule("PER-1", "ADP-2")
 def test_a_figure_carries_its_dates_document_and_concept(read: Read, written: Written) -> None:
     entity, fact = read("edgar-companyfacts", written("a.json", document(ROW % "5")))
     assert fact == Fact(
@@ -66,6 +67,7 @@ def test_every_digit_is_kept(read: Read, written: Written, written_as: str, valu
     assert fact.value == value
 
 
+@pytest.mark.rule("PER-5")
 def test_an_instant_has_no_start(read: Read, written: Written) -> None:
     row = '{"end":"2023-12-31","val":1,"accn":"a","filed":"2024-02-01"}'
     [fact] = facts_of(read("edgar-companyfacts", written("a.json", document(row))))
@@ -134,6 +136,7 @@ def test_a_null_value_is_skipped(read: Read, written: Written) -> None:
     assert Skipped(1) in read("edgar-companyfacts", written("a.json", document(ROW % "null")))
 
 
+@pytest.mark.rule("ADP-2")
 @pytest.mark.parametrize(
     ("taxonomy", "unit", "kept"),
     [

@@ -1,4 +1,4 @@
-"""Our own template for figures taken from documents (decisions, section 1: sources)."""
+"""Our own template for figures taken from documents."""
 
 import gzip
 import zipfile
@@ -59,6 +59,7 @@ def template(*lines: str, header: str = ",".join(COLUMNS)) -> str:
     return "".join(f"{each}\n" for each in (header, *lines))
 
 
+@pytest.mark.rule("ADP-4")
 def test_a_row_becomes_a_fact(read: Read, written: Written) -> None:
     assert read("filings-csv", written("a.csv", template(line()))) == [FACT]
 

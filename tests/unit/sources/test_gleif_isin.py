@@ -1,4 +1,4 @@
-"""Which ISINs an LEI has issued (decisions, section 1: sources)."""
+"""Which ISINs an LEI has issued."""
 
 import gzip
 import json
@@ -22,6 +22,7 @@ def reply(*attributes: object) -> str:
     return json.dumps({"meta": {"goldenCopy": {}}, "data": data})
 
 
+@pytest.mark.rule("ADP-10")
 def test_a_row_links_an_isin_to_an_lei(read: Read, written: Written) -> None:
     assert read("gleif-isin", written("a.csv", f"LEI,ISIN\n{LEI},{ISIN}\n")) == [LINK]
 

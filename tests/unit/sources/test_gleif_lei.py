@@ -1,4 +1,4 @@
-"""GLEIF records, golden copy and API (decisions, section 1: sources; section 2: organisation gate)."""
+"""GLEIF records, golden copy and API."""
 
 import csv
 import gzip
@@ -90,6 +90,7 @@ def test_a_record_of_the_golden_copy(read: Read, written: Written) -> None:
     assert profile.document == LEI
 
 
+@pytest.mark.rule("ADP-9")
 def test_the_api_says_the_same_as_the_golden_copy(read: Read, written: Written) -> None:
     of_csv = read("gleif-lei", written("a.csv", golden_copy({})))
     assert read("gleif-lei", written("one.json", json.dumps({"data": api_record()}))) == of_csv
@@ -107,6 +108,7 @@ def test_packed_files_are_read(read: Read, written: Written, tmp_path: Path, pac
         assert read("gleif-lei", tmp_path / "a.zip") == plain
 
 
+@pytest.mark.rule("ADP-9")
 @pytest.mark.parametrize(("lei", "subject"), [(LEI, f"lei:{LEI}"), ("2138004VFYZFYLELHT93", "")])
 def test_a_sole_proprietor_is_withheld_and_never_named(
     read: Read, written: Written, lei: str, subject: str

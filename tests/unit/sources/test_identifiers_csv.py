@@ -1,4 +1,4 @@
-"""Our own template for identifiers (decisions, section 1: sources)."""
+"""Our own template for identifiers."""
 
 import csv
 import gzip
@@ -20,6 +20,7 @@ def template(*lines: str, header: str = HEADER) -> str:
     return "".join(f"{line}\n" for line in (header, *lines))
 
 
+@pytest.mark.rule("ADP-12")
 @pytest.mark.parametrize(
     ("row", "identifier"),
     [

@@ -1,4 +1,4 @@
-"""Replies of the OpenFIGI API (decisions, section 1: sources)."""
+"""Replies of the OpenFIGI API."""
 
 import json
 import zipfile
@@ -32,6 +32,7 @@ def mapping(*instruments: object) -> str:
     return json.dumps([{"data": list(instruments)}])
 
 
+@pytest.mark.rule("ADP-11")
 def test_each_figi_of_a_listed_share_is_linked_to_its_ticker(read: Read, written: Written) -> None:
     assert read("openfigi", written("a.json", mapping(IBM))) == LINKS
 

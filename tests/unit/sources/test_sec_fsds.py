@@ -1,4 +1,4 @@
-"""The SEC Financial Statement Data Sets as their publisher ships them (decisions, section 1: sources)."""
+"""The SEC Financial Statement Data Sets as their publisher ships them."""
 
 import csv
 import io
@@ -43,6 +43,7 @@ def rejects_of(records: list[Record]) -> list[Rejected]:
     return [record for record in records if isinstance(record, Rejected)]
 
 
+@pytest.mark.rule("ADP-3")
 def test_a_figure_takes_its_day_and_issuer_from_the_filing(read: Read, tmp_path: Path) -> None:
     entity, fact = read("sec-fsds", quarter(tmp_path, FIGURE))
     assert fact == Fact(
@@ -105,6 +106,7 @@ def test_the_taxonomy_follows_from_the_version(
     assert (Skipped(1) in records) is (concept is None)
 
 
+@pytest.mark.rule("ADP-3")
 def test_segments_co_registrants_and_nulls_are_skipped(read: Read, tmp_path: Path) -> None:
     path = quarter(
         tmp_path, figure(segments="EquityComponents=Parent;"), figure(coreg="SUBCO"), figure(value=""), FIGURE

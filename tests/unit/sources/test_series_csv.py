@@ -10,6 +10,7 @@ from tests.unit.sources.conftest import Read, Written
 HEADER = "series,series_type,frequency,country,date,value,unit,release_date\n"
 
 
+@pytest.mark.rule("ADP-6")
 def test_the_rows_of_a_series_are_one_column_in_their_order(read: Read, written: Written) -> None:
     text = (
         "cpi.za,CPI,Monthly,zaf,2024-01-31,101.50,index,2024-02-21\n"

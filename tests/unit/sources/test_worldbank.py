@@ -39,6 +39,7 @@ def point(code: str, year: str, value: object, **more: str) -> dict[str, Any]:
             "date": year, "value": value, "unit": "", "obs_status": "", "decimal": 0, **more}  # fmt: skip
 
 
+@pytest.mark.rule("ADP-5")
 def test_a_tidy_table_is_named_after_its_indicator_and_speaks_of_every_year(
     read: Read, written: Written
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_tidy_table_in_an_archive_is_named_by_its_member(read: Read, tmp_path:
         assert column[:2] == ("SP.POP.TOTL", "GH")
 
 
+@pytest.mark.rule("ADP-5")
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_a_wide_table_is_read_under_its_preamble_in_any_encoding(
@@ -113,6 +115,7 @@ def test_a_databank_table_names_series_and_years_in_its_own_way(read: Read, writ
     ]
 
 
+@pytest.mark.rule("ADP-5")
 def test_a_page_of_the_api_keeps_every_digit_and_its_nulls_are_what_it_covers(
     read: Read, written: Written
 ) -> None:

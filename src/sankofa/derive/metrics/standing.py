@@ -1,6 +1,6 @@
 """On which days a value stands, and why it is missing on the others.
 
-The specification's rules for `as_of D`, section 4:
+The rules for `as_of D` (contract: MET-1, MET-2, MET-8):
 
 1. Per issuer and metric the latest full year published by D counts. A year is therefore asked about from the
    day it was published until a later year is. (A year that is published after a later one never is.)

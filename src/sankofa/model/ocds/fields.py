@@ -2,6 +2,8 @@
 
 A field that is not in the table goes; a value that is not what the schema has there becomes null and is
 recorded as a fault; an amount of zero is the feeds' placeholder for "not published" and becomes null.
+
+See contract: TEND-3, GATE-5.
 """
 
 import re

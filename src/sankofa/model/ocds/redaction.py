@@ -1,4 +1,4 @@
-"""Free text that repeats what was withheld: the words go, the rest of the text stays.
+"""Free text that repeats what was withheld: the words go, the rest of the text stays (contract: GATE-4).
 
 A name is recognised by its words in any order, at least two of them side by side, one of which may be an
 initial; by one word alone where the name has only one, where a title stands before it, or where it is

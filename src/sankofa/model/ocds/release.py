@@ -1,4 +1,7 @@
-"""Cleaning of one OCDS release: fields checked, people withheld, and the rest summarised."""
+"""Cleaning of one OCDS release: fields checked, people withheld, and the rest summarised.
+
+See contract: TEND-3, TEND-4, TEND-6.
+"""
 
 from collections.abc import Callable
 from decimal import Decimal

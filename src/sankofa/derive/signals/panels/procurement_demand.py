@@ -1,4 +1,7 @@
-"""Demand for categories of goods, works and services, month by month, from public tenders."""
+"""Demand for categories of goods, works and services, month by month, from public tenders.
+
+See contract: SIG-1, SIG-2, SIG-4.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator

@@ -1,0 +1,93 @@
+"""Every rule of docs/contract.md has a test that names it; nothing names a rule that is not there."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent.parent
+CONTRACT = REPOSITORY / "docs" / "contract.md"
+CITING = ("src", "tests", "bench", "tools", "clients", "examples", "docs")
+SUFFIXES = (".py", ".md", ".toml", ".sql", ".html")
+
+_ROW = re.compile(r"^\| (?P<struck>~~)?(?P<rule>[A-Z]+-[0-9]+)(?:~~)? \| (?P<text>.+) \|$", re.MULTILINE)
+_ANY_ROW = re.compile(r"^\| (?!rule \|)[^|]+ \|", re.MULTILINE)
+_CITATION = re.compile(r"\bcontract: ([A-Z]+-[0-9]+(?:(?:, | and )[A-Z]+-[0-9]+)*)")
+_RULE = re.compile(r"[A-Z]+-[0-9]+")
+_ELSEWHERE = re.compile(
+    r"(?<!RFC [0-9]{4}, )\bsections? [0-9]|\bdecisions\.md\b|\bthe specification\b",
+    re.IGNORECASE,
+)
+
+
+def rules() -> list[tuple[str, bool]]:
+    """The number of every rule, and whether it is in force."""
+    text = text_of(CONTRACT)
+    return [(row["rule"], row["struck"] is None) for row in _ROW.finditer(text)]
+
+
+def in_force() -> set[str]:
+    return {rule for rule, valid in rules() if valid}
+
+
+def marked() -> Iterator[tuple[str, str]]:
+    """Each test that names rules, and each number it names."""
+    for path in sorted((REPOSITORY / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(text_of(path))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule":
+                where = f"{path.relative_to(REPOSITORY)}:{node.lineno}"
+                assert node.args, where
+                for argument in node.args:
+                    assert isinstance(argument, ast.Constant), f"{where}: a number is written out"
+                    yield where, str(argument.value)
+
+
+def files() -> Iterator[Path]:
+    yield from sorted(REPOSITORY.glob("*.md"))
+    for folder in CITING:
+        for path in sorted((REPOSITORY / folder).rglob("*")):
+            if path.suffix in SUFFIXES and "node_modules" not in path.parts:
+                yield path
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def test_every_number_is_there_once():
+    assert len(rules()) > 200
+    assert [rule for rule, times in Counter(rule for rule, _ in rules()).items() if times > 1] == []
+
+
+def test_every_row_of_a_table_is_a_rule():
+    text = text_of(CONTRACT)
+    assert [row for row in _ANY_ROW.findall(text) if not _RULE.fullmatch(row.strip("|~ "))] == []
+
+
+def test_numbers_of_a_group_stand_in_their_order():
+    last: dict[str, int] = {}
+    for rule, _ in rules():
+        group, _, number = rule.partition("-")
+        assert int(number) > last.get(group, 0), rule
+        last[group] = int(number)
+
+
+def test_every_rule_is_named_by_a_test():
+    assert in_force() - {rule for _, rule in marked()} == set()
+
+
+def test_no_test_names_a_rule_that_is_not_there():
+    assert [(where, rule) for where, rule in marked() if rule not in in_force()] == []
+
+
+def test_comments_cite_rules_that_are_there():
+    for path in files():
+        cited = {rule for found in _CITATION.findall(text_of(path)) for rule in _RULE.findall(found)}
+        assert cited - in_force() == set(), path
+
+
+def test_nothing_cites_a_document_that_a_reader_does_not_have():
+    for path in files():
+        if path != Path(__file__):
+            assert [found.group() for found in _ELSEWHERE.finditer(text_of(path))] == [], path
