@@ -108,7 +108,7 @@ class Gate:
         )
 
 
-class Party(NamedTuple):
+class ReleaseParty(NamedTuple):
     """An organisation and its roles in a release."""
 
     organisation: Organisation
@@ -118,7 +118,7 @@ class Party(NamedTuple):
 class Parties(NamedTuple):
     """The parties of a release: those served and those withheld."""
 
-    served: list[Party]
+    served: list[ReleaseParty]
     withheld: list[str]
     """The names or ids of withheld parties, input to a keyed hash: never to be written anywhere."""
     named: Set[int]
@@ -154,7 +154,7 @@ def sift(walk: Walk, listed: Json, country: str, gate: Gate, secrets: Secrets) -
         _reference(body, role(field), country, gate, sifted, secrets)
     if sifted.withheld:
         _remove_duplicates(walk.lists)
-    served = [Party(organisation, tuple(roles)) for organisation, roles in sifted.served.values()]
+    served = [ReleaseParty(organisation, tuple(roles)) for organisation, roles in sifted.served.values()]
     return Parties(served, list(sifted.withheld), sifted.named)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.model.ocds.fields import Json, Walk, moment, release_cleaner
-from sankofa.model.ocds.parties import Gate, Party, sift
+from sankofa.model.ocds.parties import Gate, ReleaseParty, sift
 from sankofa.model.ocds.redaction import Secrets, may_name_a_person
 from sankofa.model.text import fit, one_line
 
@@ -51,7 +51,7 @@ class CleanRelease(NamedTuple):
     body: bytes
     """The cleaned OCDS release."""
     summary: ReleaseSummary
-    parties: list[Party]
+    parties: list[ReleaseParty]
     withheld: list[str]
     """See `parties.Parties`."""
     faults: list[tuple[str, str]]
