@@ -25,7 +25,7 @@ from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import FundamentalsRow, wire
 from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Answer, endpoints
-from sankofa.rest.forms import ARROW, CSV, chosen_form
+from sankofa.rest.formats import ARROW, CSV, negotiated_format
 
 _ROWS = 10_000
 _KEYS = 200_000
@@ -39,7 +39,7 @@ def main() -> None:
     answer = Answer(Selection([wire.encode(_row(n)) for n in range(_ROWS)], _ROWS, truncated=False))
 
     def written(form: str) -> Callable[[], bytes]:
-        chosen = chosen_form(form.encode())
+        chosen = negotiated_format(form.encode())
         if chosen is None:
             return lambda: envelope(answer, "edition", operation.rows_under)
         return lambda: chosen.body(operation, answer, "edition")[1]

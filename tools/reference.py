@@ -23,7 +23,7 @@ from sankofa.access.tiers import TIERS, grant
 from sankofa.cli.main import main as command_line
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.signals.contract import panels
-from sankofa.derive.signals.methodology import columns_of, holds_for_all
+from sankofa.derive.signals.methodology import columns_of, common_rules
 from sankofa.model.errors import Problem
 from sankofa.model.line_items import LINE_ITEMS, candidates, line_item
 from sankofa.model.provenance import LICENSE_CLASSES, LICENSE_NOTICE, SKUS
@@ -192,7 +192,7 @@ def metrics_page() -> str:
 
 def signals_page() -> str:
     rows = [(f"[{p.key}](#{p.key})", p.access, p.sku, p.summary) for p in panels().values()]
-    parts = [_table(("panel", "file", "dataset", "tells"), rows), holds_for_all()]
+    parts = [_table(("panel", "file", "dataset", "tells"), rows), common_rules()]
     for panel in panels().values():
         columns = [(_code(name), meaning) for name, meaning in columns_of(panel)]
         parts += [f"## {panel.key}", panel.summary, panel.explanation, _table(("column", "meaning"), columns)]

@@ -10,7 +10,7 @@ import pytest
 from sankofa.edition.format.arrow_columns import COLUMNS_FROM
 from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import endpoints
-from sankofa.rest.forms import ARROW
+from sankofa.rest.formats import ARROW
 from tests.live import LiveServer, run
 from tests.spec.test_formats import arrow_text, arrow_value, as_json
 

@@ -20,7 +20,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import sankofa.rest
 from sankofa.operations.contract import Operation, Parameter, endpoints
 from sankofa.operations.parameter_types import Day, ParameterType, Text, Whole
-from sankofa.rest.forms import media_types
+from sankofa.rest.formats import media_types
 from sankofa.rest.openapi import describe
 from sankofa.settings import Settings
 from tests.live import LiveServer

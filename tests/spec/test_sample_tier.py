@@ -18,7 +18,7 @@ from sankofa.derive.signals.contract import panels
 from sankofa.mcp.tools import Tool, tools
 from sankofa.model.provenance import SKUS
 from sankofa.operations.contract import Operation, Parameter, operations
-from sankofa.rest.forms import ARROW, CSV, media_types
+from sankofa.rest.formats import ARROW, CSV, media_types
 from tests.live import LiveServer
 
 CAP = 3

@@ -1,1 +1,1 @@
-"""The command line, and the putting together of the surfaces."""
+"""The command line, and the assembly of the surfaces into one application."""

@@ -33,7 +33,7 @@ Duty = Callable[[KnownClients], Coroutine[Any, Any, None]]
 
 
 def application(duties: Sequence[Duty] = ()) -> Application:
-    """One worker's application, from the environment, and what goes on beside it for as long as it runs."""
+    """The application of one worker, from the environment; the duties run beside it."""
     current = settings.load()
     configure(current)
     service = Service(current)
@@ -46,12 +46,12 @@ def application(duties: Sequence[Duty] = ()) -> Application:
     async def running() -> AsyncIterator[None]:
         await service.start()
         _settle()
-        beside = [asyncio.create_task(_never_ending(duty, known)) for duty in duties]
+        tasks = [asyncio.create_task(_never_ending(duty, known)) for duty in duties]
         try:
             async with agents.running():
                 yield
         finally:
-            for task in beside:
+            for task in tasks:
                 task.cancel()
             await service.stop()
 
@@ -71,10 +71,10 @@ async def _never_ending(duty: Duty, known: KnownClients) -> None:
 
 
 def _settle() -> None:
-    """What was loaded to start with stays: the collector need not look at it with every request.
+    """Tune the process once it has loaded: what is loaded is exempt from garbage collection.
 
-    And memory freed by one large answer is kept for the next, where the C library is glibc: given back, every
-    page of an answer of half a megabyte is faulted in anew, which costs more than filling it.
+    With glibc, memory freed by one large answer is kept for the next: if it were returned, every page of an
+    answer of half a megabyte would be faulted in again, which costs more than filling it.
     """
     gc.collect()
     gc.freeze()

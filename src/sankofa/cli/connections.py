@@ -1,4 +1,4 @@
-"""Clients that never read, never finish their request or never leave: what bounds them.
+"""Limits on clients that never read, never finish their request or never disconnect.
 
 The kernel does most of it: options of the listening socket, inherited by every connection, bound what waits
 in either direction and end a connection whose client takes nothing. This module looks at what is left, from
@@ -58,7 +58,7 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Settings) -> "Limits":
-        """As set, within the file descriptors there are: the soft limit is raised first."""
+        """The limits as configured, within the available file descriptors; the soft limit is raised first."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
         if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -77,7 +77,7 @@ class Limits:
 
 
 class KnownClients:
-    """The connections that carried a good key lately: these are closed last. The oldest are forgotten."""
+    """Connections that carried a valid key lately, which are closed last. The oldest are forgotten."""
 
     def __init__(self, most: int = 20_000) -> None:
         self._most = most // 2
@@ -94,7 +94,7 @@ class KnownClients:
 
 
 class _Connection(NamedTuple):
-    """An open connection of a client; in this order, the last is the first to go."""
+    """An open connection of a client. In sort order, the last is closed first."""
 
     unknown: bool
     still_ms: int
@@ -103,7 +103,7 @@ class _Connection(NamedTuple):
 
 
 async def shed_connections(limits: Limits, family: int, port: int, known: KnownClients) -> None:
-    """Look after the connections of this worker for as long as it runs."""
+    """Close connections of this worker as needed, for as long as it runs."""
     if sys.platform != "linux":
         return
     shedder = _Shedder(limits, family, port, known)
@@ -129,9 +129,9 @@ class _Shedder:
         ] = {}  # by inode: bytes the client took, and when it was seen
 
     async def look(self) -> bool:
-        """Whether some had to go, so that more are likely to be waiting.
+        """Close what must be closed; True where that was necessary, and more is likely to be waiting.
 
-        The lowest free number tells at no cost whether there are many; only then they are looked at.
+        The lowest free descriptor shows cheaply whether many are open; only then they are examined.
         """
         now = time.monotonic()
         number = self._lowest_free()
@@ -141,20 +141,23 @@ class _Shedder:
             return False
         self._scanned = now
         descriptors = self._open_descriptors()
-        found = await self._scan(descriptors, now)
-        found.sort(reverse=True)
+        connections = await self._scan(descriptors, now)
+        connections.sort(reverse=True)
         excess = max(
-            len(found) - self._limits.connections // 2 if len(found) > self._high() else 0,
+            len(connections) - self._limits.connections // 2 if len(connections) > self._high() else 0,
             len(descriptors) + 2 * _spare() - _soft_limit(),
         )
-        shed = {connection.descriptor for connection in found[: max(0, min(excess, len(found) - _LEFT))]}
+        shed = {
+            connection.descriptor
+            for connection in connections[: max(0, min(excess, len(connections) - _LEFT))]
+        }
         closed = 0
-        for position, descriptor in enumerate(shed | self._crowded(found)):
+        for position, descriptor in enumerate(shed | self._crowded(connections)):
             if position % _SLICE == _SLICE - 1:
                 await asyncio.sleep(0)
             closed += self._close(descriptor)
         if closed:
-            _log.warning("closed %d of %d connections, the slowest first", closed, len(found))
+            _log.warning("closed %d of %d connections, the slowest first", closed, len(connections))
         return closed > 0
 
     def _high(self) -> int:
@@ -181,8 +184,8 @@ class _Shedder:
             return list(range(_soft_limit()))
 
     async def _scan(self, descriptors: list[int], now: float) -> list[_Connection]:
-        """The connections of clients among these; one that takes next to nothing counts as standing still."""
-        found: list[_Connection] = []
+        """The client connections among the descriptors; one that reads next to nothing counts as idle."""
+        connections: list[_Connection] = []
         taken: dict[int, tuple[int, float]] = {}
         for position, descriptor in enumerate(descriptors):
             if position % _SLICE == _SLICE - 1:
@@ -200,15 +203,15 @@ class _Shedder:
                     taken[inode] = (before, since) if acked - before < _LEAST_BYTES else (acked, now)
                     still_ms = max(sent_ms, int((now - taken[inode][1]) * 1000))
                 peer = link.getpeername()[:2]
-                found.append(_Connection(peer not in self._known, still_ms, descriptor, peer[0]))
+                connections.append(_Connection(peer not in self._known, still_ms, descriptor, peer[0]))
         self._taken = taken
-        return found
+        return connections
 
-    def _crowded(self, found: list[_Connection]) -> set[int]:
-        """Who takes nothing for too long, and the stalled ones of an address that has too many."""
+    def _crowded(self, connections: list[_Connection]) -> set[int]:
+        """Connections idle for too long, and stalled ones of an address that has too many."""
         shed: set[int] = set()
-        by_address = Counter(connection.address for connection in found)
-        for connection in found:
+        by_address = Counter(connection.address for connection in connections)
+        for connection in connections:
             if connection.still_ms < _STALLED_MS:
                 continue
             crowded = by_address[connection.address] > self._limits.per_address
@@ -243,7 +246,7 @@ class _Shedder:
 
 @contextmanager
 def _borrowed(family: int, descriptor: int) -> Iterator[socket.socket]:
-    """A socket of the server's, only to be asked about."""
+    """A socket object for a descriptor of the server, which it does not close."""
     link = socket.socket(family, socket.SOCK_STREAM, 0, fileno=descriptor)
     try:
         yield link

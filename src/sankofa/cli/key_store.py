@@ -1,4 +1,4 @@
-"""Commands on what is in the key store: opened for the command, closed after it."""
+"""Opens the key store for a command, and closes it afterwards."""
 
 import asyncio
 import functools

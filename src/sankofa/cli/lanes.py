@@ -1,10 +1,9 @@
-"""Who is served first when there is more to do than time: clients whose key was good before.
+"""Priority under load: clients whose key was valid before are served first.
 
-A request without a key, or with one that this worker has not yet seen to be good, takes its turn: a few
-begin in each round of the event loop, whatever number of them is waiting, those with a key first. Requests
-with a proven key begin at once. Under a crowd each of the others is told to connect anew, so that what it
-sent ahead on the same connection is not even read; and of large answers without a key only so many are
-under way at once, each sent as its client reads.
+A request without a key, or with a key that this worker has not yet seen to be valid, waits in a queue: a few
+begin in each round of the event loop, those with a key first. Requests with a proven key begin at once. Under
+a crowd the others are told to reconnect, so that requests they pipelined are not even read; and only so many
+large answers without a key are sent at once, each as fast as its client reads.
 """
 
 import asyncio
@@ -82,7 +81,7 @@ class Lanes:
 
     @property
     def crowd(self) -> int:
-        """How many wait for their turn."""
+        """How many requests wait in the queues."""
         return len(self._keyed) + len(self._keyless)
 
     def prove(self, key: int, client: tuple[str, int]) -> None:
@@ -116,7 +115,7 @@ class _Answer:
             await self._body(message)
 
     async def _start(self, message: Message) -> None:
-        """Only a counted request is told where its key stands: that tells whether the key was good."""
+        """A response with RateLimit fields was counted, which shows that the key is valid."""
         headers = dict(message["headers"])
         lanes = self._lanes
         if b"ratelimit" in headers:
@@ -136,9 +135,13 @@ class _Answer:
         await self._send({**message, "headers": [*message["headers"], *close]})
 
     async def _refuse(self, headers: dict[bytes, bytes]) -> None:
-        own = {name: headers[name] for name in (b"x-service-api-version", b"x-request-id") if name in headers}
-        status, more, body = self._lanes.refusal(self._scope["path"], own.get(b"x-request-id", b"").decode())
-        more += [*own.items(), (b"content-length", b"%d" % len(body)), _CLOSE]
+        copied = {
+            name: headers[name] for name in (b"x-service-api-version", b"x-request-id") if name in headers
+        }
+        status, more, body = self._lanes.refusal(
+            self._scope["path"], copied.get(b"x-request-id", b"").decode()
+        )
+        more += [*copied.items(), (b"content-length", b"%d" % len(body)), _CLOSE]
         await self._send({"type": "http.response.start", "status": status, "headers": more})
         await self._send({"type": "http.response.body", "body": body})
 

@@ -1,4 +1,4 @@
-"""Lists as JSON, for programs: the same option and the same form on every command that lists something."""
+"""The --json option of every command that lists something, and its output."""
 
 import click
 import msgspec

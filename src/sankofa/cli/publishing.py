@@ -29,16 +29,16 @@ def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> S
     """Read files of a source into the ledger, with a progress bar on a terminal."""
     source = find_source(settings.home, source_id)
     source.refuse_unless_redistributable()
-    found = files_under(paths)
+    files = files_under(paths)
     with (
         _ledger(settings) as ledger,
-        _progress(source_id, len(found)) as started,
+        _progress(source_id, len(files)) as started,
         without_cycle_collection(),
     ):
         return ingest(
             ledger,
             source,
-            found,
+            files,
             rejects_folder=settings.home / "rejects",
             clock=_now,
             started=lambda p: started(p.name),
@@ -66,54 +66,54 @@ def edition_list(settings: Settings) -> EditionList:
 
 
 def captured_sources(settings: Settings) -> frozenset[str]:
-    """The sources of which the ledger holds anything."""
+    """The sources with a capture in the ledger."""
     with _ledger(settings) as ledger:
         return frozenset(capture.source_id for capture in ledger.captures().values())
 
 
 def roll_back(settings: Settings, edition: str) -> None:
-    """Point at a kept edition, once it is seen to be whole."""
+    """Make a kept edition current, after checking that it is intact."""
     store = open_store(settings)
     with store.exclusive("switch"):  # no publisher removes it meanwhile
         if edition not in store.list_editions().editions:
             raise EditionError(f"no edition {edition!r} is kept: see `sankofa editions`")
-        if any(may_name_a_person(edition, proven) for proven in _proven(store)):
+        if any(may_name_a_person(edition, capture) for capture in _person_captures(store)):
             raise EditionError(
                 f"{edition} is withdrawn: somebody it may name was proven a natural person since"
             )
-        barred = _barred(settings, store)
-        if edition in barred:
-            named = ", ".join(barred[edition])
+        withdrawn = _withdrawn(settings, store)
+        if edition in withdrawn:
+            sources = ", ".join(withdrawn[edition])
             raise EditionError(
-                f"{edition} is withdrawn: what it holds may not be redistributed today: {named}"
+                f"{edition} is withdrawn: what it holds may not be redistributed today: {sources}"
             )
         open_edition(store, edition, check_all=True).close()
-        # What is withdrawn goes: an older edition does not know what a newer one left out.
+        # Withdrawn editions are removed: an older edition cannot know what a newer one left out.
         store.set_current_and_prune(
-            [name for name in store.list_editions().editions if name not in barred], edition
+            [name for name in store.list_editions().editions if name not in withdrawn], edition
         )
 
 
-def _barred(settings: Settings, store: Datastore) -> dict[str, list[str]]:
-    """The kept editions that may hold a source which may not be redistributed today, and which that is."""
+def _withdrawn(settings: Settings, store: Datastore) -> dict[str, list[str]]:
+    """Editions that may hold sources not redistributable today, each with those sources."""
     sources = load_sources(settings.home)
     permitted = {name for name, source in sources.items() if source.commercial_redistribution}
     with _ledger(settings) as ledger:
-        left_out = [one.source for one in left_out_of(ledger, sources)]
-    found = {}
+        left_out = [omission.source for omission in left_out_of(ledger, sources)]
+    withdrawn = {}
     for name in store.list_editions().editions:
-        with suppress(EditionError), closing(open_edition(store, name)) as kept:
-            refused = set(kept.manifest.get("sources", left_out)) - permitted
-            if may_hold(kept.manifest, refused):
-                found[name] = sorted(refused)
-    return found
+        with suppress(EditionError), closing(open_edition(store, name)) as edition:
+            refused = set(edition.manifest.get("sources", left_out)) - permitted
+            if may_hold(edition.manifest, refused):
+                withdrawn[name] = sorted(refused)
+    return withdrawn
 
 
-def _proven(store: Datastore) -> Iterator[int]:
-    """What each kept edition that can be read knows of persons proven."""
+def _person_captures(store: Datastore) -> Iterator[int]:
+    """For each readable edition, its last capture that proved somebody a natural person."""
     for name in store.list_editions().editions:
-        with suppress(EditionError), closing(open_edition(store, name)) as found:
-            yield found.last_person_capture
+        with suppress(EditionError), closing(open_edition(store, name)) as edition:
+            yield edition.last_person_capture
 
 
 def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:

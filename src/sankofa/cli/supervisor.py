@@ -5,6 +5,7 @@ died is answered by its successor. Each worker beats in shared memory; one that 
 granian starts it anew. A worker whose supervisor is gone ends at once and lets the port go.
 """
 
+import asyncio
 import ctypes
 import logging
 import multiprocessing
@@ -14,7 +15,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -24,11 +25,11 @@ from granian.server.mp import MPServer
 
 from sankofa.cli.application import Duty, application
 from sankofa.cli.connections import Limits, shed_connections
-from sankofa.cli.heartbeat import BEAT_SECONDS, beat
 from sankofa.rest.app import Application
 
 _log = logging.getLogger("sankofa.serving")
 
+BEAT_SECONDS: Final = 0.5
 SILENT_SECONDS: Final = 4.0
 """A worker that did not turn its event loop for so long is replaced."""
 _START_SECONDS: Final = 120.0
@@ -78,7 +79,7 @@ class Supervisor(MPServer):
             hold: Any = SocketHolder  # its stub knows no arguments
             self._shd = hold(listener.fileno(), False, self.backlog)
             others = [other.fileno() for other in self._listeners if other is not listener]
-        beating = partial(beat, self._beats, idx, os.getpid())
+        beating = partial(_beat, self._beats, idx, os.getpid())
         shedding = partial(shed_connections, self._limits, self._family, self.bind_port)
         load = partial(_load, os.getpid(), others, (beating, shedding))
         worker = super()._spawn_worker(idx, target, load)
@@ -103,6 +104,15 @@ class Supervisor(MPServer):
                     self._beats[worker.idx] = now
                     with suppress(ProcessLookupError):
                         os.kill(worker.inner.pid, signal.SIGKILL)
+
+
+async def _beat(beats: MutableSequence[Any], index: int, supervisor: int, _known: object) -> None:
+    """In the worker: record that the event loop turns; end the process when the supervisor is gone."""
+    while True:
+        beats[index] = time.monotonic()
+        if os.getppid() != supervisor:
+            os._exit(1)
+        await asyncio.sleep(BEAT_SECONDS)
 
 
 def _load(supervisor: int, others: Sequence[int], duties: Sequence[Duty]) -> Application:

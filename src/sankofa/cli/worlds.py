@@ -19,26 +19,26 @@ from sankofa.ledger.ingest import Summary
 from sankofa.model.errors import OperatorError
 from sankofa.settings import Settings
 
-_RATES: Final = ("currency_converter", "eurofxref-hist.zip")
+_RATES_FILE: Final = ("currency_converter", "eurofxref-hist.zip")
 """The one part of the sample that is real: the history of ECB rates that comes with this package."""
-_RATED: Final = ("USD", "GBP", "ZAR")
-"""The currencies of it that the sample takes: all forty would make it slow to build."""
+_CURRENCIES: Final = ("USD", "GBP", "ZAR")
+"""The currencies that the sample takes: all forty would make it slow to build."""
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """A folder of the package, and what of it is ingested as which source, in this order."""
+class BundledWorld:
+    """A data folder of the package: pairs of source and path, in the order they are ingested."""
 
     name: str
-    steps: tuple[tuple[str, str], ...]
+    files: tuple[tuple[str, str], ...]
     with_ecb_rates: bool = False
 
     @property
     def sources(self) -> frozenset[str]:
-        return frozenset(source for source, _ in self.steps)
+        return frozenset(source for source, _ in self.files)
 
 
-SAMPLE: Final = World(
+SAMPLE: Final = BundledWorld(
     "sample",
     tuple(
         (f"sample-{name}", name)
@@ -49,7 +49,7 @@ SAMPLE: Final = World(
     ),
     with_ecb_rates=True,
 )
-STARTER: Final = World(
+STARTER: Final = BundledWorld(
     "starter",
     (
         ("gleif-lei", "identifiers/lei-africa.csv.gz"),
@@ -66,7 +66,7 @@ STARTER: Final = World(
 
 
 def publish_world(
-    settings: Settings, world: World, *, if_empty: bool
+    settings: Settings, world: BundledWorld, *, if_empty: bool
 ) -> tuple[dict[str, Any] | None, list[Summary]]:
     """Ingest a bundled world and publish it; nothing where an edition is there and `if_empty` is given."""
     if if_empty and edition_list(settings).current is not None:
@@ -74,14 +74,14 @@ def publish_world(
     _refuse_to_mix(settings, world)
     with ExitStack() as stack:
         folder = stack.enter_context(as_file(files("sankofa").joinpath(world.name)))
-        summaries = [ingest_files(settings, source, [folder / path]) for source, path in world.steps]
+        summaries = [ingest_files(settings, source, [folder / path]) for source, path in world.files]
         if world.with_ecb_rates:
             scratch = Path(stack.enter_context(TemporaryDirectory()))
             summaries.append(ingest_files(settings, "ecb-fx", [_ecb_rates(scratch)]))
     return publish_edition(settings), summaries
 
 
-def _refuse_to_mix(settings: Settings, world: World) -> None:
+def _refuse_to_mix(settings: Settings, world: BundledWorld) -> None:
     """Fictional and real figures in one edition could be taken for each other."""
     for other in (SAMPLE, STARTER):
         if other is not world and other.sources & captured_sources(settings):
@@ -93,15 +93,15 @@ def _refuse_to_mix(settings: Settings, world: World) -> None:
 
 def _ecb_rates(folder: Path) -> Path:
     """The ECB's file with a few of its columns."""
-    package, archive = _RATES
-    with as_file(files(package).joinpath(archive)) as path, zipfile.ZipFile(path) as inside:
-        (name,) = inside.namelist()
+    package, archive = _RATES_FILE
+    with as_file(files(package).joinpath(archive)) as path, zipfile.ZipFile(path) as archive_file:
+        (name,) = archive_file.namelist()
         rows: Iterator[dict[str, str]] = csv.DictReader(
-            io.TextIOWrapper(inside.open(name), "utf-8"), skipinitialspace=True
+            io.TextIOWrapper(archive_file.open(name), "utf-8"), skipinitialspace=True
         )
-        few = folder / name
-        with few.open("w", newline="") as stream:
-            written = csv.DictWriter(stream, ["Date", *_RATED], extrasaction="ignore")
-            written.writeheader()
-            written.writerows(rows)
-    return few
+        target = folder / name
+        with target.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, ["Date", *_CURRENCIES], extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(rows)
+    return target

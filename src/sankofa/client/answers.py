@@ -24,7 +24,7 @@ _ENVELOPE = ("count", "_license", "as_of", "edition", "truncated", "next_cursor"
 
 
 class Answer(Generic[Row_co]):
-    """What the service answered. Iterating over it gives its rows.
+    """An answer of the service. Iterating over it gives its rows.
 
     A row is a dict as the service sends it: days and instants as text, figures exact (int or Decimal).
     """
@@ -34,37 +34,37 @@ class Answer(Generic[Row_co]):
         self._columns: bytes | None = None
         if reply.headers.get("content-type", "").startswith(ARROW):
             self._columns = reply.body
-            told: Mapping[str, Any] = {**dict.fromkeys(endpoint.members), **_from_headers(reply.headers)}
-            self._told_rows: list[Any] | None = None
+            envelope: Mapping[str, Any] = {**dict.fromkeys(endpoint.members), **_from_headers(reply.headers)}
+            self._json_rows: list[Any] | None = None
         else:
             body = read_json(reply)
             if not isinstance(body, dict) or not {endpoint.rows_under, *_NEEDED} <= body.keys():
                 raise InvalidAnswer(f"not an answer of {endpoint.path}: a member of its envelope is missing")
-            self._told_rows = body.pop(endpoint.rows_under)
-            told = body
-        day = told.get("as_of")
-        self.count: int = told["count"]
+            self._json_rows = body.pop(endpoint.rows_under)
+            envelope = body
+        day = envelope.get("as_of")
+        self.count: int = envelope["count"]
         """How many rows it has."""
-        self.edition: str = told["edition"]
+        self.edition: str = envelope["edition"]
         """The snapshot that answered; given as `edition`, the same question has the same answer again."""
-        self.license: str = told.get("_license", "")
+        self.license: str = envelope.get("_license", "")
         """The terms of the data."""
         self.as_of: date | None = None if day is None else date.fromisoformat(day)
         """The day applied, where the endpoint takes one."""
-        self.truncated: bool = told["truncated"]
+        self.truncated: bool = envelope["truncated"]
         """Whether more rows matched."""
-        self.next_cursor: str | None = told.get("next_cursor")
+        self.next_cursor: str | None = envelope.get("next_cursor")
         """Leads to the next page; None on the last, and where there are no pages."""
-        self.members: dict[str, Any] = {k: v for k, v in told.items() if k not in _ENVELOPE}
+        self.members: dict[str, Any] = {k: v for k, v in envelope.items() if k not in _ENVELOPE}
         """What else the envelope of this endpoint says, e.g. `omitted` or `ambiguous`."""
         self.request_id: str | None = reply.headers.get("x-request-id")
 
     @cached_property
     def rows(self) -> list[Row_co]:
         """The rows in their documented order."""
-        if self._told_rows is None:
+        if self._json_rows is None:
             return cast("list[Row_co]", frames.rows_of(self._stream, self._shape))
-        return self._told_rows
+        return self._json_rows
 
     @property
     def attrs(self) -> dict[str, str | None]:
@@ -115,7 +115,7 @@ class Answer(Generic[Row_co]):
 
     @cached_property
     def _shape(self) -> dict[str, str]:
-        """The columns its rows have, and what kind each is of."""
+        """The columns of its rows, each with its kind."""
         shapes = [COLUMNS[name] for name in self._endpoint.shapes]
         if len(shapes) == 1:
             return shapes[0]
@@ -128,16 +128,16 @@ class Answer(Generic[Row_co]):
 
 
 def _from_headers(headers: Mapping[str, str]) -> dict[str, Any]:
-    """The envelope of an answer in columns: what is not null is in its header fields."""
-    told: dict[str, Any] = {}
+    """The envelope of an answer in columns: its members that are not null are header fields."""
+    members: dict[str, Any] = {}
     for name, text in headers.items():
         if not name.startswith("x-") or name in ("x-request-id", "x-service-api-version"):
             continue
         member = name.removeprefix("x-").replace("-", "_")
-        told["_license" if member == "license" else member] = text if member in _TEXTS else _value(text)
-    if not told.keys() >= _NEEDED:
+        members["_license" if member == "license" else member] = text if member in _TEXTS else _value(text)
+    if not members.keys() >= _NEEDED:
         raise InvalidAnswer("an answer in columns without X-Count, X-Edition and X-Truncated")
-    return told
+    return members
 
 
 def _value(text: str) -> Any:

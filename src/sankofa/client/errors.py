@@ -20,7 +20,7 @@ None of them holds the key.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, Final
 
 
 class SankofaError(Exception):
@@ -39,7 +39,7 @@ class Refused(SankofaError):
         self.status = status
         self.detail = detail
         self.body = dict(body)
-        """The problem as the service told it."""
+        """The problem document as the service sent it."""
         self.request_id: str | None = body.get("request_id") or headers.get("x-request-id")
         """To be quoted when it is reported."""
 
@@ -50,8 +50,8 @@ class BadRequest(Refused):
     @property
     def parameter(self) -> str | None:
         """The one at fault."""
-        named = self.body.get("parameter")
-        return named if isinstance(named, str) else None
+        name = self.body.get("parameter")
+        return name if isinstance(name, str) else None
 
 
 class Unauthorized(Refused):
@@ -65,8 +65,8 @@ class UpgradeRequired(Refused):
         self, detail: str, *, status: int, body: Mapping[str, Any], headers: Mapping[str, str]
     ) -> None:
         upgrade = body.get("upgrade")
-        told = upgrade.get("checkout_url") if isinstance(upgrade, dict) else None
-        self.link = str(told or headers.get("x-upgrade-url") or "")
+        url = upgrade.get("checkout_url") if isinstance(upgrade, dict) else None
+        self.link = str(url or headers.get("x-upgrade-url") or "")
         """Where to upgrade."""
         super().__init__(
             f"{detail} Upgrade: {self.link}" if self.link else detail,
@@ -85,20 +85,16 @@ class Gone(Refused):
     """410: the edition asked for is not kept, or withdrawn; ask without `edition` for today's."""
 
 
-class _Later(Refused):
-    def __init__(
-        self, detail: str, *, status: int, body: Mapping[str, Any], headers: Mapping[str, str]
-    ) -> None:
-        super().__init__(detail, status=status, body=body, headers=headers)
-        self.retry_after: float | None = None
-        """Seconds after which to ask again, where the service says."""
+class _RetryLater(Refused):
+    retry_after: float | None = None
+    """Seconds after which to ask again, where the service says."""
 
 
-class QuotaExceeded(_Later):
+class QuotaExceeded(_RetryLater):
     """429: the burst limit of the minute, or the cap of the month, is used up."""
 
 
-class Unavailable(_Later):
+class Unavailable(_RetryLater):
     """503: a dependency of the service did not answer in time."""
 
 
@@ -133,25 +129,24 @@ class MissingLibrary(SankofaError, ImportError):
     """A library that is asked for is not installed."""
 
 
-class _Statuses:
-    by_number: ClassVar[dict[int, type[Refused]]] = {
-        400: BadRequest,
-        401: Unauthorized,
-        402: UpgradeRequired,
-        404: NotFound,
-        410: Gone,
-        429: QuotaExceeded,
-        503: Unavailable,
-    }
+_BY_STATUS: Final[dict[int, type[Refused]]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    402: UpgradeRequired,
+    404: NotFound,
+    410: Gone,
+    429: QuotaExceeded,
+    503: Unavailable,
+}
 
 
 def refusal(
     status: int, body: Mapping[str, Any], headers: Mapping[str, str], retry_after: float | None
 ) -> Refused:
-    """What an answer with this status is raised as."""
+    """The error to raise for an answer with this status."""
     detail = str(body.get("detail") or body.get("error") or f"The service answered {status}.")
-    kind = _Statuses.by_number.get(status, UnexpectedAnswer)
+    kind = _BY_STATUS.get(status, UnexpectedAnswer)
     error = kind(detail, status=status, body=body, headers=headers)
-    if isinstance(error, _Later):
+    if isinstance(error, _RetryLater):
         error.retry_after = retry_after
     return error

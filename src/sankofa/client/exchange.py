@@ -1,7 +1,7 @@
-"""What is asked, when it is asked again, and how an answer is read: without sending anything.
+"""Requests, retries and the reading of answers, without any I/O.
 
-An exchange is a generator. It yields a Request to be sent, and is sent the Reply or what went wrong; or a
-number of seconds to wait. So there is one way to ask, and a session only has to send and to wait.
+An exchange is a generator. It yields a Request to be sent and receives the Reply or the error, or it yields a
+number of seconds to wait. The synchronous and the asynchronous session share it: they only send and wait.
 """
 
 import json
@@ -26,7 +26,7 @@ _TRANSIENT: Final = (429, 503)
 
 
 class Request(NamedTuple):
-    """A question to the service; every one is a GET and may be asked again."""
+    """A request to the service: always a GET, so it may be repeated."""
 
     path: str
     query: Mapping[str, str] = {}
@@ -44,7 +44,7 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An answer, its body whole (or in the file it went into)."""
+    """A response with its whole body, which is empty where it went into a file."""
 
     status: int
     headers: Mapping[str, str]
@@ -57,7 +57,7 @@ Exchange = Generator[Request | float, Any, Reply]
 
 @dataclass(frozen=True)
 class Retries:
-    """When a question is asked again: after 429, 503 and broken connections, as `Retry-After` says."""
+    """When a request is repeated: after 429, 503 and broken connections, as `Retry-After` says."""
 
     attempts: int = 5
     """How often it is asked at most."""
@@ -68,14 +68,14 @@ class Retries:
 
     def pause(self, outcome: Outcome, attempt: int, waited: float, now: datetime) -> float | None:
         """Seconds to wait before the next attempt; None where there is to be none."""
-        told = None
+        requested = None
         if isinstance(outcome, Reply):
             if outcome.status not in _TRANSIENT:
                 return None
-            told = retry_after(outcome.headers, now)
+            requested = retry_after(outcome.headers, now)
         elif isinstance(outcome, httpx.UnsupportedProtocol):  # no URL of ours
             return None
-        pause = self.first_pause * 2 ** (attempt - 1) if told is None else told
+        pause = self.first_pause * 2 ** (attempt - 1) if requested is None else requested
         return None if attempt >= self.attempts or waited + pause > self.longest_wait else pause
 
 
@@ -93,7 +93,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def exchange(request: Request, retries: Retries, clock: Callable[[], datetime]) -> Exchange:
-    """Asks until there is an answer or no more patience. Raises what the answer is raised as."""
+    """Asks until there is an answer or the retries are used up. Raises the error of the last answer."""
     attempt, waited = 1, 0.0
     while True:
         outcome: Outcome = yield request
@@ -128,7 +128,7 @@ def read_json(reply: Reply) -> Any:
 
 
 def day_of(value: date) -> date:
-    """The day that is meant: of an instant, as which pandas has days too, the one it is in UTC."""
+    """The day of a value; pandas has days as instants, of which it is the day in UTC."""
     if not isinstance(value, datetime):
         return value
     return (value.astimezone(UTC) if value.tzinfo else value).date()

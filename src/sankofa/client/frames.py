@@ -28,12 +28,12 @@ _AS_TEXT: Final = ("text", "day", "instant")
 
 
 def reads_columns() -> bool:
-    """Whether anything here reads an Arrow stream."""
+    """Whether an installed library can read an Arrow stream."""
     return find_spec("pyarrow") is not None or find_spec("polars") is not None
 
 
 def library(name: str) -> Any:
-    """A library that is imported only where it is asked for. Raises MissingLibrary."""
+    """Imports an optional library on first use. Raises MissingLibrary."""
     try:
         return import_module(name)
     except ImportError:
@@ -50,10 +50,10 @@ def names_of(stream: bytes) -> list[str]:
 def rows_of(stream: bytes, shape: Shape) -> Rows:
     """The rows of a stream, as JSON would have had them."""
     if find_spec("pyarrow"):
-        found = _pyarrow().ipc.open_stream(stream).read_all().to_pylist()
+        rows = _pyarrow().ipc.open_stream(stream).read_all().to_pylist()
     else:
-        found = library("polars").read_ipc_stream(stream).to_dicts()
-    return [{name: _as_in_json(value, shape[name]) for name, value in row.items()} for row in found]
+        rows = library("polars").read_ipc_stream(stream).to_dicts()
+    return [{name: _as_in_json(value, shape[name]) for name, value in row.items()} for row in rows]
 
 
 def to_arrow(source: Source, shape: Shape, attrs: dict[str, str | None]) -> Any:
@@ -116,7 +116,7 @@ def to_polars(source: Source, shape: Shape, attrs: dict[str, str | None], figure
         frame = pl.DataFrame(
             _columns(source, shape), schema={n: kinds.get(k, pl.String) for n, k in shape.items()}
         )
-    made = []
+    columns = []
     for name, kind in shape.items():
         column = pl.col(name)
         if kind == "day" and frame.schema[name] != pl.Date:
@@ -127,8 +127,8 @@ def to_polars(source: Source, shape: Shape, attrs: dict[str, str | None], figure
             column = column.cast(pl.Float64)
         elif kind == "figure" and figures == "decimal":
             column = _polars_decimals(pl, frame[name])
-        made.append(column)
-    frame = frame.select(made)
+        columns.append(column)
+    frame = frame.select(columns)
     frame.attrs = dict(attrs)
     return frame
 
@@ -150,15 +150,15 @@ def _columns(rows: Rows, shape: Shape) -> dict[str, list[Any]]:
 
 def nested_text(value: object) -> str:
     """A nested value as the JSON the service writes: no spaces, letters as they are, every digit."""
-    marks: list[str] = []
+    numbers: list[str] = []
 
     def digits(number: object) -> str:
-        marks.append(str(number))
-        return f"\x00{len(marks) - 1}\x00"
+        numbers.append(str(number))
+        return f"\x00{len(numbers) - 1}\x00"
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=digits)
-    for place, number in enumerate(marks):
-        text = text.replace(f'"\\u0000{place}\\u0000"', number, 1)
+    for index, number in enumerate(numbers):
+        text = text.replace(f'"\\u0000{index}\\u0000"', number, 1)
     return text
 
 
@@ -215,8 +215,8 @@ def _cast(pa: Any, column: Any, kind: Any) -> Any:
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
-        cut = [None if value is None else f"{value.rstrip('Z')[:26]}Z" for value in column.to_pylist()]
-        return pa.array(cut, pa.string()).cast(kind)
+        texts = [None if value is None else f"{value.rstrip('Z')[:26]}Z" for value in column.to_pylist()]
+        return pa.array(texts, pa.string()).cast(kind)
 
 
 def _pyarrow() -> Any:

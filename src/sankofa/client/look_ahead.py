@@ -1,4 +1,4 @@
-"""Whether a frame tells anything that was not known on a day."""
+"""Checks that a frame has nothing that was not known on a day."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -10,8 +10,8 @@ from sankofa.client.exchange import day_of
 
 KNOWN_SINCE: Final = ("available_at", "closed_at", "known_at", "release_date")
 """The column that says since when a row is known: the first of these that a frame has."""
-_ALSO_TELLS: Final = ("superseded_at",)
-"""A day that, where there is one, was known only from then on."""
+_ALSO_DATED: Final = ("superseded_at",)
+"""Columns whose day, where there is one, became known on that day."""
 
 
 def look_ahead_check(frame: Any, as_of: date | str, *, allow_unknown: bool = False) -> None:
@@ -30,20 +30,22 @@ def look_ahead_check(frame: Any, as_of: date | str, *, allow_unknown: bool = Fal
             f"no column says since when a row is known (looked for {', '.join(KNOWN_SINCE)})", rows[:0], rows
         )
     since = [None if known is None else _day(value) for value in _values(rows, known)]
-    told = [[_day(value) for value in _values(rows, name)] for name in _ALSO_TELLS if name in columns]
-    late = [
-        place
-        for place, first in enumerate(since)
-        if (first is not None and first > day)
-        or any((other := days[place]) is not None and other > day for days in told)
+    dated_columns = [
+        [_day(value) for value in _values(rows, name)] for name in _ALSO_DATED if name in columns
     ]
-    unknown = [place for place, first in enumerate(since) if first is None]
+    late = [
+        index
+        for index, first in enumerate(since)
+        if (first is not None and first > day)
+        or any((other := days[index]) is not None and other > day for days in dated_columns)
+    ]
+    unknown = [index for index, first in enumerate(since) if first is None]
     if late or (unknown and not allow_unknown):
         raise LookAhead(
             f"as of {day}: {len(late)} of {len(since)} rows were not known yet,"
             f" {len(unknown)} do not say since when they are known",
-            _taken(rows, late),
-            _taken(rows, unknown),
+            _select(rows, late),
+            _select(rows, unknown),
         )
 
 
@@ -62,10 +64,10 @@ def _values(rows: Any, name: str | None) -> list[Any]:
     return list(column.to_list())
 
 
-def _taken(rows: Any, places: list[int]) -> Any:
+def _select(rows: Any, indexes: list[int]) -> Any:
     if hasattr(rows, "iloc"):
-        return rows.iloc[places]
-    return rows[places] if hasattr(rows, "columns") else [rows[place] for place in places]
+        return rows.iloc[indexes]
+    return rows[indexes] if hasattr(rows, "columns") else [rows[index] for index in indexes]
 
 
 def _day(value: Any) -> date | None:

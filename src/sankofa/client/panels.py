@@ -12,8 +12,8 @@ Engine = Literal["polars", "duckdb"]
 def scan(manifest: Answer[Any], name: str, engine: Engine) -> Any:
     """Every file of a panel as one lazy frame or relation. Raises NotOpen.
 
-    Each URL names the edition of the manifest: of a file that is published anew between two of the requests
-    that read it, no part would fit another.
+    Each URL names the edition of the manifest, so that a file published while it is read does not mix
+    parts of two editions.
     """
     files = [row for row in manifest.rows if name in (row["signal_key"], row["name"])]
     listed = sorted({row["signal_key"] for row in manifest.rows if row["access"] == "open"} - {None})

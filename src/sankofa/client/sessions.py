@@ -1,4 +1,4 @@
-"""The two ways to send and to wait; everything else is said once, in `exchange`."""
+"""The synchronous and the asynchronous session; what they share is in `exchange`."""
 
 import asyncio
 import copy
@@ -41,7 +41,7 @@ _TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
 
 
 class _Common:
-    """What both kinds of session know."""
+    """What both sessions share."""
 
     def __init__(self, base_url: str, retries: Retries) -> None:
         self._base_url = base_url
@@ -142,16 +142,16 @@ class Session(_Common):
             yield page
             if page.next_cursor is None:
                 return
-            # named, so that an edition that is removed meanwhile is told as what it is
+            # with the edition, so that its removal during the walk is reported as Gone
             arguments |= {"cursor": page.next_cursor, "edition": page.edition}
 
     def _body(self, request: Request) -> dict[str, Any]:
-        found: dict[str, Any] = read_json(self._run(self._exchange(request)))
-        return found
+        body: dict[str, Any] = read_json(self._run(self._exchange(request)))
+        return body
 
     def _file(self, request: Request) -> Path:
-        with nothing_left(request):
-            return kept_file(request, self._run(self._exchange(request)))
+        with remove_part_file(request):
+            return verified_file(request, self._run(self._exchange(request)))
 
     def _run(self, steps: Exchange) -> Reply:
         step = next(steps)
@@ -170,7 +170,7 @@ class Session(_Common):
             ) as response:
                 headers = response.headers
                 if request.into is not None and response.status_code == 200:
-                    with part_of(request.into).open("wb") as file:
+                    with part_path(request.into).open("wb") as file:
                         for chunk in response.iter_bytes():
                             file.write(chunk)
                     return Reply(200, headers, b"")
@@ -255,12 +255,12 @@ class AsyncSession(_Common):
             arguments |= {"cursor": page.next_cursor, "edition": page.edition}
 
     async def _body(self, request: Request) -> dict[str, Any]:
-        found: dict[str, Any] = read_json(await self._run(self._exchange(request)))
-        return found
+        body: dict[str, Any] = read_json(await self._run(self._exchange(request)))
+        return body
 
     async def _file(self, request: Request) -> Path:
-        with nothing_left(request):
-            return kept_file(request, await self._run(self._exchange(request)))
+        with remove_part_file(request):
+            return verified_file(request, await self._run(self._exchange(request)))
 
     async def _run(self, steps: Exchange) -> Reply:
         step = next(steps)
@@ -279,7 +279,7 @@ class AsyncSession(_Common):
             ) as response:
                 headers = response.headers
                 if request.into is not None and response.status_code == 200:
-                    with part_of(request.into).open("wb") as file:
+                    with part_path(request.into).open("wb") as file:
                         async for chunk in response.aiter_bytes():
                             file.write(chunk)
                     return Reply(200, headers, b"")
@@ -289,45 +289,45 @@ class AsyncSession(_Common):
 
 
 def file_request(folder: str, file: str, into: Path | str, edition: str | None) -> Request:
-    """A question for a file; into a folder it goes under its own name."""
+    """The request of a file, into a path or under its own name into a folder."""
     if Path(file).name != file:
         raise ValueError("file: expected a name as the manifest lists it")
-    place = Path(into)
+    target = Path(into)
     query = {} if edition is None else {"edition": edition}
-    return Request(f"{folder}{file}", query, "*/*", place / file if place.is_dir() else place)
+    return Request(f"{folder}{file}", query, "*/*", target / file if target.is_dir() else target)
 
 
-def part_of(place: Path) -> Path:
-    """Where a file is while it is fetched: under its name it is whole."""
-    return place.with_name(f"{place.name}.part")
+def part_path(target: Path) -> Path:
+    """The path of a file while it is fetched; only a complete one gets its name."""
+    return target.with_name(f"{target.name}.part")
 
 
 @contextmanager
-def nothing_left(request: Request) -> Iterator[None]:
-    """What is not fetched whole leaves nothing behind."""
+def remove_part_file(request: Request) -> Iterator[None]:
+    """Removes the partial file, whatever happened."""
     try:
         yield
     finally:
-        part_of(request.into or Path("-")).unlink(missing_ok=True)
+        part_path(request.into or Path("-")).unlink(missing_ok=True)
 
 
-def kept_file(request: Request, reply: Reply) -> Path:
-    """The file fetched, under its name. Raises InvalidAnswer where it is not the one that was promised."""
-    place = request.into or Path()
-    part = part_of(place)
+def verified_file(request: Request, reply: Reply) -> Path:
+    """The fetched file under its final name. Raises InvalidAnswer where its digest is not the ETag."""
+    target = request.into or Path()
+    part = part_path(target)
     with part.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     promised = reply.headers.get("etag", "").strip('"')
-    if found != promised:
-        raise InvalidAnswer(f"{place.name}: SHA-256 is {found}, not {promised}")
-    part.replace(place)
-    return place
+    if digest != promised:
+        raise InvalidAnswer(f"{target.name}: SHA-256 is {digest}, not {promised}")
+    part.replace(target)
+    return target
 
 
 def _headers(key: str | None) -> dict[str, str]:
-    named = {"User-Agent": f"sankofa-client/{VERSION}"}
+    headers = {"User-Agent": f"sankofa-client/{VERSION}"}
     if key is None:
-        return named
+        return headers
     if not (key.isascii() and key.isprintable() and key and " " not in key):
         raise ValueError("key: expected printable ASCII without spaces")  # what sends it would repeat it
-    return {**named, "X-API-Key": key}
+    return {**headers, "X-API-Key": key}

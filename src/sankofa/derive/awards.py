@@ -1,13 +1,15 @@
 """The awards of a release, and who won them."""
 
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from sankofa.derive.tenders import Resolved, Tender
 from sankofa.model.ocds.redaction import fold
 from sankofa.model.text import one_line
+
+_NOT_AWARDED: Final = ("cancelled", "unsuccessful")
 
 
 class Award(NamedTuple):
@@ -22,6 +24,11 @@ class Award(NamedTuple):
     suppliers: list[Resolved]
     withheld: int
     """Winners that are not named."""
+
+    @property
+    def is_valid(self) -> bool:
+        """False where its status (OCDS awardStatus) says that nothing was awarded."""
+        return (self.status or "").lower() not in _NOT_AWARDED
 
 
 class _Organisation(msgspec.Struct):
@@ -51,25 +58,25 @@ _read = msgspec.json.Decoder(_Body).decode
 
 
 def awards(tender: Tender) -> list[Award]:
-    """Those of a release that was read with its body, in its order."""
+    """The awards of a release that was read with its body, in document order."""
     if not tender.summary.award_count:
         return []
     body = _read(tender.row.body)
-    named = {_key(party.name): party for party, _ in tender.parties}
+    resolved_by_name = {_key(party.name): party for party, _ in tender.parties}
     by_id = {str(party.id): party.name for party in body.parties or () if party.id is not None and party.name}
-    return [_award(number, award, named, by_id) for number, award in enumerate(body.awards or ())]
+    return [_award(number, award, resolved_by_name, by_id) for number, award in enumerate(body.awards or ())]
 
 
-def _award(number: int, award: _Award, named: dict[str, Resolved], by_id: dict[str, str]) -> Award:
+def _award(number: int, award: _Award, resolved_by_name: dict[str, Resolved], by_id: dict[str, str]) -> Award:
     suppliers: list[Resolved] = []
     withheld = 0
     for supplier in award.suppliers or ():
         name = supplier.name or by_id.get(str(supplier.id), "")
-        found = named.get(_key(name)) if name else None
-        if found is None:
+        party = resolved_by_name.get(_key(name)) if name else None
+        if party is None:
             withheld += 1
-        elif found not in suppliers:
-            suppliers.append(found)
+        elif party not in suppliers:
+            suppliers.append(party)
     value = award.value or _Value()
     return Award(
         str(award.id) if award.id is not None else f"#{number}",

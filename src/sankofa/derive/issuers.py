@@ -1,6 +1,6 @@
 """Issuers: organisations with reported figures, and what each published.
 
-Whatever is derived of an issuer by itself hangs on this alone, and each part of it is worked out once.
+Everything derived for a single issuer starts here, and each part is computed once.
 """
 
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ class Issuer:
 
     @cached_property
     def reports(self) -> Reports:
-        """What is published of each fact."""
+        """The reports of each fact."""
         return self._published.reports()
 
     @property
     def names(self) -> IssuerYears:
-        """What its periods are called."""
+        """Gives each period its period_type and fiscal year."""
         return self._ends.names
 
     @cached_property

@@ -1,4 +1,4 @@
-"""How complete and how fresh each dataset is, held against the floors that its sources set.
+"""How complete and how fresh each dataset is, compared with the floors that its sources set.
 
 Everything is counted as of the ledger's last capture, so that the same ledger gives the same figures. `facts`
 and `releases` count what is served, every vintage of a fact; what was ingested is `facts_in_ledger` and
@@ -29,7 +29,7 @@ PASS: Final = "PASS"  # noqa: S105 - a verdict
 FAIL: Final = "FAIL"
 UNMEASURED: Final = "UNMEASURED"
 LESS_IS_BETTER: Final = frozenset({"freshness_days", "rejected", "restatement_rate", "withheld"})
-_PLACES: Final = Decimal("0.0001")
+_FOUR_DECIMALS: Final = Decimal("0.0001")
 
 _SERVED_RELEASES: Final = """
     SELECT capture_id, count(*), count(CASE WHEN summary LIKE '%"value_amount":%' THEN 1 END)
@@ -41,15 +41,15 @@ _SERVED_RELEASES: Final = """
     )
     GROUP BY capture_id
 """
-"""Each as corrected last, where it has a country to be asked for by."""
+"""The last correction of each release that has a country; releases are served by country."""
 
 Figures = dict[str, Decimal]
-_Told = defaultdict[str, set[str | None]]
-"""By year or day of a value, every figure it was told with."""
+_FiguresByPeriod = defaultdict[str, set[str | None]]
+"""Every figure reported for a value, by the year or day of the value."""
 
 
 class Quality(NamedTuple):
-    """One measure of a dataset, and how it stands."""
+    """One measure of a dataset, and how it compares with its floor."""
 
     sku: str
     measure: str
@@ -82,38 +82,39 @@ def measure(
     served: Mapping[str, ServedFacts],
 ) -> Measurement:
     """Measure every dataset as of a day; `served` are the facts by source."""
-    own: dict[str, Figures] = defaultdict(dict)  # by source
-    whole: dict[str, Figures] = {
-        "AF-FUND": _fundamentals(ledger, list(entities), served, own),
-        "AF-TENDER": _tenders(ledger, tenders, captures, own),
-        "AF-MACRO": _macro(ledger, captures, own),
+    by_source: dict[str, Figures] = defaultdict(dict)  # by source
+    by_sku: dict[str, Figures] = {
+        "AF-FUND": _fundamentals(ledger, list(entities), served, by_source),
+        "AF-TENDER": _tenders(ledger, tenders, captures, by_source),
+        "AF-MACRO": _macro(ledger, captures, by_source),
     }
-    newest = _door(ledger, captures, own)
-    for source_id, last in newest.items():
-        own[source_id]["freshness_days"] = _age(last, day)
-    held = {capture.source_id for capture in captures.values()}
+    newest = _count_intake(ledger, captures, by_source)
+    for source_id, newest_day in newest.items():
+        by_source[source_id]["freshness_days"] = _age(newest_day, day)
+    captured = {capture.source_id for capture in captures.values()}
     rows: list[Quality] = []
     for sku in SKUS:
-        of_it = [source for source in sources.values() if source.sku == sku and source.id in held]
-        figures = whole[sku]
+        of_sku = [source for source in sources.values() if source.sku == sku and source.id in captured]
+        figures = by_sku[sku]
         for total in ("rejected", "withheld"):
-            figures[total] = sum((own[s.id].get(total, Decimal(0)) for s in of_it), Decimal(0))
-        ages = [own[s.id]["freshness_days"] for s in of_it if "freshness_days" in own[s.id]]
+            figures[total] = sum((by_source[s.id].get(total, Decimal(0)) for s in of_sku), Decimal(0))
+        ages = [by_source[s.id]["freshness_days"] for s in of_sku if "freshness_days" in by_source[s.id]]
         if ages:
             figures["freshness_days"] = min(ages)
-        rows += _held_against(sku, figures, of_it)
+        rows += _compare_with_floors(sku, figures, of_sku)
     shortfalls = [
         f"source {source.id}: {name} is {'not measured' if value is None else f'{value:f}'}, floor {floor:f}"
         for source in sources.values()
-        if source.id in held
+        if source.id in captured
         for name, floor in _decimals(source.hard_floors).items()
-        # What is measured of the dataset alone is held against it there.
-        if _status(name, value := (whole.get(source.sku or "", {}) | own[source.id]).get(name), floor) != PASS
+        # A measure that exists only for the whole dataset is compared there.
+        if _status(name, value := (by_sku.get(source.sku or "", {}) | by_source[source.id]).get(name), floor)
+        != PASS
     ]
     return Measurement(rows, shortfalls)
 
 
-def _held_against(sku: str, figures: Figures, sources: list[Source]) -> Iterable[Quality]:
+def _compare_with_floors(sku: str, figures: Figures, sources: list[Source]) -> Iterable[Quality]:
     floors: Figures = {}
     for source in sources:
         for name, floor in _decimals(source.floors | source.hard_floors).items():
@@ -135,7 +136,7 @@ def _decimals(floors: Mapping[str, float]) -> Figures:
 
 
 def _fundamentals(
-    ledger: Ledger, entities: list[Entity], served: Mapping[str, ServedFacts], own: dict[str, Figures]
+    ledger: Ledger, entities: list[Entity], served: Mapping[str, ServedFacts], by_source: dict[str, Figures]
 ) -> Figures:
     facts = evidenced = in_ledger = 0
     for source_id, count, subjects in ledger.rows(
@@ -144,18 +145,18 @@ def _fundamentals(
         in_ledger += count
         published, dated = served.get(source_id, ServedFacts(0, 0))
         facts, evidenced = facts + published, evidenced + dated
-        own[source_id] |= {
+        by_source[source_id] |= {
             "facts": Decimal(published),
             "facts_in_ledger": Decimal(count),
             "entities": Decimal(subjects),
         }
-        own[source_id] |= _share("share_with_evidenced_available_at", dated, published)
+        by_source[source_id] |= _share("share_with_evidenced_available_at", dated, published)
     subjects = {subject for subject, _ in ledger.fact_subjects()}
     issuers = [entity for entity in entities if not subjects.isdisjoint(entity.subjects)]
     with_lei = sum(any(c.identifier.startswith("lei:") for c in issuer.claims) for issuer in issuers)
     countries = {s.profile.country for issuer in issuers for s in issuer.statements if s.profile.country}
     ((periods,),) = ledger.rows("SELECT count(DISTINCT period_end) FROM fact")
-    ((told, restated),) = ledger.rows(
+    ((facts_reported, restated),) = ledger.rows(
         "SELECT count(*), count(CASE WHEN figures > 1 THEN 1 END) FROM ("
         "SELECT count(DISTINCT value) AS figures FROM fact "
         "GROUP BY subject, concept, unit, period_end, period_start) AS identity"
@@ -168,37 +169,37 @@ def _fundamentals(
         "periods": Decimal(periods),
         **_share("share_with_lei", with_lei, len(issuers)),
         **_share("share_with_evidenced_available_at", evidenced, facts),
-        **_share("restatement_rate", restated, told),
+        **_share("restatement_rate", restated, facts_reported),
     }
 
 
 def _tenders(
-    ledger: Ledger, tenders: Tenders, captures: Mapping[int, CaptureInfo], own: dict[str, Figures]
+    ledger: Ledger, tenders: Tenders, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]
 ) -> Figures:
     releases = valued = 0
     for capture_id, count, with_value in ledger.rows(_SERVED_RELEASES):
         releases, valued = releases + count, valued + with_value
-        _add(own[captures[capture_id].source_id], "releases", count)
+        _add(by_source[captures[capture_id].source_id], "releases", count)
     in_ledger = 0
     for capture_id, count in ledger.rows("SELECT capture_id, count(*) FROM release GROUP BY capture_id"):
         in_ledger += count
-        _add(own[captures[capture_id].source_id], "releases_in_ledger", count)
+        _add(by_source[captures[capture_id].source_id], "releases_in_ledger", count)
     ((processes, countries),) = ledger.rows(
         "SELECT count(DISTINCT ocid), count(DISTINCT country) FROM release WHERE country <> ''"
     )
-    resolved, named = tenders.resolution_counts()
+    resolved, parties = tenders.resolution_counts()
     return {
         "releases": Decimal(releases),
         "releases_in_ledger": Decimal(in_ledger),
         "processes": Decimal(processes),
         "countries": Decimal(countries),
-        "parties": Decimal(named),
-        **_share("share_resolved", resolved, named),
+        "parties": Decimal(parties),
+        **_share("share_resolved", resolved, parties),
         **_share("share_with_value", valued, releases),
     }
 
 
-def _macro(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, Figures]) -> Figures:
+def _macro(ledger: Ledger, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]) -> Figures:
     observations: Counter[str] = Counter()
     countries: set[str] = set()
     indicators: set[str] = set()
@@ -206,26 +207,26 @@ def _macro(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, F
     for (country, indicator), columns in groupby(ledger.annual(), key=itemgetter(0, 1)):
         countries.add(country)
         indicators.add(indicator)
-        told: _Told = defaultdict(set)
+        figures: _FiguresByPeriod = defaultdict(set)
         for *_, capture_id, _document, years in columns:
             observations[captures[capture_id].source_id] += len(years)
             annual += len(years)
             for year, figure in years.items():
-                told[year].add(figure)
-        values, restated = values + len(told), restated + _restated(told)
+                figures[year].add(figure)
+        values, restated = values + len(figures), restated + _restated(figures)
     for identity, releases in groupby(ledger.series(), key=itemgetter(0, 1, 2, 3)):
         series += 1
         countries.update(filter(None, identity[3:]))
-        told = defaultdict(set)
+        figures = defaultdict(set)
         for *_, capture_id, _document, released in releases:
             observations[captures[capture_id].source_id] += len(released)
-            dated += sum(one.evidenced for one in released)
-            undated += sum(not one.evidenced for one in released)
-            for one in released:
-                told[one.date].add(one.value)
-        values, restated = values + len(told), restated + _restated(told)
+            dated += sum(entry.evidenced for entry in released)
+            undated += sum(not entry.evidenced for entry in released)
+            for entry in released:
+                figures[entry.date].add(entry.value)
+        values, restated = values + len(figures), restated + _restated(figures)
     for source_id, count in observations.items():
-        own[source_id]["observations"] = Decimal(count)
+        by_source[source_id]["observations"] = Decimal(count)
     return {
         "observations": Decimal(annual + dated + undated),
         "series": Decimal(series),
@@ -236,17 +237,19 @@ def _macro(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, F
     }
 
 
-def _restated(told: _Told) -> int:
-    """How many values were told with more than one figure; a withdrawal is none."""
-    return sum(len(figures - {"", None}) > 1 for figures in told.values())
+def _restated(reported: _FiguresByPeriod) -> int:
+    """How many values were reported with more than one figure; a withdrawal is not a figure."""
+    return sum(len(figures - {"", None}) > 1 for figures in reported.values())
 
 
-def _door(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, Figures]) -> dict[str, str]:
-    """What was turned away at the door, by source; and the newest day of release each source evidences."""
+def _count_intake(
+    ledger: Ledger, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]
+) -> dict[str, str]:
+    """Count rejected and withheld records by source; return the newest release day of each source."""
     for source_id, counts in ledger.rows("SELECT source_id, counts FROM capture"):
-        told = json.loads(counts)
+        reported = json.loads(counts)
         for name in ("rejected", "withheld"):
-            own[source_id][name] = own[source_id].get(name, Decimal(0)) + told[name]
+            by_source[source_id][name] = by_source[source_id].get(name, Decimal(0)) + reported[name]
     newest: dict[str, str] = {}
     for source_id, day in ledger.rows("SELECT source_id, max(available_at) FROM fact GROUP BY source_id"):
         newest[source_id] = day
@@ -254,9 +257,9 @@ def _door(ledger: Ledger, captures: Mapping[int, CaptureInfo], own: dict[str, Fi
     for capture_id, released in ledger.rows(last_releases):
         source_id = captures[capture_id].source_id
         newest[source_id] = max(newest.get(source_id, ""), released[:10])
-    for *_, capture_id, _document, told in ledger.series():
+    for *_, capture_id, _document, reported in ledger.series():
         source_id = captures[capture_id].source_id
-        days = (one.release for one in told if one.evidenced)
+        days = (entry.release for entry in reported if entry.evidenced)
         newest[source_id] = max(newest.get(source_id, ""), max(days, default=""))
     return {source_id: day for source_id, day in newest.items() if day}
 
@@ -266,8 +269,8 @@ def _add(figures: Figures, name: str, count: int) -> None:
 
 
 def _share(name: str, part: int, whole: int) -> Figures:
-    """Nothing where there is nothing to share in."""
-    return {name: (Decimal(part) / whole).quantize(_PLACES)} if whole else {}
+    """The share under its name; empty where the whole is zero."""
+    return {name: (Decimal(part) / whole).quantize(_FOUR_DECIMALS)} if whole else {}
 
 
 def _age(last: str, day: str) -> Decimal:

@@ -10,7 +10,7 @@ from math import isqrt
 SIGNIFICANT_DIGITS = 10
 _ROUNDED = Context(prec=SIGNIFICANT_DIGITS, rounding=ROUND_HALF_EVEN)
 _GUARD = 20
-"""Places that a root is worked out to beyond those of the number: more than are kept."""
+"""Extra decimal places that a root is computed to before it is rounded."""
 
 
 def quotient(numerator: Decimal, denominator: Decimal) -> Decimal:

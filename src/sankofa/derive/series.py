@@ -1,6 +1,6 @@
-"""Series as the ledger has them: every report of every value, ready to be told into vintages.
+"""Series as the ledger has them: every report of every value, from which vintages are computed.
 
-One place says what is one value of a series and in which order two reports of one day stand. The rows of
+This module defines what one value of a series is, and the order of two reports of one day. The rows of
 /v1/macro and the signals both read the ledger through it.
 """
 
@@ -16,7 +16,7 @@ from sankofa.model.observations import FREQUENCIES
 
 
 class Series(NamedTuple):
-    """What makes two values of the same series."""
+    """The identity of a series."""
 
     series: str
     series_type: str
@@ -26,7 +26,7 @@ class Series(NamedTuple):
 
 
 class SeriesReport(NamedTuple):
-    """One value in one release; see `model.vintages.Reported`."""
+    """One value in one release, as `model.vintages.Reported` wants it."""
 
     value: str | None
     """The figure and its unit: another unit is another vintage."""
@@ -48,12 +48,14 @@ def series_reports(
             continue
         reports: defaultdict[str, list[SeriesReport]] = defaultdict(list)
         number = 0
-        for *_, capture_id, document, told in captured:
-            for day, public, figure, unit, location, _ in told:
+        for *_, capture_id, document, entries in captured:
+            for day, available_at, figure, unit, location, _ in entries:
                 number += 1
                 value = f"{figure}\x1f{unit}" if figure else None
                 order = (document, capture_id, number)
                 reports[day].append(
-                    SeriesReport(value, ordinal(public), order, figure, unit, location, document, capture_id)
+                    SeriesReport(
+                        value, ordinal(available_at), order, figure, unit, location, document, capture_id
+                    )
                 )
         yield Series(*identity), reports

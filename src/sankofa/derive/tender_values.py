@@ -1,4 +1,4 @@
-"""Vintages of the amounts that releases tell: of tenders, and of the awards an organisation won.
+"""Vintages of published amounts: of tenders, and of the awards an organisation won.
 
 A release that does not repeat an amount takes nothing back. The same amount again adds nothing, another one
 is the next vintage, from the day of its release on (`model.vintages`). An amount of zero is no amount.
@@ -8,7 +8,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sankofa.derive.awards import Award, awards
 from sankofa.derive.tenders import Tender, Tenders
@@ -17,11 +17,8 @@ from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.figures import exact
 from sankofa.model.vintages import Vintage, vintages
 
-NOT_WON: Final = ("cancelled", "unsuccessful")
-"""Statuses (OCDS awardStatus) under which an award is no award: from that release on there is none."""
 
-
-class ToldValue(NamedTuple):
+class ReportedAmount(NamedTuple):
     """The value of a tender in one release, by the number of the release in its country's order."""
 
     value: str
@@ -31,17 +28,17 @@ class ToldValue(NamedTuple):
 
 
 class TenderValues:
-    """Which releases of a country told a value first; see `numbers` and `untils`, one for each release."""
+    """Which releases of a country began a vintage of their tender's value; arrays with one item a release."""
 
     def __init__(self, tenders: Iterable[Tender]) -> None:
         self.numbers = array("i")
-        """The vintage that the release began; 0 where it told nothing new."""
+        """The vintage that the release began; 0 where its value was not new."""
         self.untils = array("i")
-        """The day it was replaced."""
+        """The day that vintage was replaced."""
         days, moments = array("i"), array("i")
         amounts: list[str] = []  # as many as there are values
-        places = array("i")
-        told: defaultdict[tuple[str, str], array[int]] = defaultdict(lambda: array("i"))
+        numbers = array("i")
+        by_process: defaultdict[tuple[str, str], array[int]] = defaultdict(lambda: array("i"))
         moment, last = 0, ""
         for number, tender in enumerate(tenders):
             self.numbers.append(0)
@@ -50,19 +47,22 @@ class TenderValues:
             if row.release_date != last:
                 moment, last = moment + 1, row.release_date
             if amount := amount_of(summary.value_amount):
-                told[row.ocid, summary.value_currency or ""].append(len(amounts))
+                by_process[row.ocid, summary.value_currency or ""].append(len(amounts))
                 amounts.append(amount)
-                places.append(number)
+                numbers.append(number)
                 days.append(ordinal(row.release_date[:10]))
                 moments.append(moment)
-        for tellings in told.values():
+        for reported in by_process.values():
             # The newest release has the lowest moment; of one instant, the higher id is the later.
-            self._tell(
-                vintages([ToldValue(amounts[n], days[n], (-moments[n], n), places[n]) for n in tellings], 0)
+            self._set_vintages(
+                vintages(
+                    [ReportedAmount(amounts[n], days[n], (-moments[n], n), numbers[n]) for n in reported],
+                    0,
+                )
             )
 
-    def _tell(self, told: list[Vintage[ToldValue]]) -> None:
-        for vintage in told:
+    def _set_vintages(self, history: list[Vintage[ReportedAmount]]) -> None:
+        for vintage in history:
             number = vintage.report.number
             self.numbers[number] = vintage.number
             if vintage.successor is not None:
@@ -87,42 +87,44 @@ class Won(NamedTuple):
 
 def won(tenders: Tenders) -> dict[str, list[Vintage[Won]]]:
     """By service_id the vintages of every award it won, the newest release first, then by ocid and award."""
-    told: defaultdict[str, defaultdict[tuple[str, ...], list[Won]]] = defaultdict(lambda: defaultdict(list))
+    reports: defaultdict[str, defaultdict[tuple[str, ...], list[Won]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for country in tenders.countries:
         for tender in tenders.of(country, bodies=True):
-            for place, award in enumerate(awards(tender)):
-                for service_id, report in _won(tender, place, award):
-                    told[service_id][tender.row.ocid, award.award_id, award.currency or ""].append(report)
-    return {service_id: _newest_first(told[service_id]) for service_id in sorted(told)}
+            for position, award in enumerate(awards(tender)):
+                for service_id, report in _won(tender, position, award):
+                    reports[service_id][tender.row.ocid, award.award_id, award.currency or ""].append(report)
+    return {service_id: _newest_first(reports[service_id]) for service_id in sorted(reports)}
 
 
-def _won(tender: Tender, place: int, award: Award) -> Iterator[tuple[str, Won]]:
+def _won(tender: Tender, position: int, award: Award) -> Iterator[tuple[str, Won]]:
     amount = amount_of(award.amount)
     if amount is None:
         return
     row = tender.row._replace(body="", summary="", parties="")
     released = row.release_date[:10]
-    stands = (award.status or "").lower() not in NOT_WON
-    seen: set[str] = set()
+    reported: set[str] = set()
     for supplier in award.suppliers:
         service_id = supplier.match.service_id
-        if service_id and service_id not in seen:
-            seen.add(service_id)
+        if service_id and service_id not in reported:
+            reported.add(service_id)
             yield service_id, Won(
-                amount if stands else None, ordinal(released), (_instant(row), row.release_id, place),
+                amount if award.is_valid else None, ordinal(released),
+                (_instant(row), row.release_id, position),
                 award.award_id, award.currency, _day(award, released), supplier.name, row,
             )  # fmt: skip
 
 
 def _day(award: Award, released: str) -> str:
-    """The day of the award; of one that is said to be still to come, the day it was told."""
+    """The day of the award; the day of release where the award is dated in the future."""
     return award.day if award.day and award.day <= released else released
 
 
-def _newest_first(told: dict[tuple[str, ...], list[Won]]) -> list[Vintage[Won]]:
-    found = [vintage for identity in sorted(told) for vintage in vintages(told[identity], 0)]
-    found.sort(key=lambda vintage: _instant(vintage.report.row), reverse=True)
-    return found
+def _newest_first(reports: dict[tuple[str, ...], list[Won]]) -> list[Vintage[Won]]:
+    awards_won = [vintage for identity in sorted(reports) for vintage in vintages(reports[identity], 0)]
+    awards_won.sort(key=lambda vintage: _instant(vintage.report.row), reverse=True)
+    return awards_won
 
 
 def _instant(row: ReleaseRow) -> str:
@@ -131,5 +133,5 @@ def _instant(row: ReleaseRow) -> str:
 
 
 def amount_of(amount: Decimal | None) -> str | None:
-    """An amount in the one spelling that tells equal ones; None where there is none."""
+    """An amount in canonical form, so that equal amounts are equal text; None where there is none."""
     return None if not amount else exact(format(amount, "f"))

@@ -1,4 +1,4 @@
-"""Tenders as an edition serves them: every release with the gate passed once more, every party resolved."""
+"""Tenders as an edition serves them: every release checked by the gate again, every party resolved."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -12,11 +12,11 @@ from sankofa.ledger.party_matching import Match, PartyMatcher
 from sankofa.ledger.persons import Persons
 from sankofa.ledger.store import Ledger, ReleaseRow
 from sankofa.model.errors import CheckFailed
-from sankofa.model.ocds.parties import Gate, Identifiers, Known
-from sankofa.model.ocds.release import Summary, clean_again
+from sankofa.model.ocds.parties import Gate, Identifiers, Organisation
+from sankofa.model.ocds.release import ReleaseSummary, clean_again
 from sankofa.model.organisations import org_evidence
 
-_summary = msgspec.json.Decoder(Summary).decode
+_summary = msgspec.json.Decoder(ReleaseSummary).decode
 _roles = msgspec.json.Decoder(list[list[str]]).decode
 
 
@@ -24,13 +24,13 @@ class Tender(NamedTuple):
     """One release: its row in the ledger (the body only where asked for), and who is in it."""
 
     row: ReleaseRow
-    summary: Summary
+    summary: ReleaseSummary
     parties: list[tuple["Resolved", list[str]]]
     """Each with its roles."""
 
 
 class Resolved(NamedTuple):
-    """A party that may be named, and the organisation it is."""
+    """A party that may be named, and the organisation it was matched with."""
 
     name: str
     country: str
@@ -49,26 +49,26 @@ class Tenders:
 
     @cached_property
     def countries(self) -> list[str]:
-        """Those that can be asked for."""
+        """The countries that have releases."""
         return [country for country in self._ledger.release_countries() if country]
 
     def of(self, country: str, *, bodies: bool = False) -> Iterator[Tender]:
-        """Newest first; then by ocid and release id."""
+        """The releases of a country: newest first, then by ocid and release id."""
         parties = self._parties
         for row in self._ledger.releases(country, bodies=bodies):
             summary = _summary(row.summary)
-            named = _roles(row.parties)
-            if any(party_id not in parties for party_id, *_ in named):
+            listed = _roles(row.parties)
+            if any(party_id not in parties for party_id, *_ in listed):
                 raise CheckFailed(f"release {row.ocid}: a party without evidence")
-            who = [(party, roles) for p, *roles in named if (party := parties[p]) is not None]
-            if len(who) < len(named):  # of some the evidence stands no more
-                row, summary, who = self._cleaned_again(row, summary)
-            yield Tender(row, summary, who)
+            resolved = [(party, roles) for p, *roles in listed if (party := parties[p]) is not None]
+            if len(resolved) < len(listed):  # some parties have lost their evidence
+                row, summary, resolved = self._cleaned_again(row, summary)
+            yield Tender(row, summary, resolved)
 
     def resolution_counts(self) -> tuple[int, int]:
         """How many of the parties that may be named are resolved, and how many there are."""
-        named = [party for party in self._parties.values() if party is not None]
-        return sum(party.match.service_id is not None for party in named), len(named)
+        parties = [party for party in self._parties.values() if party is not None]
+        return sum(party.match.service_id is not None for party in parties), len(parties)
 
     @cached_property
     def _matcher(self) -> PartyMatcher:
@@ -76,35 +76,35 @@ class Tenders:
 
     @cached_property
     def _parties(self) -> dict[str, Resolved | None]:
-        """By party_id; None where the evidence stands no more: a record withdrawn, a table mended."""
-        found: dict[str, Resolved | None] = {}
+        """By party_id; None where the evidence is gone: a record was withdrawn or a table corrected."""
+        by_id: dict[str, Resolved | None] = {}
         for party_id, name, country, identifiers, evidence, _ in self._evidenced:
-            found[party_id] = None
+            by_id[party_id] = None
             if evidence is not None:
                 match = self._matcher.match(name, country, identifiers)
-                found[party_id] = Resolved(name, country, identifiers, evidence, match)
-        return found
+                by_id[party_id] = Resolved(name, country, identifiers, evidence, match)
+        return by_id
 
     def _cleaned_again(
-        self, row: ReleaseRow, summary: Summary
-    ) -> tuple[ReleaseRow, Summary, list[tuple[Resolved, list[str]]]]:
-        """The release as it would be taken in today."""
+        self, row: ReleaseRow, summary: ReleaseSummary
+    ) -> tuple[ReleaseRow, ReleaseSummary, list[tuple[Resolved, list[str]]]]:
+        """The release as it would be ingested today."""
         body = row.body or self._ledger.release_body(row.ocid, row.release_id, row.release_date)
         parties = self._evidenced
         cleaned = clean_again(body.encode(), summary, row.country, parties.gate, parties.persons.token)
-        who = [(self._resolved(known), list(roles)) for known, roles in cleaned.parties]
+        resolved = [(self._resolved(organisation), list(roles)) for organisation, roles in cleaned.parties]
         row = row._replace(
             ocid=cleaned.ocid, release_id=cleaned.release_id, body=cleaned.body.decode() if row.body else ""
         )
-        return row, cleaned.summary, who
+        return row, cleaned.summary, resolved
 
-    def _resolved(self, known: Known) -> Resolved:
-        match = self._matcher.match(known.name, known.country, known.identifiers)
-        return Resolved(known.name, known.country, known.identifiers, known.org_evidence, match)
+    def _resolved(self, organisation: Organisation) -> Resolved:
+        match = self._matcher.match(organisation.name, organisation.country, organisation.identifiers)
+        return Resolved(*organisation[1:], match)
 
 
 class EvidencedParties:
-    """The parties of a ledger with the gate passed once more: a record may be withdrawn, a table mended."""
+    """The parties of a ledger, checked by the gate again: a record may be withdrawn, a table corrected."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -115,16 +115,16 @@ class EvidencedParties:
 
     @cached_property
     def _parties(self) -> list[Party]:
-        found = []
+        parties = []
         for party_id, name, country, identifiers, stored, capture_id in self.ledger.parties():
-            told = tuple(identifiers)
-            evidence = self.gate(name, told, country) if stored else None
-            found.append(Party(party_id, name, country, told, evidence, capture_id))
-        return found
+            pairs = tuple(identifiers)
+            evidence = self.gate(name, pairs, country) if stored else None
+            parties.append(Party(party_id, name, country, pairs, evidence, capture_id))
+        return parties
 
     def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:
-        found = org_evidence(name, identifiers, self._is_organisation, country)
-        return None if found is None else str(found)
+        evidence = org_evidence(name, identifiers, self._is_organisation, country)
+        return None if evidence is None else str(evidence)
 
     def _is_organisation(self, lei: str) -> bool:
         return self.ledger.holds_record(f"lei:{lei}") and f"lei:{lei}" not in self.persons

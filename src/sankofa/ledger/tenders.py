@@ -47,7 +47,7 @@ class TenderDoor:
             yield Rejected(release.position, str(failure))
             return
         position = release.position
-        if cleaned.secrets and cleaned.secrets.told_in(f"{position} {self._capture.file_name}"):
+        if cleaned.secrets and cleaned.secrets.may_repeat(f"{position} {self._capture.file_name}"):
             position = cleaned.secrets.cut(position)
             self._capture.file_name = cleaned.secrets.cut(self._capture.file_name)
         counts.withheld += len(cleaned.withheld)

@@ -33,7 +33,7 @@ from sankofa.operations.answers import (
 LARGEST_BODY: Final = 1024 * 1024
 """No call of a tool is longer; the SDK takes a quarter of a second to read a megabyte."""
 _BODY_SECONDS: Final = 10.0
-# Made anew in each process and never sent (it is always replaced), so no client can write one in its id.
+# Random in each process and never sent (it is always replaced), so no client can write one in its id.
 _MARK: Final = secrets.token_hex(16)
 _TEXT: Final = f'"{_MARK}"'.encode()
 _STRUCTURED: Final = f'{{"{_MARK}":0}}'.encode()
@@ -41,7 +41,7 @@ _STRUCTURED: Final = f'{{"{_MARK}":0}}'.encode()
 
 @dataclass(slots=True)
 class Exchange:
-    """What is known of a request, and what is to go out beside the SDK's envelope."""
+    """The state of one request, and what is sent beside the SDK's envelope."""
 
     send: Send
     method: str
@@ -89,7 +89,7 @@ class Exchange:
             self.usage, self.over_quota = await quotas.count(self.grant)
 
     def tool_result(self, body: bytes) -> types.CallToolResult:
-        """What the SDK is to answer with in place of a body of ours."""
+        """The placeholder that the SDK sends; `from_sdk` replaces it by the body."""
         self.tool_body = body
         return types.CallToolResult(content=[types.TextContent(text=_MARK)], structured_content={_MARK: 0})
 
@@ -143,15 +143,15 @@ def _too_large() -> ContentTooLarge:
 
 def _spliced(envelope: bytes, body: bytes) -> bytes:
     """The SDK's answer with the body in both places; untouched where it answered something else."""
-    head, found, rest = envelope.partition(_TEXT)
+    head, separator, rest = envelope.partition(_TEXT)
     middle, _, tail = rest.partition(_STRUCTURED)
-    return b"".join((head, *_as_text(body), middle, body, tail)) if found else envelope
+    return b"".join((head, *_as_text(body), middle, body, tail)) if separator else envelope
 
 
 def _as_text(body: bytes) -> Iterator[bytes]:
-    """JSON as a JSON string, a piece at a time: one call for all of it would hold the interpreter as long.
+    """JSON as a JSON string, in pieces: one call for a large body would block the interpreter.
 
-    What JSON is written in has no control characters, so these two are all there is to escape.
+    Encoded JSON has no control characters, so only backslash and quote need escaping.
     """
     yield b'"'
     for start in range(0, len(body), PIECE):

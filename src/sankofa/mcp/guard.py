@@ -1,4 +1,4 @@
-"""Who may speak to this server, and with which key: told from the header fields alone (contract: MCP-8).
+"""Which hosts and origins may call this server, and the key of a request (contract: MCP-8).
 
 Browsers send what any page asks them to, and a page can point its own name at a local address (DNS
 rebinding). Host and Origin are therefore checked first, before a key is even looked at.
@@ -18,17 +18,17 @@ _ANY = "*"
 
 
 class Guard:
-    """Knows the names of this server. A name without a port stands for that host on every port."""
+    """The allowed hosts and origins. A host without a port stands for every port."""
 
     def __init__(self, settings: Settings, domains: Domains) -> None:
         self._domains = domains
         allowed = _listed(settings.mcp_allowed_hosts)
-        own = (_host_of(url) for url in (settings.base_url, settings.public_mcp_url))
-        self._hosts = frozenset((*_LOCAL, *own, *(name.removesuffix(":*") for name in allowed)))
+        own_hosts = (_host_of(url) for url in (settings.base_url, settings.public_mcp_url))
+        self._hosts = frozenset((*_LOCAL, *own_hosts, *(name.removesuffix(":*") for name in allowed)))
         self._origins = frozenset(origin.rstrip("/") for origin in _listed(settings.mcp_allowed_origins))
 
     async def check(self, headers: Headers) -> Site:
-        """The site that is asked. Raises BadRequest, MisdirectedRequest or OriginNotAllowed.
+        """The site of the request. Raises BadRequest, MisdirectedRequest or OriginNotAllowed.
 
         A customer's domain is a name of this server, and its own pages may ask. No Origin means no browser.
         """
@@ -36,7 +36,7 @@ class Guard:
         if len(hosts) != 1 or not hosts[0]:
             raise BadRequest("A request names the host it is for in exactly one Host header.")
         site = await self._domains.site(hosts[0].encode("latin-1"))
-        if site.keys is None and _ANY not in self._hosts and not self._ours(hosts[0]):
+        if site.keys is None and _ANY not in self._hosts and not self._is_own_host(hosts[0]):
             raise MisdirectedRequest("MCP does not answer to that Host; see SANKOFA_MCP_ALLOWED_HOSTS.")
         for origin in _values(headers, b"origin"):
             if _ANY in self._origins or origin in self._origins:
@@ -44,15 +44,15 @@ class Guard:
             if origin == site.base_url:
                 continue
             scheme, _, authority = origin.partition("://")
-            if scheme not in ("http", "https") or not self._ours(authority):
+            if scheme not in ("http", "https") or not self._is_own_host(authority):
                 raise OriginNotAllowed("MCP does not answer to that Origin; see SANKOFA_MCP_ALLOWED_ORIGINS.")
         return site
 
-    def _ours(self, authority: str) -> bool:
+    def _is_own_host(self, authority: str) -> bool:
         return authority in self._hosts or _without_port(authority) in self._hosts
 
 
-def the_key(headers: Headers) -> str:
+def key_of(headers: Headers) -> str:
     """The key of a request. Raises Unauthorized for none, or for more than one."""
     return presented_key(_texts(headers, b"x-api-key"), _texts(headers, b"authorization"))
 

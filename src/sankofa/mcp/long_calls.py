@@ -1,7 +1,7 @@
-"""Calls longer than any that a tool takes: refused as every other, without building what they hold.
+"""Calls longer than any valid one: rejected without decoding their arguments.
 
 To read a megabyte of small objects takes the SDK tens of milliseconds, for which every other request waits.
-Here the same bytes are only looked over, and the SDK gets the call without its arguments.
+Here the bytes are only scanned, and the SDK gets the call without its arguments.
 """
 
 from typing import Final
@@ -47,7 +47,7 @@ def without_arguments(body: bytes) -> tuple[bytes, InvalidParameter]:
         call.params.arguments.items(), key=lambda argument: len(argument[0]) + len(bytes(argument[1]))
     )
     call.params.arguments = None
-    shown = (
+    label = (
         name if name.isascii() and name.isprintable() and 0 < len(name) <= _LONGEST_NAME else "(an argument)"
     )
-    return msgspec.json.encode(call), InvalidParameter(shown, "longer than anything a tool takes")
+    return msgspec.json.encode(call), InvalidParameter(label, "longer than anything a tool takes")

@@ -24,7 +24,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sankofa import __version__
 from sankofa.mcp.exchange import LARGEST_BODY, Exchange
-from sankofa.mcp.guard import Guard, the_key
+from sankofa.mcp.guard import Guard, key_of
 from sankofa.mcp.instructions import INSTRUCTIONS
 from sankofa.mcp.long_calls import LONGEST_CALL, without_arguments
 from sankofa.mcp.tools import Arguments, Tool, tools
@@ -102,7 +102,7 @@ class McpSurface:
             if isinstance(problem, Unauthorized):
                 problem = await self._service.unauthorized(scope, problem)
             if problem.status >= 500:
-                self._note(problem, exchange)
+                self._log_problem(problem, exchange)
             await exchange.refuse(problem)
         except Exception as failure:
             if is_exhausted(failure):
@@ -123,7 +123,7 @@ class McpSurface:
             return None
         if exchange.method != "POST":  # the SDK would hold a GET open for ever, with nothing to say on it
             raise MethodNotAllowed(_ALLOW)
-        exchange.grant = await self._service.keys.authenticate(the_key(headers))
+        exchange.grant = await self._service.keys.authenticate(key_of(headers))
         site.admit(exchange.grant)
         body = await exchange.read(headers, receive)
         # Counted here, whatever comes of it: the SDK refuses a malformed message without asking us.
@@ -148,7 +148,7 @@ class McpSurface:
         try:
             return exchange.tool_result(await self._perform(exchange, tool, params.name, arguments))
         except StoreUnavailable as problem:  # an HTTP answer, never a tool error (contract: MCP-3)
-            self._note(problem, exchange)
+            self._log_problem(problem, exchange)
             exchange.refusal = problem
             return exchange.tool_error(problem, None)
         except Problem as problem:
@@ -175,11 +175,11 @@ class McpSurface:
         call = Call(
             edition, exchange.grant, today, service.cursors, service.edition.for_cursor, exchange.base_url
         )
-        with tool.own_names():
+        with tool.translated_names():
             answer = await operation.perform(call, **read)
         return envelope(answer, edition, operation)
 
-    def _note(self, problem: Problem, exchange: Exchange) -> None:
+    def _log_problem(self, problem: Problem, exchange: Exchange) -> None:
         _log.warning("request %s: %s: %s", exchange.request_id, problem.slug, problem.logged)
 
 

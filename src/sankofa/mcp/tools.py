@@ -8,13 +8,12 @@ from typing import Any, Final
 import mcp_types as types
 
 from sankofa.model.errors import InvalidParameter
-from sankofa.operations.contract import Operation, Parameter, operations
+from sankofa.operations.contract import Operation, Parameter, operations, printable
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.schemas import envelope_schema
 
 Arguments = Mapping[str, Any]
 
-_LONGEST_SHOWN: Final = 64
 _JSON_NAMES: Final = {
     bool: "true or false",
     int: "a whole number",
@@ -55,22 +54,22 @@ class Tool:
         )
 
     def read(self, arguments: Arguments, today: date) -> dict[str, Any]:
-        """What the function behind the tool takes. Raises InvalidParameter naming the tool's argument."""
+        """The arguments of the operation. Raises InvalidParameter with the tool's name of the argument."""
         given: dict[str, Any] = {}
         for name, value in arguments.items():
             parameter = self._parameters.get(name)
             if parameter is None:
                 known = ", ".join(self._parameters)
-                raise InvalidParameter(_shown(name), f"no such argument; this tool takes: {known}")
+                raise InvalidParameter(printable(name), f"no such argument; this tool takes: {known}")
             if value is None and not parameter.required:
                 continue
             given[parameter.name] = value if self._types[name] is list else self._text(name, value)
-        with self.own_names():
+        with self.translated_names():
             return self.operation.read_tool(given, today)
 
     @contextmanager
-    def own_names(self) -> Iterator[None]:
-        """A parameter found at fault inside is called what the tool calls it."""
+    def translated_names(self) -> Iterator[None]:
+        """An InvalidParameter raised inside names the argument as the tool does."""
         try:
             yield
         except InvalidParameter as problem:
@@ -85,7 +84,7 @@ class Tool:
         for name, parameter in self._parameters.items():
             if parameter.in_path:
                 value = arguments.get(name)
-                if not isinstance(value, str) or value != _shown(value) or not value:
+                if not isinstance(value, str) or value != printable(value) or not value:
                     return None
                 path = path.replace(f"{{{parameter.name}}}", value)
         return path
@@ -121,8 +120,3 @@ def tools() -> dict[str, Tool]:
 
 def _json_type(parameter: Parameter) -> type:
     return {"integer": int, "array": list}.get(parameter.kind.schema()["type"], str)
-
-
-def _shown(name: str) -> str:
-    """A name the client made up, safe to repeat."""
-    return "".join(c if c.isascii() and c.isprintable() else "?" for c in name[:_LONGEST_SHOWN]) or "(empty)"

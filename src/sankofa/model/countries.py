@@ -70,5 +70,5 @@ def country_named(name: str) -> str | None:
 @cache
 def country_name(alpha2: str) -> str | None:
     """The English name of a country, the short one where there are two."""
-    found = pycountry.countries.get(alpha_2=alpha2)
-    return None if found is None else str(getattr(found, "common_name", None) or found.name)
+    match = pycountry.countries.get(alpha_2=alpha2)
+    return None if match is None else str(getattr(match, "common_name", None) or match.name)

@@ -2,7 +2,7 @@
 
 Sources name an exchange by its market identifier code (ISO 10383) or by a vendor's letters; people write
 JSE:NPN. Each exchange here has one name, and the codes that mean it. A code that is not listed stands for
-itself, so nothing is refused and nothing is guessed.
+itself: nothing is rejected and nothing is guessed.
 
 The two-letter codes of the FIGI standard (its "pricing sources") are read only where a source speaks FIGI:
 to everybody else `NL` is the Netherlands, not Lagos, and `B3` a stock exchange, not a trading platform.

@@ -1,4 +1,4 @@
-"""Facts: a value of any dataset in one shape, with who it is of and where it is from.
+"""Facts: a value of any dataset in one shape, with its entity and its provenance.
 
 The one place that names a fact and its provenance, for the endpoint and for files in bulk alike: a fact has
 the same `fact_id` in every edition and on every machine.
@@ -21,7 +21,7 @@ SHARED_METHODS: Final = (EXTRACTED, STRUCTURED)
 AWARD_VALUE: Final = "award_value"
 TENDER_VALUE: Final = "tender_value"
 IN_AN_ID: Final = ":"
-"""What stands between dataset, record and measure in a `fact_id`."""
+"""Separates dataset, record and measure in a `fact_id`."""
 
 
 class Who(NamedTuple):
@@ -58,7 +58,7 @@ class Sourced(Protocol):
 
 
 def source_of(row: Sourced) -> Source:
-    """Where a row is from, as its fact says it."""
+    """The provenance of a row, in the form a shared fact has it."""
     method = STRUCTURED if row.method == STRUCTURED_ROUNDED else row.method
     return Source(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, method)
 
@@ -107,14 +107,14 @@ def fact(
     )  # fmt: skip
 
 
-def record_ref(*told: str) -> str:
-    """Names a vintage by what it is, never by when or in which order it was taken in."""
-    return hashlib.blake2b("\x1f".join(told).encode(), digest_size=12).hexdigest()
+def record_ref(*parts: str) -> str:
+    """Identifies a vintage by its content, never by when or in which order it was ingested."""
+    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
 
 
 def provenance_id(source: Source) -> str:
-    """Names a provenance: rows from one place in one document, captured at one time, share it."""
+    """Identifies a provenance: rows from one location in one document, captured at one time, share it."""
     source_ref, license_class, observed_at, confidence, method = source
-    sure = "" if confidence is None else confidence
-    told = f"{source_ref}\x1f{license_class}\x1f{observed_at}\x1f{sure}\x1f{method}"
-    return hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
+    score = "" if confidence is None else confidence
+    fields = f"{source_ref}\x1f{license_class}\x1f{observed_at}\x1f{score}\x1f{method}"
+    return hashlib.blake2b(fields.encode(), digest_size=12).hexdigest()

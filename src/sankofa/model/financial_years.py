@@ -27,7 +27,7 @@ _OVERLAP = 25
 _SAME_END = 7
 """Days from one year-end within which two others are less than half a month apart."""
 _DWARFED = 4
-"""Of a year-end told by so many times fewer figures than another close to it, the other is the year's."""
+"""A year-end with this many times fewer figures than another close to it is not the year's."""
 
 Year = tuple[int | None, int]
 """The first and the last day of a financial year; only the last where the first is not reported."""
@@ -46,8 +46,8 @@ class YearEvidence(NamedTuple):
     """Whether its source rounds dates to month ends."""
 
 
-class _Said(NamedTuple):
-    """A duration that says where the year ends, and how many months it lasts."""
+class _YearEndClaim(NamedTuple):
+    """A reported duration, how many months it lasts, and the year-end that follows from it."""
 
     evidence: YearEvidence
     months: int
@@ -59,7 +59,7 @@ def months_of(start: int, end: int) -> int | None:
     return _MONTHS.get(end - start + 1)
 
 
-class Known:
+class KnownYears:
     """Years in the order they became known, each once."""
 
     def __init__(self, years: Iterable[tuple[int, int | None, int]]) -> None:
@@ -71,50 +71,52 @@ class Known:
 
     @property
     def ends(self) -> Iterator[int]:
-        """Every day on which one of them ends, or on whose morrow one begins."""
+        """Every day on which a year ends, or before which one begins."""
         for start, end in self._years:
             yield end
             if start:
                 yield start - 1
 
-    def by(self, day: int) -> list[Year]:
-        """Those known by a day."""
+    def known_by(self, day: int) -> list[Year]:
+        """The years that were known on a day."""
         return self._years[: bisect_right(self._days, day)]
 
     @property
     def first(self) -> list[Year]:
-        """Those that became known before any other."""
-        return self.by(self._days[0]) if self._days else []
+        """The years that became known on the first day any did."""
+        return self.known_by(self._days[0]) if self._days else []
 
 
-class FullYears(Known):
-    """Full years, but while they are known to be twelve months that end on another day than the year.
+class FullYears(KnownYears):
+    """Full years, without trailing twelve months that end on another day than the financial year.
 
-    What was known of the same time tells the two apart. A year's end is where more figures say it is: those
+    Other durations known by then tell the two apart. A year ends where more figures say it does: those
     of full years, of half-years and of nine months (which begin with the year), each counted by the duration
     that has most; where as many say so, it is where it was first said to be. More figures of twelve months
     than the other year has stand for themselves: that is an annual report after a change of the year-end. And
     a stray year, of a fraction of the figures of another one within a year or a few days of it, is none.
 
-    A year told by rounded dates alone is left out where a real year-end is close to it: it is the same year.
+    A year known only by rounded dates is left out where an exact year-end is close to it: they are one year.
     """
 
     def __init__(self, durations: Sequence[tuple[YearEvidence, int]]) -> None:
         full = [e for e, months in durations if months == 12 and e.declared != TRAILING]
         super().__init__((e.known, e.start, e.end) for e in full)
         self._turns = _doubts(self._years, durations)
-        self._by: dict[int, list[Year]] = {}
+        self._known_by: dict[int, list[Year]] = {}
         self.real_ends: list[int] = []
-        """The year-ends told by real dates, in order; known only where others are told by rounded ones."""
+        """Year-ends with exact dates, in order; filled only where other year-ends have rounded dates."""
         if any(e.rounded for e, _ in durations):
             self._leave_out_rounded({(e.start, e.end) for e in full if not e.rounded})
 
-    def by(self, day: int) -> list[Year]:
-        """Those known by a day that were not doubted by then."""
-        found = self._by.get(day)
-        if found is None:
-            found = self._by[day] = [year for year in super().by(day) if not self._doubted(year, day)]
-        return found
+    def known_by(self, day: int) -> list[Year]:
+        """The full years known on a day and not doubted on that day."""
+        years = self._known_by.get(day)
+        if years is None:
+            years = self._known_by[day] = [
+                year for year in super().known_by(day) if not self._doubted(year, day)
+            ]
+        return years
 
     def _doubted(self, year: Year, day: int) -> bool:
         turns = self._turns.get(year)
@@ -125,9 +127,9 @@ class FullYears(Known):
         sure = {year for year, day in days if year in real and not self._doubted(year, day)}
         ends = sorted({end for _, end in sure} | {start - 1 for start, _ in sure if start})
         self.real_ends = ends
-        kept = [year in real or not close_to(ends, year[1]) for year in self._years]
-        self._days = [day for day, keep in zip(self._days, kept, strict=True) if keep]
-        self._years = [year for year, keep in zip(self._years, kept, strict=True) if keep]
+        wanted = [year in real or not close_to(ends, year[1]) for year in self._years]
+        self._days = [day for day, is_wanted in zip(self._days, wanted, strict=True) if is_wanted]
+        self._years = [year for year, is_wanted in zip(self._years, wanted, strict=True) if is_wanted]
 
 
 def close_to(ends: Sequence[int], day: int) -> bool:
@@ -138,16 +140,16 @@ def close_to(ends: Sequence[int], day: int) -> bool:
 
 
 def _doubts(years: Sequence[Year], durations: Sequence[tuple[YearEvidence, int]]) -> dict[Year, list[int]]:
-    """Of each full year that ever was doubted, the days on which it came to be, then not to be, and so on."""
-    said = [
-        _Said(e, months, e.end if months == 12 else (e.start or 0) - 1)
+    """For each full year ever doubted: the days on which the doubt began, ended, began again, and so on."""
+    claims = [
+        _YearEndClaim(e, months, e.end if months == 12 else (e.start or 0) - 1)
         for e, months in durations
         if e.declared != TRAILING and (months == 12 or (months in (6, 9) and e.declared != "H2"))
     ]
-    if _agree([one.year_end for one in said]) and not _crowded(sorted({end for _, end in years})):
+    if _agree([claim.year_end for claim in claims]) and not _crowded(sorted({end for _, end in years})):
         return {}
-    found = {(start, end): _turns(start or 0, end, said) for start, end in years}
-    return {year: turns for year, turns in found.items() if turns}
+    turns_by_year = {(start, end): _turns(start or 0, end, claims) for start, end in years}
+    return {year: turns for year, turns in turns_by_year.items() if turns}
 
 
 def _agree(year_ends: Sequence[int]) -> bool:
@@ -162,61 +164,64 @@ def _crowded(ends: Sequence[int]) -> bool:
     return any(after - before <= ROUNDED_WITHIN for before, after in pairwise(ends))
 
 
-def _turns(start: int, end: int, said: Sequence[_Said]) -> list[int]:
-    """The days on which a full year came to be doubted, then not, and so on."""
+def _turns(start: int, end: int, claims: Sequence[_YearEndClaim]) -> list[int]:
+    """The days on which doubt about one full year began, ended, began again, and so on."""
     tally = _Tally(start, end)
     turns: list[int] = []
     for known, of_a_day in groupby(
-        [one for one in said if tally.concerns(one)], key=lambda one: one[0].known
+        [claim for claim in claims if tally.concerns(claim)], key=lambda claim: claim[0].known
     ):
-        for one in of_a_day:
-            tally.count(one)
+        for claim in of_a_day:
+            tally.count(claim)
         if tally.doubted() != len(turns) % 2:
             turns.append(known)
     return turns
 
 
 class _Tally:
-    """What is said, day after day, for and against a full year."""
+    """Counts the figures known so far that speak for and against one full year."""
 
     def __init__(self, start: int, end: int) -> None:
         self._start, self._end = start, end
         self._figures: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        """Of the same time: by place of the year's end, in months from this one, and by months."""
-        self._first_said: dict[int, int] = {}
+        """Figures of overlapping periods: by months between their year-end and this one, then by duration."""
+        self._first_claimed: dict[int, int] = {}
         self._around: defaultdict[int, int] = defaultdict(int)
-        """Of full years within a year of it: by place."""
-        self._own = self._near = 0
-        """Of full years that end on this day, and on one too close to it."""
+        """Figures of full years within a year of this one, by months between the two year-ends."""
+        self._on_this_day = self._near = 0
+        """Figures of full years that end on this day, and on another day too close to it."""
 
-    def concerns(self, one: _Said) -> bool:
-        """Whether it is of the same time or, if a full year, within a year of it."""
-        e = one.evidence
-        reach = -YEAR if one.months == 12 else _OVERLAP
+    def concerns(self, claim: _YearEndClaim) -> bool:
+        """Whether it overlaps the year or, for a full year, lies within a year of it."""
+        e = claim.evidence
+        reach = -YEAR if claim.months == 12 else _OVERLAP
         return e.end > self._start + reach and (e.start or 0) < self._end - reach
 
-    def count(self, one: _Said) -> None:
-        e, months, year_end = one
-        place = round((year_end - self._end) / (YEAR / 12)) % 12
+    def count(self, claim: _YearEndClaim) -> None:
+        e, months, year_end = claim
+        months_away = round((year_end - self._end) / (YEAR / 12)) % 12
         if months == 12:
-            self._around[place] = max(self._around[place], e.facts)
+            self._around[months_away] = max(self._around[months_away], e.facts)
             if e.end == self._end:
-                self._own = max(self._own, e.facts)
+                self._on_this_day = max(self._on_this_day, e.facts)
             elif abs(e.end - self._end) <= ROUNDED_WITHIN and not e.rounded:
                 self._near = max(self._near, e.facts)
         if e.end > self._start + _OVERLAP and (e.start or 0) < self._end - _OVERLAP:
-            told = self._figures[place]
-            told[months] = max(told.get(months, 0), e.facts)
-            self._first_said.setdefault(place, e.known)
+            facts_by_months = self._figures[months_away]
+            facts_by_months[months] = max(facts_by_months.get(months, 0), e.facts)
+            self._first_claimed.setdefault(months_away, e.known)
 
     def doubted(self) -> bool:
-        if not self._own:
+        if not self._on_this_day:
             return False
-        elsewhere = max([facts for place, facts in self._around.items() if place], default=0)
-        if self._own * _DWARFED <= self._near or self._around[0] * _DWARFED <= elsewhere:
+        elsewhere = max([facts for months_away, facts in self._around.items() if months_away], default=0)
+        if self._on_this_day * _DWARFED <= self._near or self._around[0] * _DWARFED <= elsewhere:
             return True
-        said = {at: (sum(told.values()), -self._first_said[at]) for at, told in self._figures.items()}
-        rival = max(said, key=said.__getitem__, default=0)
+        claims = {
+            months_after: (sum(by_months.values()), -self._first_claimed[months_after])
+            for months_after, by_months in self._figures.items()
+        }
+        rival = max(claims, key=claims.__getitem__, default=0)
         if not rival:
             return False
         years_there = self._figures[rival].get(12)

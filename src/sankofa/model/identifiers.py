@@ -64,7 +64,7 @@ def stored_identifier(text: str) -> Identifier:
 
 @lru_cache(maxsize=1 << 16)
 def in_one_spelling(text: str) -> str:
-    """`str(Identifier)` as it is made today: one stored earlier may spell its register another way."""
+    """A stored `str(Identifier)` in today's spelling of its register; an older one may differ."""
     if not text.startswith("registry:"):
         return text
     scheme, _, value = text.removeprefix("registry:").partition(":")
@@ -97,9 +97,9 @@ def make_identifier(id_type: str, value: str, scheme: str | None = None) -> Iden
 
 
 def lookup_key(identifier: Identifier) -> str:
-    """What a lookup finds an identifier by: what people type may differ in case and spaces, never in meaning.
+    """The key an identifier is looked up by: case and spaces, which people type differently, are removed.
 
-    A registry number is unique only within its registry, so it is found by the number alone.
+    A registry number is looked up without its registry, so one key may lead to several organisations.
     """
     value = "".join(identifier.value.split()).upper()
     if identifier.id_type == "ticker":
@@ -107,7 +107,7 @@ def lookup_key(identifier: Identifier) -> str:
     return f"{identifier.id_type}:{value}"
 
 
-def asked_key(id_type: str, text: str) -> str:
+def lookup_key_of_text(id_type: str, text: str) -> str:
     """The lookup key of what a person typed. Raises ValueError for a ticker without its exchange."""
     value = "".join(text.split()).upper()
     if id_type in ("lei", "isin", "figi"):

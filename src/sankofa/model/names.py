@@ -22,37 +22,37 @@ _LONG_ENOUGH = 4
 def fold(name: str) -> str:
     """Lower case, no accents, `&` as "and", dots and apostrophes closed up, other punctuation as spaces."""
     plain = unicodedata.normalize("NFKD", name.casefold().translate(_DROPPED)).replace("&", " and ")
-    kept = (c if c.isalnum() else " " for c in plain if not unicodedata.combining(c))
-    return " ".join("".join(kept).split())
+    letters = (c if c.isalnum() else " " for c in plain if not unicodedata.combining(c))
+    return " ".join("".join(letters).split())
 
 
 def words(name: str) -> list[str]:
-    """The words a name is found by; the legal form only where there is nothing else."""
+    """The words a name is indexed by; the legal form only where there is nothing else."""
     every = fold(name).split()
     return [word for word in every if word not in LEGAL_FORMS and word != "and"] or every
 
 
 def neighbourhood(word: str) -> Iterator[str]:
-    """The word, and the word with one letter left out: two words a slip apart share one of these."""
+    """The word, and the word with one letter left out: two words one error apart share one of these."""
     yield word
     if len(word) >= _LONG_ENOUGH:
         for position in range(len(word)):
             yield word[:position] + word[position + 1 :]
 
 
-def slips(one: str, other: str) -> int:
-    """How many slips of the pen apart (a letter added, left out, changed, or two swapped)."""
+def slips(word: str, other: str) -> int:
+    """How many typing errors apart two words are (a letter added, left out, changed, or two swapped)."""
     before, row = list[int](), list(range(len(other) + 1))
-    for i, a in enumerate(one, 1):
+    for i, a in enumerate(word, 1):
         earlier, before, row = before, row, [i]
         for j, b in enumerate(other, 1):
             cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+            if i > 1 and j > 1 and a == other[j - 2] and word[i - 2] == b:
                 cost = min(cost, earlier[j - 2] + 1)
             row.append(cost)
     return row[-1]
 
 
 def tolerated(word: str) -> int:
-    """How many slips a word of its length may have and still be meant."""
+    """How many typing errors a word of this length may have and still match."""
     return 0 if len(word) < _LONG_ENOUGH else 1 if len(word) < 9 else 2

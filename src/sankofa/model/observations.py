@@ -1,7 +1,7 @@
 """Observations: annual indicators of countries, and dated series; and the columns they travel in.
 
-A table of two million values is some hundred thousand columns. A column, not a value, is what an adapter
-makes, what the ledger keeps and what an edition is cut from.
+A table of two million values is some hundred thousand columns. Adapters,
+the ledger and the edition builder handle whole columns, not single values.
 """
 
 import re
@@ -32,16 +32,16 @@ class AnnualColumn(NamedTuple):
     values: Mapping[str, str]
     """By year; empty where the table lists the year without one."""
     covers: frozenset[str] | None
-    """The years the table has a place for: without a value there, it is withdrawn. None where the table lists
-    only what it has: what is not listed is no longer part of it."""
+    """The years the table lists, with or without a value; one without is withdrawn. None where the table
+    lists only years that have a value; then a year that is missing is no longer part of it."""
     name: str = ""
     """The indicator in words, where the table has them."""
     unread: frozenset[str] = frozenset()
-    """Years whose value could not be read: of them nothing is said."""
+    """Years whose value could not be read; they are neither set nor withdrawn."""
 
 
 class ReportedValue(NamedTuple):
-    """One value of a series as one release tells it."""
+    """One value of a series as one release gives it."""
 
     date: str
     release: str
@@ -52,7 +52,7 @@ class ReportedValue(NamedTuple):
     location: str
     """Where in the document; empty where the date says it."""
     evidenced: bool = True
-    """False where the day of capture stands for that of publication. Ledgers of before do not tell."""
+    """False where the day of capture stands for that of publication. Old ledgers lack the flag."""
 
 
 class SeriesColumn(NamedTuple):
@@ -81,7 +81,7 @@ def series_key(text: str) -> str:
 
 
 def quoted_in(series: str) -> str:
-    """The country (alpha-2) whose currency a rate is quoted in; empty for what is no rate.
+    """The country (alpha-2) whose currency a rate is quoted in; empty for other series.
 
     The first two letters of an ISO 4217 code are those of its country: FX.EUR.ZAR is of ZA. A currency of
     several countries (EUR, XOF) is of none of them.
@@ -108,5 +108,5 @@ def series_type(text: str) -> str:
 
 def unit_of(indicator_name: str) -> str:
     """What the name of an indicator says in the parentheses at its end; empty where it has none."""
-    found = _LAST_PARENTHESES.search(indicator_name)
-    return found[1].strip() if found else ""
+    match = _LAST_PARENTHESES.search(indicator_name)
+    return match[1].strip() if match else ""

@@ -1,6 +1,6 @@
-"""What a period is called, told from its dates and the issuer's own year (contract: PER-1, PER-2).
+"""What a period is called, derived from its dates and the issuer's own year (contract: PER-1, PER-2).
 
-A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's year is told
+A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's year comes
 from the full-year durations it reported (`model.financial_years`). To keep a past view reproducible, a figure
 is named by the years evidenced on the day it became known; only a figure older than all such evidence borrows
 the first that came later. Twelve months are a full year only where they end on an evidenced year-end.
@@ -18,7 +18,7 @@ from sankofa.model.financial_years import (
     TRAILING,
     YEAR,
     FullYears,
-    Known,
+    KnownYears,
     Year,
     YearEvidence,
     close_to,
@@ -27,7 +27,7 @@ from sankofa.model.financial_years import (
 
 QUARTER: Final = YEAR / 4
 PERIOD_TYPES: Final = ("FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", TRAILING)
-"""Editions store a period type as its place here: add new ones at the end."""
+"""Editions store a period type as its index in this tuple: add new ones at the end."""
 
 _INSTANT_TOLERANCE = 10
 _DURATION_TOLERANCE = 25
@@ -41,6 +41,8 @@ _HINT_QUARTERS = {"FY": 0, "Q4": 0, "H2": 0, "Q1": 1, "Q2": 2, "H1": 2, "Q3": 3,
 
 
 class Period(NamedTuple):
+    """How a period is labelled in served rows."""
+
     period_type: str
     fiscal_year: int | None
 
@@ -49,14 +51,14 @@ class IssuerYears:
     """The financial years of one issuer, as evidence for naming its periods."""
 
     def __init__(self, evidence: Iterable[YearEvidence]) -> None:
-        telling = set()
+        durations = set()
         self._instants: defaultdict[int, list[YearEvidence]] = defaultdict(list)
         for e in evidence:
             if e.start or e.declared:
-                telling.add(e)
+                durations.add(e)
             if not e.start:
                 self._instants[e.end].append(e)
-        rows = sorted(telling, key=lambda e: (e.known, e.end, e.start or 0, e.declared or "", e.facts))
+        rows = sorted(durations, key=lambda e: (e.known, e.end, e.start or 0, e.declared or "", e.facts))
         years = FullYears([(e, months) for e in rows if e.start and (months := months_of(e.start, e.end))])
         # Where no full year is reported: what the template itself declares, and last the half-years
         # and nine months, which begin with the year.
@@ -67,17 +69,17 @@ class IssuerYears:
         ]
         begun = [e for e in rows if e.start and months_of(e.start, e.end) in (6, 9)]
         cumulative = [(e.known, None, max(1, eve)) for e, eve in _year_ends_before(begun, years)]
-        self._evidence = (years, Known(declared), Known(cumulative))
+        self._evidence = (years, KnownYears(declared), KnownYears(cumulative))
         ends = {int(end % YEAR) for kind in self._evidence for end in kind.ends}
         reach = range(-_INSTANT_TOLERANCE - 2, _INSTANT_TOLERANCE + 3)  # two more, for what the year rounds
         near = {int((end + step) % YEAR) for end in ends for step in reach}
         # Day 365 lasts a quarter of a day: whole steps may pass it over.
         self._anniversaries = near | {365} if near & {0, 364} else near
-        self._named: dict[tuple[int | None, int, int, bool], Period] = {}
+        self._periods: dict[tuple[int | None, int, int, bool], Period] = {}
         self._known: dict[int, _YearEnds] = {}
 
     def can_end_a_year(self, day: int) -> bool:
-        """Whether an instant is near the anniversary of any year-end there is evidence of: no other is FY."""
+        """Whether an instant is near the anniversary of any evidenced year-end. No other instant is an FY."""
         return int(day % YEAR) in self._anniversaries
 
     def name(self, start: int | None, end: int, known: int, *, rounded: bool = False) -> Period:
@@ -86,55 +88,66 @@ class IssuerYears:
         `rounded` where its dates are rounded to month ends.
         """
         key = (start, end, known, rounded)
-        period = self._named.get(key)
+        period = self._periods.get(key)
         if period is None:
-            period = self._named[key] = self._name(*key)
+            period = self._periods[key] = self._name(*key)
         return period
 
-    def _told(self, known: int) -> "_YearEnds":
-        """The year-ends that the best evidence there was by a day tells; without any, the first that came."""
-        found = self._known.get(known)
-        if found is None:
-            best = [years for kind in self._evidence if (years := kind.by(known))]
+    def _year_ends_known_on(self, known: int) -> "_YearEnds":
+        """The year-ends by the best evidence known on a day; by the first to come where there was none."""
+        year_ends = self._known.get(known)
+        if year_ends is None:
+            best = [years for kind in self._evidence if (years := kind.known_by(known))]
             best = best or [kind.first for kind in self._evidence if kind.first]
-            found = self._known[known] = _YearEnds(best[0] if best else [])
-        return found
+            year_ends = self._known[known] = _YearEnds(best[0] if best else [])
+        return year_ends
 
     def _name(self, start: int | None, end: int, known: int, rounded: bool) -> Period:
         months = None if start is None else months_of(start, end)
-        told = self._told(known)
-        if not told.years:
+        year_ends = self._year_ends_known_on(known)
+        if not year_ends.years:
             return Period(TRAILING if months == 12 else "other", None)
-        if (start is None or months == 12) and told.ends_a_year(end):
+        if (start is None or months == 12) and year_ends.ends_a_year(end):
             return Period("FY", date.fromordinal(end).year)
-        if start is None and told.may_end_a_year(end) and self._is_balance_sheet(end, known, told):
+        if start is None and year_ends.may_end_a_year(end) and self._is_balance_sheet(end, known, year_ends):
             return Period("FY", date.fromordinal(end).year)
         if start is None:
-            place = told.place(end, _INSTANT_TOLERANCE)
-            return Period(_OF_INSTANT.get(place or 0, "other"), told.year_of_instant(end, rounded=rounded))
+            quarter = year_ends.quarter(end, _INSTANT_TOLERANCE)
+            return Period(
+                _OF_INSTANT.get(quarter or 0, "other"), year_ends.year_of_instant(end, rounded=rounded)
+            )
         if months == 12:
-            return Period(TRAILING, told.year_of(start, end))
-        place = told.place(end, _DURATION_TOLERANCE, start)
+            return Period(TRAILING, year_ends.year_of(start, end))
+        quarter = year_ends.quarter(end, _DURATION_TOLERANCE, start)
         names = {3: _OF_THREE, 6: _OF_SIX, 9: _OF_NINE}.get(months or 0, {})
-        return Period("other" if place is None else names.get(place, "other"), told.year_of(start, end))
+        return Period(
+            "other" if quarter is None else names.get(quarter, "other"), year_ends.year_of(start, end)
+        )
 
-    def _is_balance_sheet(self, day: int, known: int, told: "_YearEnds") -> bool:
+    def _is_balance_sheet(self, day: int, known: int, year_ends: "_YearEnds") -> bool:
         """Whether the balances around a year-end, which may be misdated itself, are those of this day."""
-        own = self._figures(day, known)
-        if own < _BALANCE_SHEET:
+        count = self._figures(day, known)
+        if count < _BALANCE_SHEET:
             return False
         around = range(day - _INSTANT_TOLERANCE, day + _INSTANT_TOLERANCE + 1)
-        figures = {other: n for other in around if other != day and (n := self._figures(other, known))}
-        return not any(told.ends_a_year(other) or (n, day) > (own, other) for other, n in figures.items())
+        figures = {
+            other: other_count
+            for other in around
+            if other != day and (other_count := self._figures(other, known))
+        }
+        return not any(
+            year_ends.ends_a_year(other) or (other_count, day) > (count, other)
+            for other, other_count in figures.items()
+        )
 
     def _figures(self, day: int, known: int) -> int:
-        """How many figures of an instant any one day told, of those until a day."""
-        told = self._instants.get(day)
-        return max([e.facts for e in told if e.known <= known], default=0) if told else 0
+        """The most figures for an instant that any one day brought, counting only days up to `known`."""
+        instants = self._instants.get(day)
+        return max([e.facts for e in instants if e.known <= known], default=0) if instants else 0
 
 
 def _year_ends_before(begun: list[YearEvidence], years: FullYears) -> list[tuple[YearEvidence, int]]:
-    """Periods that begin with a year, and the day before; but where a rounded one is close to a real one."""
+    """Periods that begin a year, each with the day before it; without rounded ones close to an exact one."""
     eves = [(e, (e.start or 0) - 1) for e in begun]
     if not any(e.rounded for e in begun):
         return eves
@@ -165,12 +178,12 @@ class _YearEnds:
         return (day - end) % 7 == 0 if _in_weeks(start, end) else _same_day_of_the_year(day, end)
 
     def may_end_a_year(self, day: int) -> bool:
-        """Whether a day is close to a year-end that only the period after it, or an anniversary, tells of."""
+        """Whether a day is close to a year-end inferred from the period after it or from an anniversary."""
         if _near(self._reported, day):
             return False
         return bool(_near(self._days, day)) or _astray(day, self._nearest(day)[1]) <= _INSTANT_TOLERANCE
 
-    def place(self, end: int, tolerance: int, start: int | None = None) -> int | None:
+    def quarter(self, end: int, tolerance: int, start: int | None = None) -> int | None:
         """How many quarters after a year-end a period ends: 0 to 3; None where it is at no quarter's end."""
         year_end = self._containing(end if start is None else start, end) or self._nearest(end)[1]
         quarters = round((end - year_end) / QUARTER)
@@ -184,7 +197,7 @@ class _YearEnds:
         return _year_of_end(self._nearest(end)[1], end, _INSTANT_TOLERANCE)
 
     def year_of_instant(self, day: int, *, rounded: bool) -> int:
-        """The same of an instant that is no year-end: of the day after one, the year that began with it."""
+        """The fiscal year of an instant that is no year-end; the day after a year-end is in the new year."""
         if rounded:
             near = _near(self._days, day, ROUNDED_WITHIN)
             if near:
@@ -205,7 +218,7 @@ class _YearEnds:
 
 
 def _near(days: list[int], day: int, within: int = _INSTANT_TOLERANCE) -> list[int]:
-    """Those of the days, which are in order, that are close to this one."""
+    """The days, out of a sorted list, that are close to this one."""
     at = bisect_left(days, day - within)
     return days[at : bisect_right(days, day + within)]
 
@@ -223,10 +236,10 @@ def _astray(day: int, end: int) -> float:
 
 
 def _same_day_of_the_year(day: int, end: int) -> bool:
-    one, other = date.fromordinal(day), date.fromordinal(end)
-    if one.month != other.month:
+    this, other = date.fromordinal(day), date.fromordinal(end)
+    if this.month != other.month:
         return False
-    return one.day == other.day or (_ends_a_month(one) and _ends_a_month(other))
+    return this.day == other.day or (_ends_a_month(this) and _ends_a_month(other))
 
 
 def _ends_a_month(day: date) -> bool:

@@ -23,20 +23,20 @@ _FROM_THE_FREEST: Final = (
     "licensed-redistribution",
 )
 KEYED_CLASSES: Final = frozenset({"statutory-filing", "licensed-redistribution"})
-"""What is held under one of these is served to keys alone: no open file has it."""
+"""Rows of these classes need an API key: no open file holds them."""
 OWING_CLASSES: Final = frozenset({"cc-by", "open-government", "statutory-filing", "licensed-redistribution"})
 """Classes whose sources are to be named wherever their data is used."""
 
 SKUS: Final = ("AF-FUND", "AF-TENDER", "AF-MACRO")
 ORGANISATIONS: Final = "organisations"
-"""Names the sources that say who is who, where the datasets are named by their sku."""
+"""The key of the sources of organisation records, beside the skus of the datasets."""
 EVERY_SOURCE: Final = ""
-"""Names all sources of an edition."""
+"""The key of all sources of an edition."""
 
 OPEN_LICENSE: Final = "CC-BY-4.0"
 KEYED_LICENSE: Final = "LicenseRef-Sankofa-Bulk"
 SERVICE: Final = "sankofa"
-"""Stands for a source on the few rows that come from none: of the service itself."""
+"""The source id of the few rows that the service itself originates."""
 
 LICENSE_NOTICE: Final = (
     "Licence-clean data: every row names its source and the licence class it is held under, and no "
@@ -78,9 +78,9 @@ def file_license(license_classes: Iterable[str], *, keyed: bool) -> str:
 
 
 def notice(owed: Iterable[str]) -> str:
-    """`_license`: the terms of the data, and whom it is owed to."""
-    named = "; ".join(owed)
-    return f"{LICENSE_NOTICE} Attribution: {named}." if named else LICENSE_NOTICE
+    """The `_license` text: the terms of the data, and the sources to attribute."""
+    attribution = "; ".join(owed)
+    return f"{LICENSE_NOTICE} Attribution: {attribution}." if attribution else LICENSE_NOTICE
 
 
 def in_a_header(text: str) -> str:

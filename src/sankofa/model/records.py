@@ -1,4 +1,4 @@
-"""What an adapter makes of a file: canonical records, and what it could not or would not read.
+"""What an adapter yields for a file: canonical records, and what it rejected, withheld or skipped.
 
 Everything in a record is text in canonical form (dates as YYYY-MM-DD, figures by
 `model.figures.exact`, identifiers by `str(Identifier)`); the empty string means "not given",
@@ -51,11 +51,11 @@ class Profile(msgspec.Struct, frozen=True, omit_defaults=True):
     document: str = ""
     """Where in the source this profile stands: the document part of its source_ref."""
     secondary: bool = False
-    """True where whoever wrote down figures or identifiers says the name: a register's word goes first."""
+    """True where the name comes with figures or identifiers, not from a register: a register's goes first."""
 
 
 class EntityRecord(NamedTuple):
-    """A profile under the strong identifier it stands on."""
+    """A profile, keyed by the organisation's strong identifier."""
 
     subject: str
     effective: str
@@ -74,7 +74,7 @@ class Link(NamedTuple):
 
 
 class Release(NamedTuple):
-    """An OCDS release as published, not cleaned yet: people in it must go no further than the door."""
+    """An OCDS release as published, not cleaned yet: people in it are removed at ingest."""
 
     position: str
     content: dict[str, Any]

@@ -1,4 +1,4 @@
-"""One register under several spellings is one scheme: its spellings, and the ways to write a number."""
+"""Company registers: the spellings of each register's name, and of the numbers it issues."""
 
 import re
 import tomllib
@@ -14,26 +14,26 @@ class _Register(NamedTuple):
     code: str
     numbers: _Rewrites
     under: Mapping[str, _Rewrites]
-    """By spelling, before the others."""
+    """Rules for one spelling of the register only; they are tried before `numbers`."""
 
 
 def register_code(spelling: str) -> str:
-    """The code under which numbers of a register are served, however it is spelled; else what was given."""
+    """The code of a register, however it is spelled; an unknown register keeps the given spelling."""
     written = _folded(spelling)
-    found = _registers().get(written)
-    return found.code if found else written
+    register = _registers().get(written)
+    return register.code if register else written
 
 
 def one_spelling(spelling: str, number: str) -> tuple[str, str]:
-    """A register and a number (in upper case, single spaces) in the one way both are kept."""
+    """A register and a number (in upper case, single spaces) in canonical form."""
     written = _folded(spelling)
-    found = _registers().get(written)
-    if found is None:
+    register = _registers().get(written)
+    if register is None:
         return written, number
-    for pattern, kept in (*found.under.get(written, ()), *found.numbers):
+    for pattern, replacement in (*register.under.get(written, ()), *register.numbers):
         if match := pattern.fullmatch(number):
-            return found.code, match.expand(kept)
-    return found.code, number
+            return register.code, match.expand(replacement)
+    return register.code, number
 
 
 def _folded(spelling: str) -> str:
@@ -44,15 +44,15 @@ def _folded(spelling: str) -> str:
 def _registers() -> Mapping[str, _Register]:
     """Every register by each of its spellings, its code among them."""
     table = tomllib.loads(files("sankofa.model").joinpath("registers.toml").read_text("utf-8"))
-    found: dict[str, _Register] = {}
-    for code, told in table.items():
-        under = {_folded(name): _compiled(rules) for name, rules in told.get("under", {}).items()}
-        register = _Register(code, _compiled(told.get("numbers", [])), under)
-        for spelling in (code, *told["spellings"]):
-            if found.setdefault(_folded(spelling), register) is not register:
+    by_spelling: dict[str, _Register] = {}
+    for code, entry in table.items():
+        under = {_folded(name): _compiled(rules) for name, rules in entry.get("under", {}).items()}
+        register = _Register(code, _compiled(entry.get("numbers", [])), under)
+        for spelling in (code, *entry["spellings"]):
+            if by_spelling.setdefault(_folded(spelling), register) is not register:
                 raise ValueError(f"registers.toml: {spelling} is two registers")
-    return found
+    return by_spelling
 
 
 def _compiled(rules: list[list[str]]) -> _Rewrites:
-    return tuple((re.compile(pattern), kept) for pattern, kept in rules)
+    return tuple((re.compile(pattern), replacement) for pattern, replacement in rules)

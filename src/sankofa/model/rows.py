@@ -19,7 +19,7 @@ from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
 
 FOLLOWED = ("crosswalk", "entities", "fundamentals", "macro-annual", "macro-series", "tenders")
-"""The datasets whose changes can be followed, in the order in which they are told."""
+"""The datasets whose changes can be followed, in the order in which changes are listed."""
 _Day = date  # where a row has a field of that name
 
 

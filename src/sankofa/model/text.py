@@ -18,5 +18,5 @@ def one_line(text: str) -> str:
 
 
 def name(text: str) -> str | None:
-    """A name made fit: what cannot be stored becomes a blank. None where nothing is left."""
+    """A name in which every character that cannot be stored is a blank. None where nothing is left."""
     return one_line(_UNFIT.sub(" ", text)) or None

@@ -17,7 +17,7 @@ from sankofa.model.days import FOREVER
 
 
 class Reported(Protocol):
-    """What the rule needs to know of one reported figure."""
+    """The fields of a reported figure that the vintage rule reads."""
 
     @property
     def value(self) -> str | None: ...
@@ -31,7 +31,7 @@ R = TypeVar("R", bound=Reported)
 
 
 class Mode(IntFlag):
-    """The three questions a reader may ask of the vintages of a figure."""
+    """Which vintages of a figure a reader asks for."""
 
     LATEST = 1
     AS_REPORTED = 2
@@ -44,7 +44,7 @@ _AS_REPORTED, _HISTORY, _IN_FORCE = int(Mode.AS_REPORTED), int(Mode.ALL), int(Mo
 
 
 class Vintage(NamedTuple, Generic[R]):
-    """One vintage of a figure: the report that first gave it, and who replaced it when."""
+    """One vintage of a figure: the report that first gave it, and the report that replaced it."""
 
     number: int
     report: R
@@ -53,7 +53,7 @@ class Vintage(NamedTuple, Generic[R]):
 
 
 class Visibility(NamedTuple):
-    """A stretch of days in which a vintage is seen by some modes, with its successor told or not."""
+    """A range of days in which a vintage is visible to some modes, with its successor shown or hidden."""
 
     first: int
     until: int
@@ -62,22 +62,22 @@ class Visibility(NamedTuple):
 
 
 def steps(reports: Sequence[R]) -> Sequence[R]:
-    """The reports that each gave another figure than the one before: first one, then its restatements.
+    """The first report of a figure and each later one that changed it, by the day they became public.
 
-    Whatever order they arrived in. A figure withdrawn before any was known (value None first) is none at all.
+    The order of arrival does not matter. A withdrawal (value None) before any figure was known is left out.
     """
     if len(reports) == 1:
         return reports if reports[0].value is not None else ()
     ordered = sorted(reports, key=_AVAILABLE)
     if len(set(map(_AVAILABLE, ordered))) < len(ordered):
         ordered.sort(key=lambda r: (r.available, r.order))
-    found: list[R] = []
+    changes: list[R] = []
     standing = None
     for report in ordered:
         if report.value != standing:
             standing = report.value
-            found.append(report)
-    return found
+            changes.append(report)
+    return changes
 
 
 def vintages(reports: Sequence[R], period_end: int) -> list[Vintage[R]]:
@@ -85,18 +85,20 @@ def vintages(reports: Sequence[R], period_end: int) -> list[Vintage[R]]:
 
     A fact is not knowable before its period has ended, however early it was announced.
     """
-    told = steps(reports)
+    changes = steps(reports)
     return [
-        Vintage(n + 1, report, max(report.available, period_end), told[n + 1] if n + 1 < len(told) else None)
-        for n, report in enumerate(told)
+        Vintage(
+            n + 1, report, max(report.available, period_end), changes[n + 1] if n + 1 < len(changes) else None
+        )
+        for n, report in enumerate(changes)
     ]
 
 
 def visibilities(vintage: Vintage[R]) -> Iterator[Visibility]:
-    """When, and by which modes, a vintage is seen.
+    """The day ranges in which each mode sees a vintage.
 
-    Before it is superseded nothing on it tells the future; from then on it is history: seen as
-    reported and among all, with its successor named.
+    Until it is superseded it carries no hint of its successor. Afterwards only the modes
+    `as_reported` and `all` see it, with its successor named.
     """
     first_filed = _AS_REPORTED if vintage.number == 1 else 0
     until = FOREVER if vintage.successor is None else max(vintage.successor.available, vintage.known_from)

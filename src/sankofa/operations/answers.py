@@ -30,9 +30,9 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
     as_of = "" if answer.as_of is msgspec.UNSET else f'"as_of":{_encode(answer.as_of).decode()},'
     truncated = "true" if selection.truncated else "false"
     terms = f'"_license":{operation.notice(answer, edition).json}'
-    named = answer.edition_id or edition.id
+    edition_id = answer.edition_id or edition.id
     parts.append(
-        f'],"count":{selection.count},{terms},{as_of}"edition":"{named}","truncated":{truncated}'.encode()
+        f'],"count":{selection.count},{terms},{as_of}"edition":"{edition_id}","truncated":{truncated}'.encode()
     )
     parts += [b",%b:%b" % (_encode(name), _encode(value)) for name, value in answer.members.items()]
     parts.append(b"}")
@@ -68,5 +68,5 @@ def problem_headers(problem: Problem) -> Headers:
 
 
 def rate_headers(usage: Usage) -> Headers:
-    """Where the key stands (the RateLimit header fields of the IETF draft)."""
+    """The quota left for the key (the RateLimit header fields of the IETF draft)."""
     return [(b"ratelimit-policy", usage.policy.encode()), (b"ratelimit", usage.state.encode())]

@@ -1,4 +1,4 @@
-"""What is running: the version of the package and the commit it was built from, told without running git."""
+"""The version of the package and the commit it was built from, found without running git."""
 
 import json
 import re
@@ -48,8 +48,8 @@ def commit_of_checkout(root: Path) -> str:
 
 
 def _embedded() -> str:
-    found = files("sankofa").joinpath(COMMIT_FILE)
-    return _checked(found.read_text("utf-8")) if found.is_file() else ""
+    file = files("sankofa").joinpath(COMMIT_FILE)
+    return _checked(file.read_text("utf-8")) if file.is_file() else ""
 
 
 def _as_installed() -> str:

@@ -19,7 +19,7 @@ from sankofa.operations.parameters import (
 )
 
 _EFFORT: Final = 20_000
-"""What one page may cost before it ends, however little it found: about so many keys that did not change."""
+"""How many unchanged keys a page may pass over before it ends, however few changes it has."""
 _ROWS_A_TURN: Final = 512
 _provenance = msgspec.json.Decoder(Row)
 
@@ -63,10 +63,10 @@ async def get_changes(
         start = WalkPosition(str(name), str(key), int(part), int(passed))
     most = call.grant.rows(limit)
     before = None if since is None else await call.edition_to_compare(since)
-    found, following = await page(before, edition, start, most, dataset=dataset, effort=_EFFORT)
+    changes, following = await page(before, edition, start, most, dataset=dataset, effort=_EFFORT)
     rows = []
     turns = Turns(_ROWS_A_TURN)
-    for change in found:
+    for change in changes:
         rows.append(_row(change, since or "", edition))
         await turns.step()
     return Answer(
@@ -80,14 +80,16 @@ async def get_changes(
 
 
 def _row(change: Change, since: str, edition: Edition) -> bytes:
-    """The provenance is that of the row; of one that is gone, what says that it is."""
-    told = _provenance.decode(change.row or change.before or b"")
-    gone = change.row is None
+    """One change on the wire. A removed row cites the edition that no longer has it as its source."""
+    provenance = _provenance.decode(change.row or change.before or b"")
+    removed = change.row is None
     return wire.encode(
         ChangeRow(
-            source_ref=_gone(told.source_ref, edition.id, since) if gone else told.source_ref,
-            license_class=told.license_class,
-            observed_at=str(edition.manifest["built_from"]) if gone else told.observed_at,
+            source_ref=_removal_ref(provenance.source_ref, edition.id, since)
+            if removed
+            else provenance.source_ref,
+            license_class=provenance.license_class,
+            observed_at=str(edition.manifest["built_from"]) if removed else provenance.observed_at,
             dataset=change.dataset,
             change=change.change,
             key=list(change.key),
@@ -96,6 +98,6 @@ def _row(change: Change, since: str, edition: Edition) -> bytes:
     )
 
 
-def _gone(ref: str, edition_id: str, since: str) -> str:
-    """Where to see that a row of a source is no longer there."""
+def _removal_ref(ref: str, edition_id: str, since: str) -> str:
+    """The `source_ref` of a removal: the edition that lacks the row, and the one that had it."""
     return source_ref(source_of_ref(ref), f"edition {edition_id}", f"not in it, unlike {since}")

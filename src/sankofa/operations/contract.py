@@ -26,6 +26,7 @@ from sankofa.model.rows import Row
 from sankofa.operations.parameter_types import JsonSchema, ParameterType
 from sankofa.operations.parameters import TOOL_ONLY, EditionParameter
 
+NO_ROWS: Final = Selection((), 0, truncated=False)
 NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {
     "as_of": {
         "type": ["string", "null"],
@@ -37,39 +38,39 @@ NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {
 """What the envelope says of `as_of` where an answer may hold annual macro."""
 
 
-async def _none_kept(edition_id: str) -> Edition:
+async def _no_such_edition(edition_id: str) -> Edition:
     raise NotFound(f"edition: {edition_id} was never published here.")
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One authenticated question: to which edition, by whom, on which day."""
+    """One authenticated request: the edition that answers it, who sent it, and on which day."""
 
     edition: Edition
     grant: Grant
     today: date
     cursors: Cursors
     edition_for_cursor: Callable[[str], Awaitable[Edition]]
-    """Another edition by its id, for a walk that began on it."""
+    """Opens the edition a cursor was issued on, by its id."""
     base_url: str = ""
-    edition_to_compare: Callable[[str], Awaitable[Edition]] = _none_kept
-    """Any kept edition by its id, for a question about two of them. Raises Gone or NotFound."""
+    edition_to_compare: Callable[[str], Awaitable[Edition]] = _no_such_edition
+    """Opens any kept edition by its id, to compare two. Raises Gone or NotFound."""
     pinned: bool = False
-    """Whether the question names its edition: then whatever its answer leads to is of that edition too."""
+    """Whether the request names its edition; links in the answer then name it too."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The rows of an answer, and the members its envelope has besides the common ones."""
+    """The rows of an answer, and the envelope members that only this operation has."""
 
     selection: Selection
     as_of: date | msgspec.UnsetType | None = msgspec.UNSET
-    """The day that, sent back, gives the same rows; None where none does; unset where none is taken."""
+    """The day applied, which sent back gives the same rows; None where no day does; unset without as_of."""
     members: dict[str, object] = {}
     edition_id: str | None = None
-    """Where it is not the edition that was asked."""
+    """The edition that answered, where a cursor led to another than the current one."""
     shape: type[Row] | None = None
-    """Which of its shapes the rows have, where the operation has several and there may be no row to tell."""
+    """The type of the rows, where the operation has several."""
     dataset: str | None = None
-    """Which dataset the rows are of, where that hangs on the question; see `Operation.dataset`."""
+    """The dataset of the rows, where it depends on the request; see `Operation.dataset`."""
 
 
 Perform = Callable[..., Awaitable[Answer]]
@@ -105,7 +106,7 @@ class Operation:
     description: str
     tool_names: Mapping[str, str]
     members: Mapping[str, JsonSchema]
-    """What its envelope has besides the common members, and what each is."""
+    """The schemas of envelope members that only this operation has."""
     query: Mapping[str, Parameter]
     """The parameters that REST takes in the query."""
     defaults: Mapping[str, object]
@@ -113,22 +114,22 @@ class Operation:
     """Other shapes its rows may have; all rows of one answer have the same."""
 
     dataset: str = EVERY_SOURCE
-    """Whose sources `_license` names: those of a sku, of organisations, or all."""
+    """The dataset whose sources `_license` attributes: a sku, organisations, or every source."""
 
     @property
     def shapes(self) -> tuple[type[Row], ...]:
         return self.row, *self.also
 
     def notice(self, answer: Answer, edition: Edition) -> Notice:
-        """What `_license` says of an answer."""
+        """The `_license` text of an answer."""
         return edition.notice(self.dataset if answer.dataset is None else answer.dataset)
 
     def argument(self, name: str, text: str, today: date) -> tuple[str, Any]:
-        """The argument that a parameter in a query stands for. Raises InvalidParameter."""
+        """The argument name and value of one query parameter. Raises InvalidParameter."""
         return self._argument(name, text, self.query, today)
 
     def complete(self, given: Mapping[str, Any], today: date, path: Mapping[str, str] = {}) -> dict[str, Any]:
-        """The arguments of the function, with those that a query gave. Raises InvalidParameter, NotFound."""
+        """All arguments: defaults, then query, then path. Raises InvalidParameter or NotFound."""
         arguments = {**self.defaults, **given}
         for name, text in path.items():
             parameter = self.parameters[name]
@@ -138,18 +139,18 @@ class Operation:
                 if 400 not in self.errors:
                     raise NotFound("No record with that identifier.") from None
                 raise InvalidParameter(name, str(failure)) from None
-        return self._whole(arguments)
+        return self._complete(arguments)
 
     def read_tool(self, given: Mapping[str, Any], today: date) -> dict[str, Any]:
-        """The arguments of the function, from a tool call that names every parameter alike."""
+        """All arguments from a tool call, where path and query parameters are not told apart."""
         read = dict(self._argument(name, text, self.parameters, today) for name, text in given.items())
-        return self._whole({**self.defaults, **read})
+        return self._complete({**self.defaults, **read})
 
     def _argument(self, name: str, text: Any, known: Mapping[str, Parameter], today: date) -> tuple[str, Any]:
         parameter = known.get(name)
         if parameter is None:
-            takes = ", ".join((*known, EDITION.name) if known is self.query else known) or "none"
-            raise InvalidParameter(_shown(name), f"no such parameter; taken are: {takes}")
+            accepted = ", ".join((*known, EDITION.name) if known is self.query else known) or "none"
+            raise InvalidParameter(printable(name), f"no such parameter; taken are: {accepted}")
         try:
             return parameter.argument, parameter.kind.read(text, today)
         except ValueError as failure:
@@ -157,7 +158,7 @@ class Operation:
                 raise NotFound("No record with that identifier.") from None
             raise InvalidParameter(name, str(failure)) from None
 
-    def _whole(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _complete(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if len(arguments) < len(self.parameters):
             missing = next(p.name for p in self.parameters.values() if p.argument not in arguments)
             raise InvalidParameter(missing, "required")
@@ -174,7 +175,7 @@ EDITION: Final = Parameter(
     in_path=False,
     tool_only=False,
 )
-"""What every endpoint takes in its query besides: the edition that is to answer."""
+"""The query parameter that every endpoint takes: the edition that is to answer."""
 
 _OPERATIONS: dict[str, Operation] = {}
 
@@ -198,7 +199,7 @@ def operation(
     `errors` are the statuses it is described with (contract: SPEC-2); `tool_names` gives the
     name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
     and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
-    `dataset` says whose sources `_license` names.
+    `dataset` is the one whose sources `_license` attributes.
     """
 
     def declare(perform: Perform) -> Perform:
@@ -228,7 +229,7 @@ def operation(
 
 
 def _tiered(perform: Perform, name: str, *, paid: bool, sample_walks: bool) -> Perform:
-    """The function behind the check of the caller's tier, whichever surface calls it."""
+    """Wraps the function in the check of the caller's tier, for every surface."""
     walked = "cursor" in inspect.signature(perform).parameters and not sample_walks
     if not paid and not walked:
         return perform
@@ -280,6 +281,6 @@ def _parameters(perform: Perform, path: str) -> dict[str, Parameter]:
     return parameters
 
 
-def _shown(name: str) -> str:
-    """A name the client made up, safe to repeat."""
+def printable(name: str) -> str:
+    """A name sent by the client, made safe to repeat in an error."""
     return "".join(c if c.isascii() and c.isprintable() else "?" for c in name[:64]) or "(empty)"

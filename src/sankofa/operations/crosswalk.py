@@ -5,14 +5,13 @@ import msgspec
 from sankofa.edition.format.keys import FREE, FREE_ID_TYPES, ID_TYPES, PAID
 from sankofa.edition.read.edition import Selection
 from sankofa.model.errors import InvalidParameter, NotFound
-from sankofa.model.identifiers import asked_key
+from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
 from sankofa.operations.parameters import IdTypeParameter, IdValueParameter, ServiceIdParameter
 
 MOST_MATCHES = 20
-_NO_ROWS = Selection((), 0, truncated=False)
 
 
 class _Withheld(msgspec.Struct):
@@ -43,8 +42,8 @@ async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer
     """
     day = call.today.toordinal()
     modes = FREE if call.grant.sample else FREE | PAID
-    found = await call.edition.select("crosswalk", service_id.upper(), day=day, modes=modes)
-    if found is None:
+    selection = await call.edition.select("crosswalk", service_id.upper(), day=day, modes=modes)
+    if selection is None:
         raise NotFound(f"No organisation with service_id {service_id}.")
     withheld: set[str] = set()
     if call.grant.sample:
@@ -57,8 +56,8 @@ async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer
         "crosswalk_loaded": bool(call.edition.manifest.get("crosswalk_loaded")),
     }
     if withheld:
-        found = Selection(found.runs, found.count, truncated=True)
-    return Answer(found, members=members)
+        selection = Selection(selection.runs, selection.count, truncated=True)
+    return Answer(selection, members=members)
 
 
 @operation(
@@ -78,11 +77,11 @@ async def find_by_identifier(call: Call, *, id_type: IdTypeParameter, id_value: 
     matches are returned, ordered by service_id.
     """
     try:
-        key = asked_key(id_type, id_value)
+        key = lookup_key_of_text(id_type, id_value)
     except ValueError as failure:
         raise InvalidParameter("id_value", str(failure)) from None
     if id_type not in FREE_ID_TYPES:
         call.grant.requires_paid(f"A lookup by {id_type}")
     day = call.today.toordinal()
-    found = await call.edition.select("identifier", key, day=day, limit=MOST_MATCHES) or _NO_ROWS
-    return Answer(found, members={"ambiguous": found.count > 1})
+    matches = await call.edition.select("identifier", key, day=day, limit=MOST_MATCHES) or NO_ROWS
+    return Answer(matches, members={"ambiguous": matches.count > 1})

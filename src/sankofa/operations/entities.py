@@ -27,8 +27,8 @@ async def get_entity(call: Call, *, service_id: ServiceIdParameter) -> Answer:
     answers with the surviving one in `service_id`; one that its register calls merged keeps its own record,
     and `successor` leads on.
     """
-    found = await call.edition.select("entity", service_id.upper(), day=call.today.toordinal())
-    if found is None:
+    selection = await call.edition.select("entity", service_id.upper(), day=call.today.toordinal())
+    if selection is None:
         raise NotFound(f"No organisation with service_id {service_id}.")
     successor = await call.edition.raw("successor", service_id.upper())
-    return Answer(found, members={"successor": None if successor is None else bytes(successor).decode()})
+    return Answer(selection, members={"successor": None if successor is None else bytes(successor).decode()})

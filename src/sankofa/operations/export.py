@@ -25,26 +25,26 @@ async def get_export(call: Call) -> Answer:
     pinned = f"?edition={call.edition.id}" if call.pinned else ""
     rows = []
     for name in sorted(call.edition.files):
-        one = call.edition.files[name]
-        folder = OPEN_FILES if one["access"] == "open" else LICENSED_FILES
+        file = call.edition.files[name]
+        folder = OPEN_FILES if file["access"] == "open" else LICENSED_FILES
         rows.append(
             wire.encode(
                 ExportRow(
                     name=name,
-                    sku=one["sku"],
-                    signal_key=one["signal_key"],
-                    access=one["access"],
-                    license=one["license"],
+                    sku=file["sku"],
+                    signal_key=file["signal_key"],
+                    access=file["access"],
+                    license=file["license"],
                     url=f"{call.base_url}{folder}{name}{pinned}",
                     media_type=MEDIA_TYPE,
-                    size_bytes=one["size_bytes"],
-                    sha256=one["sha256"],
-                    row_count=one["row_count"],
-                    columns=one["columns"],
-                    min_tier=one["min_tier"],
+                    size_bytes=file["size_bytes"],
+                    sha256=file["sha256"],
+                    row_count=file["row_count"],
+                    columns=file["columns"],
+                    min_tier=file["min_tier"],
                     updated_at=built_from,
-                    source_ref=one.get("source_ref") or source_ref(SERVICE, "edition", name),
-                    license_class=one["license_class"],
+                    source_ref=file.get("source_ref") or source_ref(SERVICE, "edition", name),
+                    license_class=file["license_class"],
                     observed_at=built_from,
                 )
             )

@@ -42,27 +42,27 @@ async def get_fundamentals(
     first rows with `truncated: true`; paid tiers get everything.
     """
     day = as_of or call.today
-    found = await call.edition.select(
+    selection = await call.edition.select(
         "fundamentals",
         service_id.upper(),
         day=day.toordinal(),
         modes=_MODES[vintages],
         tag=ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type),
         limit=call.grant.row_cap if call.grant.sample else None,
-        where=None if line_items is None else _of(line_items),
+        where=None if line_items is None else _has_line_item(line_items),
     )
-    if found is None:
+    if selection is None:
         raise NotFound(f"No organisation with service_id {service_id}.")
-    return Answer(found, as_of=day)
+    return Answer(selection, as_of=day)
 
 
-def _of(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:
-    """Whether a row on the wire is of one of the line items: as quick for a hundred as for one."""
+def _has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:
+    """A test for encoded rows: true for those of the line items. As quick for a hundred as for one."""
     wanted = frozenset(name.encode() for name in line_items)
-    mark = b'"line_item":"'
+    field = b'"line_item":"'
 
     def admits(row: bytes) -> bool:
-        start = row.find(mark) + len(mark)
+        start = row.find(field) + len(field)
         return row[start : row.find(b'"', start)] in wanted
 
     return admits

@@ -19,7 +19,7 @@ _TYPES: Final[dict[str, type]] = {"string": str, "integer": int, "array": list}
 def admits(schema: JsonSchema) -> Check:
     """Whether a value satisfies every keyword of a schema.
 
-    Raises TypeError for a keyword that nothing here enforces: it could not be kept to.
+    Raises TypeError for a keyword that nothing here enforces: it could not be honoured.
     """
     if unknown := schema.keys() - _ANNOTATIONS - _KEYWORDS.keys():
         raise TypeError(f"no reader enforces {', '.join(sorted(unknown))}")
@@ -84,4 +84,4 @@ _KEYWORDS: Final[dict[str, Callable[[Any], Check]]] = {
     "items": _items,
     "uniqueItems": lambda unique: lambda values: not unique or len(set(values)) == len(values),
 }
-"""In the order in which they are looked at."""
+"""In the order in which they are checked."""

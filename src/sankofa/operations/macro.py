@@ -10,20 +10,19 @@ from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
-from sankofa.operations.contract import NULLABLE_AS_OF, Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
 from sankofa.operations.parameters import (
     FrequencyParameter,
     FromParameter,
     IndicatorParameter,
     LimitParameter,
-    PlaceParameter,
+    MacroCountryParameter,
     SeriesAsOfParameter,
     SeriesParameter,
     SeriesTypeParameter,
     ToParameter,
 )
 
-_NO_ROWS = Selection((), 0, truncated=False)
 _ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode"
 _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
 
@@ -41,7 +40,7 @@ _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
 async def get_macro(
     call: Call,
     *,
-    country: PlaceParameter = None,
+    country: MacroCountryParameter = None,
     indicator: IndicatorParameter = None,
     series: SeriesParameter = None,
     series_type: SeriesTypeParameter = None,
@@ -67,44 +66,45 @@ async def get_macro(
                 raise InvalidParameter(name, _SERIES_ONLY)
         most = call.grant.rows(limit)
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
-        found = await _annual(call, country or "", (indicator or "").upper(), years, most)
-    else:
-        if indicator is not None:
-            raise InvalidParameter("indicator", _ANNUAL_ONLY)
-        day = (as_of or call.today).toordinal()
-        days = DayRange(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
-        most = call.grant.rows(limit)
-        found = await _series(call, series, (series_type, frequency, country), days, most)
-    if series is None and as_of is None:
-        return Answer(found, as_of=None, shape=MacroAnnualRow)
-    return Answer(found, as_of=as_of or call.today, shape=MacroSeriesRow)
+        selection = await _annual(call, country or "", (indicator or "").upper(), years, most)
+        return Answer(selection, as_of=None, shape=MacroAnnualRow)
+    if indicator is not None:
+        raise InvalidParameter("indicator", _ANNUAL_ONLY)
+    as_of = as_of or call.today
+    day = as_of.toordinal()
+    days = DayRange(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
+    most = call.grant.rows(limit)
+    selection = await _series(call, series, (series_type, frequency, country), days, most)
+    return Answer(selection, as_of=as_of, shape=MacroSeriesRow)
 
 
 async def _annual(call: Call, country: str, indicator: str, years: DayRange, most: int) -> Selection:
     key = annual_key(country, indicator)
     if country and indicator:
-        return await read_one_series(call.edition, MACRO_ANNUAL, key, years, most) or _NO_ROWS
+        return await read_one_series(call.edition, MACRO_ANNUAL, key, years, most) or NO_ROWS
     return await read_series(call.edition, MACRO_ANNUAL, key, years, most)
 
 
 async def _series(
-    call: Call, series: str | None, asked: tuple[str | None, ...], days: DayRange, most: int
+    call: Call, series: str | None, filters: tuple[str | None, ...], days: DayRange, most: int
 ) -> Selection:
     if series is None:
-        family, frequency, country = (text or "" for text in asked)
-        listed = series_list(country, family, frequency)
-        return await read_series(call.edition, MACRO_SERIES, listed, days, most)
-    listed = key_list(series.upper())
-    if asked == (None, None, None):
-        # What is of a day to come is no observation, so nothing is newer than today.
-        found = await read_one_series(call.edition, MACRO_SERIES, listed, days, most, call.today.toordinal())
-        if found is not None:
-            return found
+        family, frequency, country = (text or "" for text in filters)
+        list_key = series_list(country, family, frequency)
+        return await read_series(call.edition, MACRO_SERIES, list_key, days, most)
+    list_key = key_list(series.upper())
+    if filters == (None, None, None):
+        # No observation is dated after today.
+        selection = await read_one_series(
+            call.edition, MACRO_SERIES, list_key, days, most, call.today.toordinal()
+        )
+        if selection is not None:
+            return selection
 
     def admits(key: str) -> bool:
-        return all(a in (None, b) for a, b in zip(asked, key.split("|")[1:], strict=True))
+        return all(a in (None, b) for a, b in zip(filters, key.split("|")[1:], strict=True))
 
-    return await read_series(call.edition, MACRO_SERIES, listed, days, most, admits)
+    return await read_series(call.edition, MACRO_SERIES, list_key, days, most, admits)
 
 
 def _year(given: date | int | None, otherwise: int) -> int:

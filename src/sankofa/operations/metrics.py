@@ -7,7 +7,7 @@ from sankofa.edition.read.screens import dated, omissions, screen
 from sankofa.model.facts import FUND
 from sankofa.model.metric_states import REASONS, State
 from sankofa.model.rows import MetricsRow, ScreenRow
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
     AsOfParameter,
@@ -19,7 +19,6 @@ from sankofa.operations.parameters import (
     ServiceIdParameter,
 )
 
-_NO_ROWS = Selection((), 0, truncated=False)
 _TAGS = {slug: tag for tag, slug in enumerate(slugs())}
 _STATES = {reason.encode(): state for state, reason in REASONS.items()}
 _OMITTED: dict[str, JsonSchema] = {
@@ -62,8 +61,8 @@ async def get_screen(
     """
     day = as_of or call.today
     most = call.grant.rows(limit)
-    found = await screen(call.edition, metric, country, day, smallest_first=order == "asc", most=most)
-    return Answer(found.selection, as_of=day, members={"omitted": found.omitted})
+    ranking = await screen(call.edition, metric, country, day, smallest_first=order == "asc", most=most)
+    return Answer(ranking.selection, as_of=day, members={"omitted": ranking.omitted})
 
 
 @operation(
@@ -91,12 +90,12 @@ async def get_metrics(
     most = call.grant.rows(limit)
     tag = ANY_TAG if metric is None else _TAGS[metric]
     key = service_id.upper()
-    found = await call.edition.select("metrics", key, day=day.toordinal(), tag=tag, limit=most) or _NO_ROWS
-    missing = await call.edition.select("omitted", key, day=day.toordinal(), tag=tag) or _NO_ROWS
+    values = await call.edition.select("metrics", key, day=day.toordinal(), tag=tag, limit=most) or NO_ROWS
+    missing = await call.edition.select("omitted", key, day=day.toordinal(), tag=tag) or NO_ROWS
     counts = [0] * len(State)
     if missing.count:
         for reason in missing.rows.split(b","):
             counts[_STATES[reason]] += 1
-    runs = (dated(found.rows, day),) if found.count else ()
-    selection = Selection(runs, found.count, truncated=found.truncated)
+    runs = (dated(values.rows, day),) if values.count else ()
+    selection = Selection(runs, values.count, truncated=values.truncated)
     return Answer(selection, as_of=day, members={"omitted": omissions(counts)})

@@ -32,7 +32,7 @@ class ParameterType(Protocol):
 
 
 class _Declared:
-    """A kind that takes what its schema says, keyword by keyword: the two cannot differ."""
+    """A kind that is validated by its own schema, so that the two cannot differ."""
 
     @cached_property
     def _admits(self) -> Check:
@@ -78,7 +78,7 @@ class Choice(_Declared):
 
 @dataclass(frozen=True)
 class Day:
-    """A calendar day; not after today where it asks what was known."""
+    """A calendar day; with `past`, one that is not after today."""
 
     past: bool = False
     example: str = "2024-06-30"
@@ -111,45 +111,28 @@ class Whole(_Declared):
 
 @dataclass(frozen=True)
 class Country(_Declared):
-    """A country by its alpha-2 code; one that is not covered simply has no rows."""
+    """A country by its alpha-2 code, or by its alpha-3 code where `alpha3`. An unknown one has no rows."""
+
+    alpha3: bool = False
 
     def read(self, text: str, today: date) -> str:
         if not self._admits(text):
-            raise ValueError("expected an ISO 3166-1 alpha-2 code")
-        return text.upper()
-
-    def schema(self) -> JsonSchema:
-        return {
-            "type": "string",
-            "pattern": "^[A-Za-z]{2}$",
-            "minLength": 2,
-            "maxLength": 2,
-            "examples": ["ZA"],
-        }
-
-
-@dataclass(frozen=True)
-class Place(_Declared):
-    """A country by its alpha-2 or alpha-3 code; one that is not covered simply has no rows."""
-
-    def read(self, text: str, today: date) -> str:
-        if not self._admits(text):
-            raise ValueError("expected an ISO 3166-1 alpha-2 or alpha-3 code")
+            raise ValueError(f"expected an ISO 3166-1 alpha-2 {'or alpha-3 ' if self.alpha3 else ''}code")
         return country(text) or text.upper()
 
     def schema(self) -> JsonSchema:
         return {
             "type": "string",
-            "pattern": "^[A-Za-z]{2,3}$",
+            "pattern": "^[A-Za-z]{2,3}$" if self.alpha3 else "^[A-Za-z]{2}$",
             "minLength": 2,
-            "maxLength": 3,
+            "maxLength": 3 if self.alpha3 else 2,
             "examples": ["ZA"],
         }
 
 
 @dataclass(frozen=True)
 class DayOrYear(_Declared):
-    """A calendar day, or a year as a number: which of them is taken, the mode decides."""
+    """A calendar day, or a year as a number; the operation decides which of the two it takes."""
 
     example: str
 

@@ -17,7 +17,7 @@ from sankofa.model.observations import (
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
 from sankofa.model.rows import FOLLOWED
-from sankofa.operations.parameter_types import Choice, Country, Day, DayOrYear, Place, Text, Whole, Words
+from sankofa.operations.parameter_types import Choice, Country, Day, DayOrYear, Text, Whole, Words
 
 TOOL_ONLY = "tool only"
 """Marks a parameter that the MCP tool takes and the endpoint does not."""
@@ -104,7 +104,9 @@ OptionalServiceIdParameter = Annotated[
     Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),
     "Only parties resolved to this organisation.",
 ]
-PlaceParameter = Annotated[str | None, Place(), "ISO 3166-1 alpha-2 or alpha-3 code, in any case."]
+MacroCountryParameter = Annotated[
+    str | None, Country(alpha3=True), "ISO 3166-1 alpha-2 or alpha-3 code, in any case."
+]
 IndicatorParameter = Annotated[
     str | None,
     Text(INDICATOR_PATTERN, "NY.GDP.MKTP.CD", LONGEST_CODE),

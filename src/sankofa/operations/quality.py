@@ -16,7 +16,7 @@ async def get_quality_metrics(call: Call, *, sku: SkuParameter) -> Answer:
     floor and no measurement, which is never a pass. Of age, rejects and restatements it is the most they may
     be, of everything else the least.
     """
-    found = await call.edition.select("quality", sku.upper(), day=call.today.toordinal())
-    if found is None:
+    selection = await call.edition.select("quality", sku.upper(), day=call.today.toordinal())
+    if selection is None:
         raise NotFound(f"No dataset {sku}.")
-    return Answer(found, dataset=sku.upper())
+    return Answer(selection, dataset=sku.upper())

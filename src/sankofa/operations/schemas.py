@@ -81,15 +81,15 @@ def _as_on_the_wire(schema: Any) -> Any:
 
 
 def _inlined(schema: Any, components: dict[str, JsonSchema]) -> Any:
-    """References replaced by what they name; rows are trees, so this ends."""
+    """The schema with references replaced by their targets; row schemas have no cycles."""
     if isinstance(schema, list):
         return [_inlined(part, components) for part in schema]
     if not isinstance(schema, dict):
         return schema
     rest = {key: _inlined(value, components) for key, value in schema.items() if key != "$ref"}
     if "$ref" in schema:
-        named = _inlined(components[_name(schema, _COMPONENT)], components)
-        return {**named, **rest}
+        target = _inlined(components[_name(schema, _COMPONENT)], components)
+        return {**target, **rest}
     return rest
 
 

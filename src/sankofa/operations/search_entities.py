@@ -6,7 +6,7 @@ from sankofa.edition.format.keys import FREE_ID_TYPES, ID_TYPES
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.search import Hit, search_names, search_symbol
 from sankofa.edition.read.turns import Turns
-from sankofa.model.identifiers import asked_key
+from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, EntityMatchRow, Match, wire
 from sankofa.operations.contract import Answer, Call, operation
@@ -16,11 +16,11 @@ _ROWS_A_TURN = 256
 _matches = msgspec.json.Decoder(list[CrosswalkMatchRow]).decode
 
 
-class _Placed(msgspec.Struct):
+class _Country(msgspec.Struct):
     country: str | None
 
 
-_placed = msgspec.json.Decoder(_Placed).decode
+_country = msgspec.json.Decoder(_Country).decode
 
 
 @operation(
@@ -37,9 +37,9 @@ async def search_entities(
     """
     most = call.grant.rows(limit)
     exact = await _exact(call, query, country)
-    named, more = await search_names(call.edition, query, country, most + len(exact))
+    by_name, more = await search_names(call.edition, query, country, most + len(exact))
     best: dict[str, Hit] = {}
-    for hit in (*exact, *named):
+    for hit in (*exact, *by_name):
         best.setdefault(hit.service_id, hit)
     hits = list(best.values())
     rows = []
@@ -51,29 +51,29 @@ async def search_entities(
 
 
 async def _exact(call: Call, query: str, country: str | None) -> list[Hit]:
-    """What the query leads to read as an identifier of each kind the tier may use."""
+    """Matches of the query as an identifier of each kind that the tier may use."""
     day = call.today.toordinal()
     hits: list[Hit] = []
     for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
         try:
-            key = asked_key(id_type, query)
+            key = lookup_key_of_text(id_type, query)
         except ValueError:
             continue
-        found = await call.edition.select("identifier", key, day=day, limit=20)
-        if found is not None:
-            rows = _matches(b"[%b]" % found.rows)
+        selection = await call.edition.select("identifier", key, day=day, limit=20)
+        if selection is not None:
+            rows = _matches(b"[%b]" % selection.rows)
             hits += [Hit(1.0, row.service_id, row.id_type, row.id_value) for row in rows]
     hits += await search_symbol(call.edition, query)
     if not hits and await call.edition.holds("entity", query.strip().upper()):
         hits.append(Hit(1.0, query.strip().upper(), "service_id", query.strip().upper()))
     if country is not None:
-        hits = [h for h in hits if _placed(await _row(call, h)).country == country]
+        hits = [h for h in hits if _country(await _row(call, h)).country == country]
     return hits
 
 
 async def _row(call: Call, hit: Hit) -> bytes:
     """The entity's own row, with the reason added at its end."""
-    found = await call.edition.select("entity", hit.service_id, day=call.today.toordinal())
-    row = b"" if found is None else found.rows
+    selection = await call.edition.select("entity", hit.service_id, day=call.today.toordinal())
+    row = b"" if selection is None else selection.rows
     match = wire.encode(Match(hit.matched_on, hit.matched_value, hit.score))
     return b'%b,"match":%b}' % (row.removesuffix(b"}"), match)

@@ -64,18 +64,18 @@ class Service:
         return self.clock().date()
 
     async def unauthorized(self, scope: Mapping[str, Any], problem: Unauthorized) -> Problem:
-        """The answer to a request without a good key. One without any guesses nothing and is not counted."""
+        """The answer to a request without a valid key. One without any key is not counted as a guess."""
         if not any(name in _KEY_HEADERS and value for name, value in scope["headers"]):
             return problem
         return await self.wrong_keys.answer(self._address_of(scope), problem)
 
     def _address_of(self, scope: Mapping[str, Any]) -> str:
-        """Whose request it is: the peer, or behind our own proxies the last address that is none of them."""
+        """The client's address: the peer, or behind our own proxies the last address that is not a proxy."""
         peer: str = (scope.get("client") or ("",))[0]
         if peer not in self._proxies:
             return peer
-        listed = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-        hops = [hop.strip() for hop in listed.decode("latin-1").split(",")]
+        forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+        hops = [hop.strip() for hop in forwarded.decode("latin-1").split(",")]
         return next((hop for hop in reversed(hops) if hop and hop not in self._proxies), peer)
 
 
@@ -90,20 +90,20 @@ def _cause(failure: BaseException) -> str:
     return reason or type(failure).__name__
 
 
-async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | None, float]]:
-    """What a request does with each dependency: what was wrong (None if nothing), and how long it took.
+async def probe(service: Service, seconds: float = 1.0) -> dict[str, tuple[str | None, float]]:
+    """Use each dependency as a request would; returns what was wrong (None if nothing) and the milliseconds.
 
     A request looks its key up, counts in the usage store and reads the edition. What does not answer within
-    the bound is left behind, not awaited: a frozen peer may not even let itself be cancelled.
+    that time is left behind, not awaited: a frozen peer may not even let itself be cancelled.
     """
 
     async def run(check: Callable[[], Awaitable[None]]) -> None:
         await check()
 
-    async def one(check: Callable[[], Awaitable[None]]) -> tuple[str | None, float]:
+    async def timed(check: Callable[[], Awaitable[None]]) -> tuple[str | None, float]:
         began = time.perf_counter()
         task = asyncio.create_task(run(check))
-        done, _ = await asyncio.wait({task}, timeout=bound)
+        done, _ = await asyncio.wait({task}, timeout=seconds)
         took = (time.perf_counter() - began) * 1000
         if not done:
             task.cancel()
@@ -122,5 +122,5 @@ async def probe(service: Service, bound: float = 1.0) -> dict[str, tuple[str | N
         "keystore": service.keystore.ping,
         "usagestore": service.usagestore.probe_counting,
     }
-    results = await asyncio.gather(*(one(check) for check in checks.values()))
+    results = await asyncio.gather(*(timed(check) for check in checks.values()))
     return dict(zip(checks, results, strict=True))

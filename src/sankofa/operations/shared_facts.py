@@ -6,7 +6,7 @@ from sankofa.model.countries import alpha2_of
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE
 from sankofa.model.rows import FactRow
-from sankofa.operations.contract import NULLABLE_AS_OF, Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
 from sankofa.operations.parameters import (
     AsOfParameter,
     DatasetParameter,
@@ -15,8 +15,6 @@ from sankofa.operations.parameters import (
     MeasureParameter,
     SharedCountryParameter,
 )
-
-_NOTHING = Selection((), 0, truncated=False)
 
 
 @operation("/v1/shared/facts", row=FactRow, errors=(400, 401, 402, 429, 503), members=NULLABLE_AS_OF)
@@ -49,30 +47,30 @@ async def get_shared_facts(
     most = call.grant.rows(limit)
     day = as_of or call.today
     if issuer:
-        found = await _of_issuer(call, issuer.upper(), dataset, day.toordinal(), measure, most)
+        selection = await _of_issuer(call, issuer.upper(), dataset, day.toordinal(), measure, most)
     else:
         code = (country or entity_id or "").upper()
         if dataset == TENDER:
-            found = await _of_tenders(call, code, day.toordinal(), measure, most)
+            selection = await _of_tenders(call, code, day.toordinal(), measure, most)
         else:
-            place, dated = alpha2_of().get(code, ""), as_of is not None
+            alpha2, dated = alpha2_of().get(code, ""), as_of is not None
             if measure is None:
-                found = await macro_facts(call.edition, place, day.toordinal(), most, dated=dated)
+                selection = await macro_facts(call.edition, alpha2, day.toordinal(), most, dated=dated)
             else:
-                found = await measure_facts(
-                    call.edition, place, measure.upper(), day.toordinal(), most, dated=dated
+                selection = await measure_facts(
+                    call.edition, alpha2, measure.upper(), day.toordinal(), most, dated=dated
                 )
-    undated = as_of is None and dataset == MACRO and _holds_annual(found)
-    return Answer(found, as_of=None if undated else day, dataset=dataset)
+    undated = as_of is None and dataset == MACRO and _holds_annual(selection)
+    return Answer(selection, as_of=None if undated else day, dataset=dataset)
 
 
-def _holds_annual(found: Selection) -> bool:
-    """Whether a value of annual macro is among the rows: no day that could be sent back would give it."""
-    return any(b'"available_at":null' in bytes(run) for run in found.runs)
+def _holds_annual(selection: Selection) -> bool:
+    """Whether the rows have annual macro values: those are never returned under an as_of."""
+    return any(b'"available_at":null' in bytes(run) for run in selection.runs)
 
 
 def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> str:
-    """The dataset asked for. Raises InvalidParameter for one that whoever is asked about has not."""
+    """The dataset requested, or the default. Raises InvalidParameter where the entity cannot have it."""
     if country is not None:
         if dataset is None:
             raise InvalidParameter("dataset", f"required with country: {TENDER} or {MACRO}")
@@ -94,14 +92,14 @@ async def _of_issuer(
     call: Call, service_id: str, dataset: str, day: int, measure: str | None, most: int
 ) -> Selection:
     if dataset == FUND:
-        named = None if measure is None else measure.lower()
-        return await reported_facts(call.edition, service_id, day, named, most)
+        line_item = None if measure is None else measure.lower()
+        return await reported_facts(call.edition, service_id, day, line_item, most)
     if measure is not None and measure.lower() != AWARD_VALUE:
-        return _NOTHING
+        return NO_ROWS
     return await award_facts(call.edition, service_id, day, most)
 
 
 async def _of_tenders(call: Call, code: str, day: int, measure: str | None, most: int) -> Selection:
     if measure is not None and measure.lower() != TENDER_VALUE:
-        return _NOTHING
+        return NO_ROWS
     return await tender_facts(call.edition, code, day, most)

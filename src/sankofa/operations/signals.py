@@ -7,13 +7,12 @@ from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.panels.procurement_demand import ProcurementDemandRow
 from sankofa.edition.format.keys import panel_kind
 from sankofa.edition.format.series_blocks import DayRange
-from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.series import read_one_series
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import NotFound
 from sankofa.model.facts import TENDER
 from sankofa.model.panel_keys import panel_key
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
 from sankofa.operations.parameters import (
     AsOfParameter,
     CategoryParameter,
@@ -23,8 +22,6 @@ from sankofa.operations.parameters import (
     TenderCountryParameter,
     ToMonthParameter,
 )
-
-_NO_ROWS = Selection((), 0, truncated=False)
 
 
 @operation(
@@ -51,14 +48,14 @@ async def get_procurement_demand(
     """
     day = as_of or call.today
     most = call.grant.rows(limit)
-    asked = panel_key(country, category) if category else panel_key(country)
+    key = panel_key(country, category) if category else panel_key(country)
     span = DayRange(
         day.toordinal(),
         since=from_.toordinal() if from_ else 0,  # the month of `from` ends on that day or later
         until=_end_of_month(to) if to else FOREVER,
     )
-    found = await read_one_series(call.edition, panel_kind("procurement-demand"), asked, span, most)
-    return Answer(found or _NO_ROWS, as_of=day)
+    selection = await read_one_series(call.edition, panel_kind("procurement-demand"), key, span, most)
+    return Answer(selection or NO_ROWS, as_of=day)
 
 
 def _end_of_month(day: date) -> int:
@@ -83,5 +80,5 @@ async def get_signal(call: Call, *, signal_key: SignalKeyParameter, limit: Limit
     if panel is None:
         raise NotFound(f"No signal panel {signal_key}.")
     day = call.today.toordinal()
-    found = await call.edition.select(panel_kind(panel.key), panel_key(), day=day, limit=most)
-    return Answer(found or _NO_ROWS, dataset=panel.sku)
+    selection = await call.edition.select(panel_kind(panel.key), panel_key(), day=day, limit=most)
+    return Answer(selection or NO_ROWS, dataset=panel.sku)

@@ -10,9 +10,9 @@ from sankofa.edition.format.row_blocks import Run
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.turns import Turns
 from sankofa.model.facts import TENDER
-from sankofa.model.ocds.parties import role as role_named
+from sankofa.model.ocds.parties import role as canonical_role
 from sankofa.model.rows import TenderPartyRow, TenderRow
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
 from sankofa.operations.parameters import (
     CountryParameter,
     CursorParameter,
@@ -24,9 +24,8 @@ from sankofa.operations.parameters import (
     TenderQueryParameter,
 )
 
-_LOOKED_AT: Final = 4_096
-"""Rows that a search looks at before others have a turn."""
-_NO_ROWS: Final = Selection((), 0, truncated=False)
+_EXAMINED_A_TURN: Final = 4_096
+"""Rows that a search examines before it yields to other requests."""
 
 
 @operation(
@@ -65,7 +64,7 @@ async def search_tenders(
     if query is not None and not words:  # nothing has the words of a query that has none
         end = 0
     if words:
-        runs, count, after = await _found(edition, country, words, first, end, most)
+        runs, count, after = await _search(edition, country, words, first, end, most)
     else:
         after = min(first + most, end)
         runs = await edition.rows("tender", country, TENDERS_PER_BLOCK, first, after)
@@ -78,38 +77,38 @@ async def search_tenders(
 
 
 async def _end(edition: Edition, country: str, earliest: int) -> int:
-    """The number of the first row that is too old, or of none: every row before it counts."""
+    """The number of the first row older than `earliest`, or the number of rows."""
     starts = await edition.numbers("tender_day", country, keep=True)
     if not len(starts):
         return 0
     if not earliest:
         return int(starts[-1])
-    place = bisect_left(range(len(starts) // 2 - 1), True, key=lambda n: starts[2 * n] < earliest)
-    return int(starts[2 * place + 1])
+    day_number = bisect_left(range(len(starts) // 2 - 1), True, key=lambda n: starts[2 * n] < earliest)
+    return int(starts[2 * day_number + 1])
 
 
-async def _found(
+async def _search(
     edition: Edition, country: str, words: list[str], first: int, end: int, most: int
 ) -> tuple[list[Run], int, int]:
     """The next rows that have every word, and the number of the row to go on with."""
-    turns = Turns(_LOOKED_AT)
+    turns = Turns(_EXAMINED_A_TURN)
     holders = []
     for word in words:
         holders.append(await edition.numbers("tender_word", f"{country}|{word}"))
-        await turns.step(_LOOKED_AT // 4)
+        await turns.step(_EXAMINED_A_TURN // 4)
     holders.sort(key=len)
     rarest, others = holders[0], holders[1:]
     hits: list[int] = []  # one more than asked for tells that the page is not the last
     begin, stop = bisect_left(rarest, first), bisect_left(rarest, end)
-    for at in range(begin, stop, _LOOKED_AT):
-        numbers = rarest[at : min(at + _LOOKED_AT, stop)].tolist()
-        for held in others:
-            numbers = _in_both(numbers, held)
-            await turns.step(_LOOKED_AT)
+    for start in range(begin, stop, _EXAMINED_A_TURN):
+        numbers = rarest[start : min(start + _EXAMINED_A_TURN, stop)].tolist()
+        for other in others:
+            numbers = _intersection(numbers, other)
+            await turns.step(_EXAMINED_A_TURN)
         hits += numbers
         if len(hits) > most:
             break
-        await turns.step(_LOOKED_AT)
+        await turns.step(_EXAMINED_A_TURN)
     after = hits[most] if len(hits) > most else end
     served = hits[:most]
     runs: list[Run] = []
@@ -119,11 +118,11 @@ async def _found(
     return runs, len(served), after
 
 
-def _in_both(numbers: Sequence[int], held: memoryview) -> list[int]:
-    """Those of the numbers that a list, in order, has too: each looked up where the list is far longer."""
+def _intersection(numbers: Sequence[int], holders: memoryview) -> list[int]:
+    """The numbers that a sorted list has too; each is looked up where the list is much longer."""
     if not numbers:
         return []
-    between = held[bisect_left(held, numbers[0]) : bisect_right(held, numbers[-1])]
+    between = holders[bisect_left(holders, numbers[0]) : bisect_right(holders, numbers[-1])]
     if len(between) <= 16 * len(numbers):
         return sorted(set(between).intersection(numbers))
     return [n for n in numbers if between[min(bisect_left(between, n), len(between) - 1)] == n]
@@ -152,17 +151,19 @@ async def get_resolved_parties(
     """
     most = call.grant.rows(limit)
     day = call.today.toordinal()
-    named = role_named(role) if role else None
+    ocds_role = canonical_role(role) if role else None
     if service_id is None:
-        found = await call.edition.select("tender_party", party_key(country, named), day=day, limit=most)
+        selection = await call.edition.select(
+            "tender_party", party_key(country, ocds_role), day=day, limit=most
+        )
     else:
-        marks = [f'"role":"{named.lower()}"'.encode()] if named else []
-        marks += [f'"country":"{country.lower()}"'.encode()] if country else []
-        found = await call.edition.select(
+        fields = [f'"role":"{ocds_role.lower()}"'.encode()] if ocds_role else []
+        fields += [f'"country":"{country.lower()}"'.encode()] if country else []
+        selection = await call.edition.select(
             "tender_party",
             party_key(service_id=service_id.upper()),
             day=day,
             limit=most,
-            where=(lambda row: all(mark in row.lower() for mark in marks)) if marks else None,
+            where=(lambda row: all(field in row.lower() for field in fields)) if fields else None,
         )
-    return Answer(found or _NO_ROWS)
+    return Answer(selection or NO_ROWS)

@@ -45,14 +45,14 @@ from sankofa.operations.contract import Answer, Call, Operation, endpoints
 from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
-from sankofa.rest.forms import Form, Kept, chosen_form
+from sankofa.rest.formats import ResponseFormat, StoredColumns, negotiated_format
 from sankofa.rest.request import (
     Head,
-    asked_edition,
     check_target,
     read_arguments,
     read_head,
     read_query,
+    requested_edition,
 )
 from sankofa.rest.response import (
     VARY,
@@ -64,7 +64,7 @@ from sankofa.rest.response import (
     compress,
     compressed,
     entity_tag,
-    held_tag,
+    matching_tag,
     next_link,
 )
 
@@ -79,17 +79,17 @@ _ALLOW = "GET, HEAD, OPTIONS"
 
 
 class OpenPage(NamedTuple):
-    """A path that needs no key: its answer, given the request's head."""
+    """A path that needs no key: the function that answers it from the header fields."""
 
     answer: Callable[[Head], Awaitable[Response]]
 
 
 class Route(NamedTuple):
-    """An operation, and what the path says."""
+    """An operation, the parameters in its path, and the path as requested."""
 
     operation: Operation
     path: dict[str, str]
-    asked: str
+    requested_path: str
 
 
 class RestApp:
@@ -153,8 +153,8 @@ class RestApp:
             route = route or self._route(path, scope.get("raw_path") or b"")
             if scope["method"] not in _READ_METHODS:
                 if scope["method"] == "OPTIONS":
-                    told = preflight(route) if isinstance(route, FileRoute) else []
-                    return Response(204, [(b"allow", _ALLOW.encode()), *told], b"")
+                    cors = preflight(route) if isinstance(route, FileRoute) else []
+                    return Response(204, [(b"allow", _ALLOW.encode()), *cors], b"")
                 raise MethodNotAllowed(_ALLOW)
             if isinstance(route, OpenPage):
                 return await route.answer(head)
@@ -175,7 +175,7 @@ class RestApp:
 
     def _route(self, path: str, raw: bytes) -> Route:
         prefix, _, identifier = path.rpartition("/")
-        if b"%2" in raw:  # a slash inside the identifier parts nothing
+        if b"%2" in raw:  # an encoded slash belongs to the identifier
             before, _, last = raw.rpartition(b"/")
             prefix, identifier = unquote(before), unquote(last)
         under = self._under.get(prefix + "/")
@@ -183,8 +183,8 @@ class RestApp:
             raise NotFound("No such path; see /openapi.json.")
         return Route(under[0], {under[1]: identifier}, path)
 
-    async def _counted(self, site: Site, head: Head, usage: list[Usage]) -> Grant:
-        """Whose key it is, after the request is counted. Raises Unauthorized or RateLimited."""
+    async def _authenticate(self, site: Site, head: Head, usage: list[Usage]) -> Grant:
+        """The grant of the key; the request is counted against it. Raises Unauthorized or RateLimited."""
         grant = await self._service.keys.authenticate(presented_key(head.keys, head.authorizations))
         site.admit(grant)
         counted, refusal = await self._service.quotas.count(grant)
@@ -198,15 +198,15 @@ class RestApp:
     ) -> Response | Streamed:
         grant = None
         if route.needs_key:
-            grant = await self._counted(await self._service.domains.site(head.host), head, usage)
+            grant = await self._authenticate(await self._service.domains.site(head.host), head, usage)
         query = read_query(scope["query_string"])
         by_url = "edition" in query
-        named = asked_edition(query.pop("edition", None), head, self._service.today())
+        edition_id = requested_edition(query.pop("edition", None), head, self._service.today())
         for name in query:
             raise InvalidParameter(name[:64], "no such parameter; taken are: edition")
         only_head = scope["method"] == "HEAD"
         answer = await answer_file(
-            self._service, route, named, scope["headers"], grant, by_url=by_url, head_only=only_head
+            self._service, route, edition_id, scope["headers"], grant, by_url=by_url, head_only=only_head
         )
         extra = [*([VARY_BY_EDITION] if head.edition else []), *(rate_headers(usage[0]) if usage else [])]
         if grant is not None and head.authorizations:
@@ -216,47 +216,46 @@ class RestApp:
     async def _perform(self, route: Route, query: bytes, head: Head, usage: list[Usage]) -> Response:
         operation, service = route.operation, self._service
         site = await service.domains.site(head.host)
-        grant = await self._counted(site, head, usage)
+        grant = await self._authenticate(site, head, usage)
         today = service.today()
         given = read_arguments(operation, query, today)
-        named = given.pop("edition", None)
-        if named is not None or head.edition is not None:
-            named = asked_edition(named, head, today)
+        edition_id = given.pop("edition", None)
+        if edition_id is not None or head.edition is not None:
+            edition_id = requested_edition(edition_id, head, today)
         arguments = operation.complete(given, today, route.path)
-        edition = service.edition.get() if named is None else await service.edition.by_id(named)
-        form = chosen_form(head.accept) if head.accept and head.accept != b"*/*" else None
-        tag = entity_tag(edition.id, route.asked, query, grant, today)
+        edition = service.edition.get() if edition_id is None else await service.edition.by_id(edition_id)
+        fmt = negotiated_format(head.accept) if head.accept and head.accept != b"*/*" else None
+        tag = entity_tag(edition.id, route.requested_path, query, grant, today)
         headers = [*rate_headers(usage[0]), PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
-        if form is not None:
-            tag = f"{tag}-{form.tag}"
+        if fmt is not None:
+            tag = f"{tag}-{fmt.tag}"
         if head.edition is not None:
             headers.append(VARY_BY_EDITION)
         if head.authorizations:
             headers.append(VARY_BY_AUTHORIZATION)
-        if head.if_none_match and (held := held_tag(head.if_none_match, tag)):
-            return Response(304, [(b"etag", f'"{held}"'.encode()), *headers], b"")
-        kept = service.edition.for_cursor if named is None else _only(edition)
-        base_url = site.base_url
-        compared = service.edition.to_compare
-        call = Call(edition, grant, today, service.cursors, kept, base_url, compared, named is not None)
+        if head.if_none_match and (client_tag := matching_tag(head.if_none_match, tag)):
+            return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
+        open_for_cursor = service.edition.for_cursor if edition_id is None else _same_edition(edition)
+        base_url, compared, pinned = site.base_url, service.edition.to_compare, edition_id is not None
+        call = Call(edition, grant, today, service.cursors, open_for_cursor, base_url, compared, pinned)
         answer = await operation.perform(call, **arguments)
         if head.if_none_match.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
         if following := answer.members.get("next_cursor"):
-            pinned = read_query(query) | ({} if named is None else {"edition": named})
-            headers.append(next_link(base_url, route.asked, pinned, str(following)))
-        if form is None:
+            parameters = read_query(query) | ({"edition": edition_id} if edition_id is not None else {})
+            headers.append(next_link(base_url, route.requested_path, parameters, str(following)))
+        if fmt is None:
             headers.append(JSON)
             body = envelope(answer, edition, operation)
             encoding = choose_encoding(head.accept_encoding, len(body))
             body = body if encoding is None else await compressed(body, encoding)
         else:
-            row_filter = form.wants_columns(answer)
+            row_filter = fmt.wants_columns(answer)
             columns = () if row_filter is None else await edition.columns(row_filter)
             # In a thread: ten thousand rows take a twentieth of a second, and others are waiting.
-            written = asyncio.to_thread(_write, form, operation, answer, edition, columns, head)
-            told, body, encoding = await written
-            headers += told
+            written = asyncio.to_thread(_write, fmt, operation, answer, edition, columns, head)
+            content_headers, body, encoding = await written
+            headers += content_headers
         if encoding is None:
             return Response(200, [(b"etag", f'"{tag}"'.encode()), *headers], body)
         encoded = (b"content-encoding", encoding.encode())
@@ -277,25 +276,30 @@ class RestApp:
         headers += [*rate_headers(usage[0]), PRIVATE, VARY] if usage else [NO_STORE]
         if isinstance(route, Route):
             headers += self._deprecated.get(route.operation.path, ())
-        asked = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
+        instance = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
         site = self._service.domains.own
         with suppress(StoreUnavailable):
             site = await self._service.domains.site(host)
-        body = problem_body(problem, site.base_url, asked, request_id)
+        body = problem_body(problem, site.base_url, instance, request_id)
         return Response(problem.status, headers, body)
 
 
 def _write(
-    form: Form, operation: Operation, answer: Answer, edition: Edition, columns: Kept, head: Head
+    fmt: ResponseFormat,
+    operation: Operation,
+    answer: Answer,
+    edition: Edition,
+    columns: StoredColumns,
+    head: Head,
 ) -> tuple[Headers, bytes, str | None]:
-    """An answer in another form than JSON, packed as the client takes it."""
-    told, body = form.body(operation, answer, edition, columns)
+    """An answer in another format than JSON, compressed as the client accepts."""
+    headers, body = fmt.body(operation, answer, edition, columns)
     encoding = choose_encoding(head.accept_encoding, len(body))
-    return told, body if encoding is None else compress(body, encoding, quickly=True), encoding
+    return headers, body if encoding is None else compress(body, encoding, quickly=True), encoding
 
 
 async def _stream(response: Streamed, receive: Receive, send: Send) -> None:
-    """Send as fast as the client reads, and no further once it is gone: the server would not tell."""
+    """Send as fast as the client reads, and stop once it is gone, which the server does not report."""
     gone = asyncio.ensure_future(_disconnected(receive))
     try:
         async for chunk in response.chunks:
@@ -314,12 +318,12 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-def _only(edition: Edition) -> Callable[[str], Awaitable[Edition]]:
-    """Where the request names the edition, a walk that began on another does not go on there."""
+def _same_edition(edition: Edition) -> Callable[[str], Awaitable[Edition]]:
+    """For a request that names its edition: a cursor of another edition is a 400."""
 
-    async def kept(edition_id: str) -> Edition:
-        if edition_id != edition.id:
+    async def open_for_cursor(requested: str) -> Edition:
+        if requested != edition.id:
             raise InvalidParameter("cursor", "of another edition than the one asked for")
         return edition
 
-    return kept
+    return open_for_cursor

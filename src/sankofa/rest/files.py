@@ -1,7 +1,7 @@
 """GET /open/<file>.parquet, without a key, and GET /v1/export/files/<file>.parquet, with one.
 
-Nothing is held in memory but the few bytes on their way. A file is answered from the edition that the request
-found, whatever is published meanwhile.
+Nothing is held in memory but the few bytes on their way. A file is answered from the edition that was
+current when the request came, whatever is published meanwhile.
 
 See contract: EXP-2.
 """
@@ -15,7 +15,7 @@ from sankofa.model.errors import NotFound, PreconditionFailed, RangeNotSatisfiab
 from sankofa.operations.answers import Headers
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.service import Service
-from sankofa.rest.ranges import Range, asked_ranges
+from sankofa.rest.ranges import Range, requested_ranges
 from sankofa.rest.response import VARY, Response, Streamed
 
 _TYPE: Final = (b"content-type", MEDIA_TYPE.encode())
@@ -24,7 +24,7 @@ _ANY_PAGE: Final = (b"access-control-allow-origin", b"*")  # DuckDB in a browser
 
 
 class FileRoute(NamedTuple):
-    """A file by its name; whether its path needs a key."""
+    """The name of a file, and whether its path needs a key."""
 
     name: str
     needs_key: bool
@@ -38,7 +38,7 @@ def file_route(path: str) -> FileRoute | None:
 
 
 def preflight(route: FileRoute) -> Headers:
-    """What a browser asks for before a page of another site reads parts of an open file."""
+    """The CORS preflight headers that let a page of another site read parts of an open file."""
     if route.needs_key:
         return []
     return [
@@ -52,19 +52,20 @@ def preflight(route: FileRoute) -> Headers:
 async def answer_file(
     service: Service,
     route: FileRoute,
-    named: str | None,
+    edition_id: str | None,
     headers: Iterable[tuple[bytes, bytes]],
     grant: Grant | None,
     *,
     by_url: bool,
     head_only: bool,
 ) -> Response | Streamed:
-    """The file of the current edition or of the one `named`; the parts of it that are asked for; or that the
-    client holds it already.
+    """The file, or the requested ranges of it, or 304 where the client has it already.
+
+    It is taken from the edition `edition_id`, or from the current one where that is None.
 
     Raises Gone, NotFound, UpgradeRequired, PreconditionFailed or RangeNotSatisfiable.
     """
-    edition = service.edition.get() if named is None else await service.edition.by_id(named)
+    edition = service.edition.get() if edition_id is None else await service.edition.by_id(edition_id)
     file = edition.files.get(route.name)
     if file is None or (grant is None and file["access"] != "open"):
         raise NotFound("No such file; /v1/export lists those there are.")
@@ -72,37 +73,39 @@ async def answer_file(
         grant.requires_paid(f"The file {route.name}")
     size: int = file["size_bytes"]
     tag = f'"{file["sha256"]}"'
-    asked = _conditions(headers)
-    if (match := asked.get(b"if-match")) is not None and not _lists(match, tag, weakly=False):
+    conditions = _conditions(headers)
+    if (match := conditions.get(b"if-match")) is not None and not _has_tag(match, tag, weakly=False):
         raise PreconditionFailed()
-    described = [
+    response_headers = [
         (b"etag", tag.encode()),
         (b"accept-ranges", b"bytes"),
         *_caching(grant, by_url=by_url),
     ]
-    if (none_match := asked.get(b"if-none-match")) is not None and _lists(none_match, tag, weakly=True):
-        return Response(304, described, b"")
-    described.append((b"content-disposition", f'attachment; filename="{route.name}"'.encode()))
+    if (none_match := conditions.get(b"if-none-match")) is not None and _has_tag(
+        none_match, tag, weakly=True
+    ):
+        return Response(304, response_headers, b"")
+    response_headers.append((b"content-disposition", f'attachment; filename="{route.name}"'.encode()))
     ranges = None
-    if b"range" in asked and not head_only and asked.get(b"if-range", tag).strip() == tag:
-        ranges = asked_ranges(asked[b"range"], size)
+    if b"range" in conditions and not head_only and conditions.get(b"if-range", tag).strip() == tag:
+        ranges = requested_ranges(conditions[b"range"], size)
     if head_only:
-        return Streamed(200, [_TYPE, *described], size, edition.file_chunks(route.name, 0, size))
+        return Streamed(200, [_TYPE, *response_headers], size, edition.file_chunks(route.name, 0, size))
     if ranges is None:
         chunks = await _begun(edition.file_chunks(route.name, 0, size))
-        return Streamed(200, [_TYPE, *described], size, chunks)
+        return Streamed(200, [_TYPE, *response_headers], size, chunks)
     if not ranges:
         raise RangeNotSatisfiable(size)
     if len(ranges) == 1:
         (start, end) = ranges[0]
-        described.append((b"content-range", f"bytes {start}-{end - 1}/{size}".encode()))
+        response_headers.append((b"content-range", f"bytes {start}-{end - 1}/{size}".encode()))
         chunks = await _begun(edition.file_chunks(route.name, start, end))
-        return Streamed(206, [_TYPE, *described], end - start, chunks)
+        return Streamed(206, [_TYPE, *response_headers], end - start, chunks)
     parts = _Parts(edition, route.name, size, ranges, boundary=f"sankofa-{file['sha256'][:24]}")
     if parts.size >= size:
         chunks = await _begun(edition.file_chunks(route.name, 0, size))
-        return Streamed(200, [_TYPE, *described], size, chunks)
-    return Streamed(206, [parts.media_type, *described], parts.size, parts.chunks())
+        return Streamed(200, [_TYPE, *response_headers], size, chunks)
+    return Streamed(206, [parts.media_type, *response_headers], parts.size, parts.chunks())
 
 
 async def _begun(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -146,27 +149,27 @@ class _Parts:
 
 
 def _conditions(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, str]:
-    found: dict[bytes, str] = {}
+    conditions: dict[bytes, str] = {}
     for name, value in headers:
         if name in _CONDITIONS:
             text = value.decode("latin-1")
-            found[name] = f"{found[name]},{text}" if name in found else text
-    return found
+            conditions[name] = f"{conditions[name]},{text}" if name in conditions else text
+    return conditions
 
 
-def _lists(condition: str, tag: str, *, weakly: bool) -> bool:
+def _has_tag(condition: str, tag: str, *, weakly: bool) -> bool:
     """Whether a list of entity tags has this one, or is `*`."""
-    tags = [one.strip() for one in condition.split(",")]
+    tags = [candidate.strip() for candidate in condition.split(",")]
     if weakly:
-        tags = [one.removeprefix("W/") for one in tags]
+        tags = [candidate.removeprefix("W/") for candidate in tags]
     return tag in tags or tags == ["*"]
 
 
 def _caching(grant: Grant | None, *, by_url: bool) -> Headers:
-    """What a URL names with its edition never changes; anything else is asked about again."""
+    """A URL with its edition never changes; any other is revalidated on every use."""
     scope = "public" if grant is None else "private"
-    kept = "max-age=31536000, immutable" if by_url else "no-cache"
-    headers = [(b"cache-control", f"{scope}, {kept}".encode())]
+    lifetime = "max-age=31536000, immutable" if by_url else "no-cache"
+    headers = [(b"cache-control", f"{scope}, {lifetime}".encode())]
     if grant is None:
         exposed = b"accept-ranges, content-length, content-range, etag"
         headers += [_ANY_PAGE, (b"access-control-expose-headers", exposed)]

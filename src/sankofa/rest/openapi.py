@@ -1,7 +1,7 @@
 """The API description: OpenAPI 3.1, written from the operations themselves.
 
-A new operation appears here by itself. It is the same every day: that a day still to come is refused, the
-parameters that ask what was known say in words.
+A new operation appears here by itself. The document is the same every day: that a future day is
+rejected is said in the descriptions of the parameters, not in their schemas.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from sankofa.rest.openapi_components import (
     refusals,
     response_components,
 )
-from sankofa.rest.openapi_forms import form_contents, form_fields, form_headers
+from sankofa.rest.openapi_formats import format_contents, format_fields, format_headers
 from sankofa.settings import Settings
 
 _SCHEMA: Final = "#/components/schemas/{name}"
@@ -58,7 +58,7 @@ byte for byte where `as_of` is given too.
 
 
 def describe(settings: Settings, described: Sequence[Operation] | None = None) -> dict[str, Any]:
-    """The description, of every operation or of those named."""
+    """The OpenAPI document, for every operation or only for those given."""
     described = endpoints() if described is None else described
     base_url = settings.base_url.rstrip("/")
     paths = _page_paths(settings)
@@ -97,7 +97,7 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
                     "description": "The same key for clients that know only this header; both at once: 401.",
                 },
             },
-            "headers": header_components(refused) | form_headers(described),
+            "headers": header_components(refused) | format_headers(described),
             "responses": response_components(settings, refused),
             "schemas": dict(sorted(_schemas(described).items())),
         },
@@ -112,19 +112,19 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
         answer["example"] = msgspec.json.decode(example.read_bytes())
     success: JsonSchema = {
         "description": operation.summary,
-        "headers": header_fields((*COMMON, *COUNTED, *CACHED)) | form_fields(operation),
-        "content": {"application/json": answer, **form_contents(operation)},
+        "headers": header_fields((*COMMON, *COUNTED, *CACHED)) | format_fields(operation),
+        "content": {"application/json": answer, **format_contents(operation)},
     }
     links = _links(operation, described)
     if links:
         success["links"] = links
-    taken = [p for p in operation.parameters.values() if not p.tool_only]
+    parameters = [p for p in operation.parameters.values() if not p.tool_only]
     entry: JsonSchema = {
         "operationId": operation.name,
         "tags": [_tag(operation)],
         "summary": operation.summary.rstrip("."),
         "description": operation.description or operation.summary,
-        "parameters": [_parameter(parameter) for parameter in (*taken, EDITION)],
+        "parameters": [_parameter(parameter) for parameter in (*parameters, EDITION)],
         "responses": {
             "200": success,
             **_refused(settings, "304", *map(str, operation.errors), "default"),

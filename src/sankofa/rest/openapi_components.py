@@ -130,9 +130,9 @@ def response_components(settings: Settings, used: Iterable[str]) -> JsonSchema:
 
 def _response(refusal: _Refusal, base_url: str) -> JsonSchema:
     problem: JsonSchema = {"$ref": "#/components/schemas/Problem"}
-    own = list(refusal.example.members())
+    members = list(refusal.example.members())
     if refusal.example.status == 402:
-        problem = {"allOf": [problem, {"type": "object", "required": own}]}
+        problem = {"allOf": [problem, {"type": "object", "required": members}]}
     body = problem_body(refusal.example, base_url, refusal.instance, _REQUEST_ID)
     return {
         "description": refusal.description,
@@ -142,7 +142,7 @@ def _response(refusal: _Refusal, base_url: str) -> JsonSchema:
 
 
 def header_fields(always: Iterable[str], sometimes: Iterable[str] = ()) -> JsonSchema:
-    """The header fields of a response: shared where always there, spelled out where they may be missing."""
+    """The header fields of a response: references for those always sent, inline for optional ones."""
     shared = {name: {"$ref": f"#/components/headers/{name}"} for name in always}
     return shared | {name: {**_HEADERS[name], "required": False} for name in sometimes}
 

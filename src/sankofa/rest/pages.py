@@ -15,19 +15,18 @@ from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model import errors
 from sankofa.model.days import instant
+from sankofa.operations.answers import JSON, NO_STORE
 from sankofa.operations.build_id import build_id
 from sankofa.operations.service import Service, probe
 from sankofa.rest.app import OpenPage
 from sankofa.rest.openapi import describe
 from sankofa.rest.request import Head
-from sankofa.rest.response import Response, choose_encoding, compressed, held_tag
+from sankofa.rest.response import Response, choose_encoding, compressed, matching_tag
 from sankofa.settings import Settings
 
-_JSON = (b"content-type", b"application/json")
-_NO_STORE = (b"cache-control", b"no-store")
-_STATUS_KEPT = 0.25
+_STATUS_SECONDS = 0.25
 _DESCRIPTIONS = 64
-"""Descriptions held, one for each host."""
+"""How many descriptions are cached, one for each host."""
 
 
 def open_pages(service: Service) -> dict[str, OpenPage]:
@@ -61,7 +60,7 @@ def html_page(service: Service, write: Callable[[Settings], bytes]) -> OpenPage:
 
 
 async def _site(service: Service, head: Head) -> Site:
-    """The site asked; the service's own while the store cannot tell: open pages answer all the same."""
+    """The site of the request's host; the service's own while the key store is down."""
     try:
         return await service.domains.site(head.host)
     except errors.StoreUnavailable:
@@ -74,7 +73,7 @@ def problems() -> list[type[errors.Problem]]:
 
 
 async def _health(_: Head) -> Response:
-    return Response(200, [_JSON, _NO_STORE], b'{"status":"ok"}')
+    return Response(200, [JSON, NO_STORE], b'{"status":"ok"}')
 
 
 class _Status:
@@ -87,18 +86,18 @@ class _Status:
 
     async def __call__(self, head: Head) -> Response:
         if self._answer is None or time.monotonic() > self._until:
-            self._answer = await self._look()
-            self._until = time.monotonic() + _STATUS_KEPT
+            self._answer = await self._read_dependencies()
+            self._until = time.monotonic() + _STATUS_SECONDS
         return self._answer
 
-    async def _look(self) -> Response:
-        found = await probe(self._service)
+    async def _read_dependencies(self) -> Response:
+        checks = await probe(self._service)
         try:
             edition = self._service.edition.get().id
         except errors.StoreUnavailable as failure:  # nor would a data endpoint answer
             edition = None
-            found["datastore"] = (failure.cause, found["datastore"][1])
-        degraded = [name for name, (failure, _) in found.items() if failure is not None]
+            checks["datastore"] = (failure.cause, checks["datastore"][1])
+        degraded = [name for name, (failure, _) in checks.items() if failure is not None]
         body = {
             "status": "degraded" if degraded else "ok",
             "build": build_id(),
@@ -107,16 +106,16 @@ class _Status:
             "time": instant(self._service.clock()),
             "checks": {
                 name: {"status": "ok" if failure is None else "failed", "latency_ms": round(took, 3)}
-                for name, (failure, took) in found.items()
+                for name, (failure, took) in checks.items()
             },
             "degraded": degraded,
         }
-        headers = [_JSON, _NO_STORE] + ([(b"retry-after", b"2")] if degraded else [])
+        headers = [JSON, NO_STORE] + ([(b"retry-after", b"2")] if degraded else [])
         return Response(503 if degraded else 200, headers, msgspec.json.encode(body))
 
 
 class _Description:
-    """OpenAPI 3.1, written when it is first asked for."""
+    """The OpenAPI document of each host, cached once written."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -128,19 +127,19 @@ class _Description:
             self._bodies.clear()
         if site.base_url not in self._bodies:
             # In a thread: it takes longer than others should wait.
-            described = await asyncio.to_thread(_described, site.settings)
-            self._bodies[site.base_url] = described, hashlib.sha256(described).hexdigest()[:16]
+            document = await asyncio.to_thread(_described, site.settings)
+            self._bodies[site.base_url] = document, hashlib.sha256(document).hexdigest()[:16]
         body, tag = self._bodies[site.base_url]
         headers = [(b"cache-control", b"public, max-age=300"), (b"vary", b"Accept-Encoding")]
         encoding = choose_encoding(head.accept_encoding, len(body))
-        shown = f'"{tag}.{encoding}"' if encoding else f'"{tag}"'
-        headers.append((b"etag", shown.encode()))
-        if head.if_none_match.strip() == b"*" or held_tag(head.if_none_match, tag):
+        quoted_tag = f'"{tag}.{encoding}"' if encoding else f'"{tag}"'
+        headers.append((b"etag", quoted_tag.encode()))
+        if head.if_none_match.strip() == b"*" or matching_tag(head.if_none_match, tag):
             return Response(304, headers, b"")
         if encoding:
             headers.append((b"content-encoding", encoding.encode()))
-            return Response(200, [_JSON, *headers], await compressed(body, encoding))
-        return Response(200, [_JSON, *headers], body)
+            return Response(200, [JSON, *headers], await compressed(body, encoding))
+        return Response(200, [JSON, *headers], body)
 
 
 def _described(settings: Settings) -> bytes:

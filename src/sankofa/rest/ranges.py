@@ -4,17 +4,17 @@ import re
 from typing import Final
 
 MOST_RANGES: Final = 16
-"""More in one request are not answered in parts: the whole file is sent, as the RFC allows."""
+"""For more ranges than this the whole file is sent, as the RFC allows."""
 _CLOSE: Final = 256
-"""Parts with a gap as small are sent as one: what goes around a part is of that size."""
+"""Ranges closer than this are sent as one: the header of a part is of that size."""
 _SPEC: Final = re.compile(r"[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*\Z")
 
 Range = tuple[int, int]
 """First byte, and the one after the last."""
 
 
-def asked_ranges(header: str, size: int) -> list[Range] | None:
-    """The ranges asked for, in order and apart from each other; empty where no byte of them is there.
+def requested_ranges(header: str, size: int) -> list[Range] | None:
+    """The requested ranges, sorted and merged; empty where the file has no byte of them.
 
     None where the header is to be ignored: it is malformed, in another unit, or asks for too many.
     """
@@ -22,7 +22,7 @@ def asked_ranges(header: str, size: int) -> list[Range] | None:
     specs = text.split(",")
     if unit.strip().lower() != "bytes" or not equals or len(specs) > MOST_RANGES:
         return None
-    found: list[Range] = []
+    ranges: list[Range] = []
     for spec in specs:
         match = _SPEC.match(spec)
         if match is None:
@@ -37,12 +37,12 @@ def asked_ranges(header: str, size: int) -> list[Range] | None:
         else:
             return None
         if start < end:
-            found.append((start, end))
-    return _apart(found)
+            ranges.append((start, end))
+    return _merged(ranges)
 
 
-def _apart(ranges: list[Range]) -> list[Range]:
-    """Sorted; those that overlap, or nearly touch, are one."""
+def _merged(ranges: list[Range]) -> list[Range]:
+    """The ranges sorted, with those that overlap or nearly touch merged."""
     merged: list[Range] = []
     for start, end in sorted(ranges):
         if merged and start <= merged[-1][1] + _CLOSE:

@@ -1,4 +1,4 @@
-"""What a request says: read once, strictly."""
+"""Strict reading of a request: header fields, query, and the edition it names."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -13,7 +13,7 @@ from sankofa.operations.contract import EDITION, Operation
 
 LONGEST_QUERY = 4096
 LARGEST_HEADERS = 16 * 1024
-_SHORT = 64  # bytes of a parameter that may come again: a cursor is longer, and comes once
+_SHORT = 64  # bytes of a parameter worth caching: a cursor is longer, and comes once
 
 
 class UriTooLong(Problem):
@@ -73,24 +73,24 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
 
 
 def check_target(scope: Mapping[str, Any], head: Head) -> None:
-    """Raises BadRequest without a Host, UriTooLong for what cannot be a question of ours."""
+    """Raises BadRequest without exactly one Host, UriTooLong for a path or query beyond the limits."""
     if head.hosts != 1:
         raise BadRequest("A request names the host it is for in exactly one Host header.")
     if len(scope["query_string"]) > LONGEST_QUERY or len(scope["path"]) > 1024:
         raise UriTooLong(f"A query of at most {LONGEST_QUERY} bytes is accepted.")
 
 
-def asked_edition(named: str | None, head: Head, today: date) -> str | None:
+def requested_edition(in_query: str | None, head: Head, today: date) -> str | None:
     """The edition that a request names, in its query or in its head. Raises InvalidParameter."""
-    for name, text in (("edition", named), ("X-Edition", head.edition)):
+    for name, text in (("edition", in_query), ("X-Edition", head.edition)):
         if text is not None:
             try:
                 EDITION.kind.read(text, today)
             except ValueError as failure:
                 raise InvalidParameter(name, str(failure)) from None
-    if named is not None and head.edition is not None and named != head.edition:
+    if in_query is not None and head.edition is not None and in_query != head.edition:
         raise InvalidParameter("edition", "X-Edition names another")
-    return named if named is not None else head.edition
+    return in_query if in_query is not None else head.edition
 
 
 def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str, Any]:
@@ -98,10 +98,10 @@ def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str,
     given: dict[str, Any] = {}
     for part in query.split(b"&"):
         if part:
-            read = _remembered if len(part) <= _SHORT else _argument
+            read = _cached_argument if len(part) <= _SHORT else _argument
             label, argument, value = read(operation, part, today)
             if argument in given:
-                raise _again(label)
+                raise _given_twice(label)
             given[argument] = value
     return given
 
@@ -113,26 +113,26 @@ def _argument(operation: Operation, part: bytes, today: date) -> tuple[str, str,
     return label, *operation.argument(label, text, today)
 
 
-_remembered = lru_cache(maxsize=8192)(_argument)
-"""Metrics, countries, limits and days are asked for again and again, in whichever company."""
+_cached_argument = lru_cache(maxsize=8192)(_argument)
+"""Cached: the same metrics, countries, limits and days come in many queries."""
 
 
 def read_query(query: bytes) -> dict[str, str]:
     """The query parameters. Raises InvalidParameter for one given twice or not in UTF-8."""
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     plain = query.isascii() and b"%" not in query and b"+" not in query
     for part in query.decode("latin-1").split("&"):
         if not part:
             continue
         name, _, value = part.partition("=")
         label = name if plain else _decode(name, "(a parameter name)")
-        if label in found:
-            raise _again(label)
-        found[label] = value if plain else _decode(value, label[:64])
-    return found
+        if label in parameters:
+            raise _given_twice(label)
+        parameters[label] = value if plain else _decode(value, label[:64])
+    return parameters
 
 
-def _again(label: str) -> InvalidParameter:
+def _given_twice(label: str) -> InvalidParameter:
     return InvalidParameter(label[:64], "given more than once")
 
 

@@ -22,21 +22,23 @@ else:
 
 VARY = (b"vary", b"X-API-Key, Accept, Accept-Encoding")
 VARY_BY_EDITION = (b"vary", b"X-Edition")
-"""Besides, where that field chose the edition."""
+"""Added where that field chose the edition."""
 VARY_BY_AUTHORIZATION = (b"vary", b"Authorization")
-"""Besides, where that field carries the key."""
+"""Added where that field carries the key."""
 _SMALLEST_COMPRESSED = 1024
 _ENCODINGS = ("zstd", "br", "gzip")
 
 
 class Response(msgspec.Struct, frozen=True):
+    """A response whose body is in memory."""
+
     status: int
     headers: Headers
     body: bytes
 
 
 class Streamed(msgspec.Struct, frozen=True):
-    """A body that is never whole in memory."""
+    """A response whose body is sent in chunks."""
 
     status: int
     headers: Headers
@@ -46,17 +48,17 @@ class Streamed(msgspec.Struct, frozen=True):
 
 def entity_tag(edition_id: str, path: str, query: bytes, grant: Grant, today: date) -> str:
     """Edition and query, and what else decides the bytes: what the key may have, and today's date."""
-    asked = f"{path} {grant.sample} {grant.row_cap} {today.toordinal()} ".encode() + query
-    return f"{edition_id}-{hashlib.blake2b(asked, digest_size=9).hexdigest()}"
+    request = f"{path} {grant.sample} {grant.row_cap} {today.toordinal()} ".encode() + query
+    return f"{edition_id}-{hashlib.blake2b(request, digest_size=9).hexdigest()}"
 
 
-def held_tag(if_none_match: bytes, tag: str) -> str | None:
+def matching_tag(if_none_match: bytes, tag: str) -> str | None:
     """The tag under which a client holds this very answer, in whichever encoding; None where it does not."""
     for candidate in if_none_match.split(b","):
-        held = candidate.strip().removeprefix(b"W/").strip(b'"').decode("latin-1")
-        base, _, encoding = held.rpartition(".")
-        if held == tag or (base == tag and encoding in _ENCODINGS):
-            return held
+        client_tag = candidate.strip().removeprefix(b"W/").strip(b'"').decode("latin-1")
+        base, _, encoding = client_tag.rpartition(".")
+        if client_tag == tag or (base == tag and encoding in _ENCODINGS):
+            return client_tag
     return None
 
 
@@ -88,7 +90,7 @@ def _preference(accept_encoding: bytes) -> tuple[str | None, bool]:
 
 
 def compress(body: bytes, encoding: str, *, quickly: bool = False) -> bytes:
-    """`quickly` what is dense already: columns get hardly smaller for three times the effort."""
+    """`quickly` is for bodies that are dense already, such as columns: more effort hardly shrinks them."""
     if encoding == "zstd":
         return zstd.compress(body, level=1 if quickly else 3)
     if encoding == "br":
@@ -103,8 +105,11 @@ async def compressed(body: bytes, encoding: str) -> bytes:
 
 def next_link(base_url: str, path: str, query: Mapping[str, str], cursor: str) -> tuple[bytes, bytes]:
     """The header that names the next page: this request with another cursor."""
-    asked = "&".join(f"{name}={_quoted(value)}" for name, value in query.items() if name != "cursor")
-    return b"link", f'<{base_url}{path}?{asked}{"&" if asked else ""}cursor={cursor}>; rel="next"'.encode()
+    others = "&".join(f"{name}={_quoted(value)}" for name, value in query.items() if name != "cursor")
+    return (
+        b"link",
+        f'<{base_url}{path}?{others}{"&" if others else ""}cursor={cursor}>; rel="next"'.encode(),
+    )
 
 
 def _quoted(text: str) -> str:

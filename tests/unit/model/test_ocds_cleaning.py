@@ -229,5 +229,5 @@ def test_whatever_a_release_holds_it_is_cleaned_or_unusable_and_cleaning_again_c
     again = clean_again(once.body, once.summary, "ZA", gate, str.upper)
     assert again.body == once.body
     assert again.faults == []
-    assert {p.known.name for p in again.parties} == {p.known.name for p in once.parties}
+    assert {p.organisation.name for p in again.parties} == {p.organisation.name for p in once.parties}
     msgspec.json.decode(once.body)

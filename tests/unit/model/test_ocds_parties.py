@@ -36,7 +36,7 @@ def listed(key: Any, name: str | None, *roles: str, **fields: Any) -> dict[str, 
 
 
 def roles_of(release: CleanRelease) -> dict[str, set[str]]:
-    return {party.known.name: set(party.roles) for party in release.parties}
+    return {party.organisation.name: set(party.roles) for party in release.parties}
 
 
 def test_a_party_with_evidence_is_told_with_all_it_is_known_by() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.rest.ranges import MOST_RANGES, asked_ranges
+from sankofa.rest.ranges import MOST_RANGES, requested_ranges
 
 SIZE = 10_000
 
@@ -27,7 +27,7 @@ SIZE = 10_000
     ],
 )
 def test_a_range_is_read_as_the_rfc_has_it(header: str, expected: list[tuple[int, int]]) -> None:
-    assert asked_ranges(header, SIZE) == expected
+    assert requested_ranges(header, SIZE) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_range_is_read_as_the_rfc_has_it(header: str, expected: list[tuple[int
     ],
 )
 def test_what_is_malformed_or_too_much_is_ignored(header: str) -> None:
-    assert asked_ranges(header, SIZE) is None
+    assert requested_ranges(header, SIZE) is None
 
 
 numbers = st.integers(0, 2 * SIZE)
@@ -62,7 +62,7 @@ specs = st.one_of(
 
 @given(st.lists(specs, min_size=1, max_size=MOST_RANGES), st.integers(1, SIZE))
 def test_every_byte_asked_for_is_sent_once_and_never_more_than_the_file(asked: list[str], size: int) -> None:
-    found = asked_ranges("bytes=" + ",".join(asked), size)
+    found = requested_ranges("bytes=" + ",".join(asked), size)
     assert found is not None
     wanted: set[int] = set()
     for spec in asked:
@@ -79,5 +79,5 @@ def test_every_byte_asked_for_is_sent_once_and_never_more_than_the_file(asked: l
 
 @given(st.text(max_size=60), st.integers(0, SIZE))
 def test_no_header_breaks_it(header: str, size: int) -> None:
-    asked_ranges(header, size)
-    asked_ranges(f"bytes={header}", size)
+    requested_ranges(header, size)
+    requested_ranges(f"bytes={header}", size)

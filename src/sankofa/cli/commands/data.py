@@ -8,7 +8,7 @@ import click
 
 from sankofa import settings
 from sankofa.cli import publishing
-from sankofa.cli.worlds import SAMPLE, STARTER, World, publish_world
+from sankofa.cli.worlds import SAMPLE, STARTER, BundledWorld, publish_world
 
 
 @click.command()
@@ -33,7 +33,7 @@ def ingest(source: str, paths: tuple[Path, ...], strict: bool) -> None:
 )
 def publish(despite_floors: bool) -> None:
     """Build and check the next edition, then switch to it."""
-    _published(publishing.publish_edition(settings.load(), despite_floors=despite_floors))
+    _print_published(publishing.publish_edition(settings.load(), despite_floors=despite_floors))
 
 
 _if_empty = click.option("--if-empty", is_flag=True, help="Do nothing where an edition is published already.")
@@ -53,21 +53,21 @@ def sample(if_empty: bool) -> None:
     _publish_world(SAMPLE, if_empty)
 
 
-def _publish_world(world: World, if_empty: bool) -> None:
+def _publish_world(world: BundledWorld, if_empty: bool) -> None:
     manifest, summaries = publish_world(settings.load(), world, if_empty=if_empty)
     for summary in summaries:
         click.echo(summary.line())
     if manifest is not None:
-        _published(manifest)
+        _print_published(manifest)
 
 
-def _published(manifest: dict[str, Any]) -> None:
+def _print_published(manifest: dict[str, Any]) -> None:
     rows = ", ".join(f"{kind} {count}" for kind, count in manifest["rows"].items())
     for conflict in manifest["conflicts"]:
         click.echo(f"left unresolved: {conflict}", err=True)
-    for one in manifest.get("left_out", ()):
-        held = f"captures {one['captures']}, rows {one['rows']}"
-        click.echo(f"left out {one['source']} ({one['why']}): {held}")
+    for source in manifest.get("left_out", ()):
+        counts = f"captures {source['captures']}, rows {source['rows']}"
+        click.echo(f"left out {source['source']} ({source['why']}): {counts}")
     for line in manifest["quality"]:
         click.echo(line)
     for shortfall in manifest.get("despite_floors", ()):

@@ -1,4 +1,4 @@
-"""Commands that tell what is set up: sources, settings."""
+"""Commands that print the configuration: sources, settings."""
 
 import click
 

@@ -15,11 +15,13 @@ def domains() -> None:
 
 @domains.command("add")
 @click.argument("host")
-@click.option("--key", "named", required=True, metavar="ID", help="A key of the customer, professional tier.")
+@click.option(
+    "--key", "key_id", required=True, metavar="ID", help="A key of the customer, professional tier."
+)
 @with_keys
-async def add(keys: Keys, store: Domains, host: str, named: str) -> None:
+async def add(keys: Keys, store: Domains, host: str, key_id: str) -> None:
     """Answer this key on HOST, with every link on that host; again with another key of the same customer."""
-    record = await store.add(host, await keys.find(named))
+    record = await store.add(host, await keys.find(key_id))
     click.echo(f"{record.host}  keys {', '.join(record.keys)}")
 
 
@@ -29,7 +31,7 @@ async def add(keys: Keys, store: Domains, host: str, named: str) -> None:
 async def list_domains(keys: Keys, store: Domains, as_json: bool) -> None:
     """Each host, the keys answered there, and those of them that are revoked."""
     revoked = {key.id for key in await keys.list() if key.revoked_at is not None}
-    listed = await store.list()
+    records = await store.list()
     if as_json:
         rows = [
             {
@@ -38,13 +40,13 @@ async def list_domains(keys: Keys, store: Domains, as_json: bool) -> None:
                 "revoked_keys": [key for key in record.keys if key in revoked],
                 "added_at": record.added_at,
             }
-            for record in listed
+            for record in records
         ]
         print_json(rows)
         return
-    for record in listed:
-        shown = ", ".join(f"{key} (revoked)" if key in revoked else key for key in record.keys)
-        click.echo(f"{record.host}  {record.added_at}  keys {shown}")
+    for record in records:
+        keys_text = ", ".join(f"{key} (revoked)" if key in revoked else key for key in record.keys)
+        click.echo(f"{record.host}  {record.added_at}  keys {keys_text}")
 
 
 @domains.command("remove")

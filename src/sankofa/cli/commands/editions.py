@@ -16,12 +16,12 @@ def editions(context: click.Context, as_json: bool) -> None:
     """What is published."""
     if context.invoked_subcommand is not None:
         return
-    shelf = publishing.edition_list(settings.load())
+    listed = publishing.edition_list(settings.load())
     if as_json:
-        print_json([{"edition": name, "current": name == shelf.current} for name in shelf.editions])
+        print_json([{"edition": name, "current": name == listed.current} for name in listed.editions])
         return
-    for name in shelf.editions:
-        click.echo(f"{name}{'  current' if name == shelf.current else ''}")
+    for name in listed.editions:
+        click.echo(f"{name}{'  current' if name == listed.current else ''}")
 
 
 @editions.command()
@@ -42,15 +42,15 @@ def rollback(edition: str) -> None:
 def diff_editions(before: str, after: str, as_json: bool, examples: int) -> None:
     """What changed from edition A to edition B: rows added, changed, removed (withheld now, or no longer
     served), and of those added or changed the restated: figures that a later vintage replaced."""
-    found = publishing.difference(settings.load(), before, after, examples)
+    differences = publishing.difference(settings.load(), before, after, examples)
     if as_json:
-        told = {"before": before, "after": after, "datasets": found}
-        click.echo(msgspec.json.encode(told).decode())
+        document = {"before": before, "after": after, "datasets": differences}
+        click.echo(msgspec.json.encode(document).decode())
         return
-    for dataset, difference in found.items():
+    for dataset, difference in differences.items():
         counts = ", ".join(f"{name} {getattr(difference, name)}" for name in COUNTED)
         click.echo(f"{dataset}: {counts}")
         for example in difference.examples:
             click.echo(f"  {example['change']:<8}  {' | '.join(example['key'])}")
-    if not found:
+    if not differences:
         click.echo("no row differs")

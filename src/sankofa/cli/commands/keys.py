@@ -33,21 +33,21 @@ async def create(
 @with_keys
 async def list_keys(store: Keys, _: Domains, as_json: bool) -> None:
     """What is issued: id, tier, label, limits and whether it is revoked."""
-    listed = await store.list()
+    records = await store.list()
     if as_json:
-        shown = [f.name for f in msgspec.structs.fields(KeyRecord) if f.name != "hash"]
-        print_json([{name: getattr(key, name) for name in shown} for key in listed])
+        columns = [f.name for f in msgspec.structs.fields(KeyRecord) if f.name != "hash"]
+        print_json([{name: getattr(key, name) for name in columns} for key in records])
         return
-    for key in listed:
+    for key in records:
         limits = f"{key.per_minute or '-'}/min {key.per_month or '-'}/month"
         state = f"revoked {key.revoked_at}" if key.revoked_at else "active"
         click.echo(f"{key.id}  {key.tier:<12}  {key.created_at}  {state}  {limits}  {key.label}")
 
 
 @keys.command("revoke")
-@click.argument("named", metavar="ID|KEY")
+@click.argument("id_or_key", metavar="ID|KEY")
 @with_keys
-async def revoke(store: Keys, _: Domains, named: str) -> None:
+async def revoke(store: Keys, _: Domains, id_or_key: str) -> None:
     """Revoke a key, by its id or by the key itself: it gets 401 from the next request on."""
-    record = await store.revoke(named)
+    record = await store.revoke(id_or_key)
     click.echo(f"revoked {record.id} at {record.revoked_at}")

@@ -32,8 +32,8 @@ def status() -> None:
         finally:
             await service.stop()
 
-    found = asyncio.run(look())
-    for name, (failure, took) in found.items():
+    checks = asyncio.run(look())
+    for name, (failure, took) in checks.items():
         click.echo(f"{name:<10}  {'ok' if failure is None else 'FAILED: ' + failure}  {took:.1f} ms")
-    if any(failure is not None for failure, _ in found.values()):
+    if any(failure is not None for failure, _ in checks.values()):
         sys.exit(1)

@@ -1,49 +1,47 @@
-"""Awards by quarter: an award is told by ocid and award id, in the first release that has it."""
+"""Awards by quarter: an award is identified by ocid and award id, and dated by its first release."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sankofa.derive.awards import Award, awards
 from sankofa.derive.signals.calendar import captured_until, quarter, quarter_number
 from sankofa.derive.signals.contract import Basis
-from sankofa.derive.signals.tendering import buyer_of, instant_of, told_apart
+from sankofa.derive.signals.tendering import buyer_key, instant_of, party_key
 from sankofa.ledger.store import CaptureInfo
 
-_NOT_WON: Final = ("cancelled", "unsuccessful")
 
-
-class Won(NamedTuple):
+class QuarterAward(NamedTuple):
     """An award, and who gave it."""
 
     quarter: int
     award: Award
     buyer: str | None
-    """See `tendering.buyer_of`."""
+    """See `tendering.buyer_key`."""
     capture_id: int
-    place: tuple[str, str, str]
-    """Orders awards by the release that first has them, and says where in its file that is."""
+    sort_key: tuple[str, str, str]
+    """Date and id of the release that first has the award, and its location in the file."""
 
     def shares(self) -> dict[str, Fraction]:
-        """Who won which part of it, in equal parts; empty where a winner is not named."""
-        suppliers = {told_apart(supplier) for supplier in self.award.suppliers}
+        """Each winner's equal share of the award; empty where a winner is not named."""
+        suppliers = {party_key(supplier) for supplier in self.award.suppliers}
         return {} if self.award.withheld else dict.fromkeys(suppliers, Fraction(1, len(suppliers) or 1))
 
 
-def first_award_ref(awards: Iterable[Won], captures: Mapping[int, CaptureInfo]) -> str:
+def first_award_ref(awards: Iterable[QuarterAward], captures: Mapping[int, CaptureInfo]) -> str:
     """The `source_ref` of the award that was released first."""
-    won = min(awards, key=lambda won: won.place)
-    return captures[won.capture_id].ref(won.place[2])
+    first = min(awards, key=lambda won: won.sort_key)
+    return captures[first.capture_id].ref(first.sort_key[2])
 
 
 class AwardedQuarter(NamedTuple):
     """The awards that were first released in a quarter."""
 
     number: int
-    awards: list[Won]
+    awards: list[QuarterAward]
     captures: frozenset[int]
-    """Those that decided what is counted here: also where an award was told before, or is no award."""
+    """Captures that decided what is counted, also by repeating an earlier award or cancelling one."""
 
 
 def closed_awards(basis: Basis, country: str) -> Iterator[AwardedQuarter]:
@@ -51,27 +49,27 @@ def closed_awards(basis: Basis, country: str) -> Iterator[AwardedQuarter]:
 
     A quarter is there only if releases of the country were captured on its last day or after.
     """
-    first: dict[tuple[str, str], tuple[tuple[str, str], Won]] = {}
-    told_in: defaultdict[int, set[tuple[str, str]]] = defaultdict(set)
-    seen: set[int] = set()
+    first: dict[tuple[str, str], tuple[tuple[str, str], QuarterAward]] = {}
+    named_in: defaultdict[int, set[tuple[str, str]]] = defaultdict(set)
+    capture_ids: set[int] = set()
     for tender in basis.tenders.of(country, bodies=True):
-        seen.add(tender.row.capture_id)
+        capture_ids.add(tender.row.capture_id)
         moment = instant_of(tender)
         for award in awards(tender):
-            name = (tender.row.ocid, award.award_id)
-            told_in[quarter_number(tender.row.release_date)].add(name)
-            known = first.get(name)
-            if known is None or moment < known[0]:
+            key = (tender.row.ocid, award.award_id)
+            named_in[quarter_number(tender.row.release_date)].add(key)
+            earlier = first.get(key)
+            if earlier is None or moment < earlier[0]:
                 number = quarter_number(tender.row.release_date)
                 row = tender.row
-                place = (*moment, row.location)
-                first[name] = moment, Won(number, award, buyer_of(tender), row.capture_id, place)
-    captured = captured_until(basis.captures[n] for n in seen)
-    quarters: dict[int, list[Won]] = {}
+                sort_key = (*moment, row.location)
+                first[key] = moment, QuarterAward(number, award, buyer_key(tender), row.capture_id, sort_key)
+    captured = captured_until(basis.captures[n] for n in capture_ids)
+    quarters: dict[int, list[QuarterAward]] = {}
     for _, won in first.values():
-        if (won.award.status or "").lower() not in _NOT_WON:
+        if won.award.is_valid:
             quarters.setdefault(won.quarter, []).append(won)
     for number in sorted(quarters):
         if quarter(number).last_day.toordinal() <= captured:
-            deciding = frozenset(first[name][1].capture_id for name in told_in[number])
+            deciding = frozenset(first[key][1].capture_id for key in named_in[number])
             yield AwardedQuarter(number, quarters[number], deciding)

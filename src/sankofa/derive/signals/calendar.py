@@ -1,8 +1,7 @@
-"""Months and quarters, counted; and when one is closed.
+"""Months and quarters as numbers, and when one is closed.
 
-A period is closed on its last day: what is said of it uses nothing dated later. An edition holds a period
-only where the releases it is told by were captured on that day or after; a month that was captured half
-is not closed by the calendar alone.
+A period is closed on its last day: its rows use nothing dated later. An edition holds a period only where
+releases were captured on that day or after; a month captured half-way is not closed by the calendar alone.
 """
 
 from calendar import monthrange
@@ -17,7 +16,7 @@ from sankofa.model.days import ordinal
 MONTHS_IN_A_QUARTER: Final = 3
 
 
-class Period(NamedTuple):
+class CalendarPeriod(NamedTuple):
     """A month or a quarter as rows name it."""
 
     name: str
@@ -35,17 +34,17 @@ def quarter_number(day: str) -> int:
 
 
 @cache
-def month(number: int) -> Period:
+def month(number: int) -> CalendarPeriod:
     year, index = divmod(number, 12)
     last = date(year, index + 1, monthrange(year, index + 1)[1])
-    return Period(f"{year:04d}-{index + 1:02d}", last)
+    return CalendarPeriod(f"{year:04d}-{index + 1:02d}", last)
 
 
 @cache
-def quarter(number: int) -> Period:
+def quarter(number: int) -> CalendarPeriod:
     year, index = divmod(number, 4)
     last = month(number * MONTHS_IN_A_QUARTER + MONTHS_IN_A_QUARTER - 1).last_day
-    return Period(f"{year:04d}-Q{index + 1}", last)
+    return CalendarPeriod(f"{year:04d}-Q{index + 1}", last)
 
 
 def captured_until(captures: Iterable[CaptureInfo]) -> int:

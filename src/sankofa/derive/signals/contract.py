@@ -1,4 +1,4 @@
-"""What a panel is: a function from everything resolved to rows, whose docstring is its methodology."""
+"""What a panel is: a function from the build's data to rows. Its docstring is its methodology."""
 
 import importlib
 import inspect
@@ -21,13 +21,13 @@ from sankofa.model.rows import Row
 
 SET: Final = "signals-v1"
 LONGEST_FILTER: Final = 200
-"""Characters of a value that can be asked for."""
+"""The longest value, in characters, that a filter can match."""
 
 Access = Literal["open", "licensed"]
 
 
 class Basis(Protocol):
-    """What panels are computed from; the world of a build is one."""
+    """What panels are computed from; the build context of an edition provides it."""
 
     @property
     def ledger(self) -> Ledger: ...
@@ -44,7 +44,7 @@ class PanelRow(Row, frozen=True, kw_only=True):
 
 
 class Observation(NamedTuple):
-    """A row, the day it is of, and the day from which it is seen."""
+    """A row, the day it describes, and the first as_of day that shows it."""
 
     row: PanelRow
     day: int
@@ -66,14 +66,14 @@ class Panel:
     sku: str
     row: type[PanelRow]
     filters: tuple[str, ...]
-    """Fields that its rows can be asked for by: the first, or the first and the second, and so on. Of rows
-    with the same values the newest come first."""
+    """Fields that rows can be filtered by: the first alone, or the first and second together, and so on.
+    Among rows with the same values the newest come first."""
     observe: Observe
     """Its rows in served order."""
     summary: str
     explanation: str
     of_issuer: ObserveIssuer | None = None
-    """The rows of one issuer, where each issuer has its own: a build then makes them with its other rows."""
+    """The rows of one issuer, for panels of issuers: a build computes them with the issuer's other rows."""
 
     @property
     def methodology_ref(self) -> str:
@@ -127,8 +127,8 @@ def panel(
     def declare(observe: Observe) -> Observe:
         summary, _, rest = inspect.cleandoc(observe.__doc__ or "").partition("\n")
         declared = Panel(key, access, sku, row, filters, observe, summary, rest.strip("\n"), of_issuer)
-        told = {field.name: field.default for field in msgspec.structs.fields(row)}
-        if told.get("methodology_ref") != declared.methodology_ref or sku not in SKUS:
+        defaults = {field.name: field.default for field in msgspec.structs.fields(row)}
+        if defaults.get("methodology_ref") != declared.methodology_ref or sku not in SKUS:
             raise TypeError(f"{key}: expected methodology_ref = {declared.methodology_ref!r} and a dataset")
         _PANELS[key] = declared
         return observe

@@ -1,11 +1,12 @@
 """What panels of issuers share: how one is declared, and what a row says of its issuer."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
 from functools import wraps
 from typing import TypedDict
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.metrics.full_years import FullYear, year_before
+from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
 from sankofa.derive.signals.contract import (
     Access,
     Basis,
@@ -20,16 +21,23 @@ from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
 
 
-class Named(TypedDict):
-    """How a row names an issuer."""
+class IssuerFields(TypedDict):
+    """The fields by which a row names its issuer."""
 
     service_id: str
     legal_name: str | None
     country: str | None
 
 
+class YearFields(IssuerFields, Origin):
+    """The fields shared by rows about a full year of an issuer."""
+
+    period_end: date
+    available_at: date
+
+
 def reporting(basis: Basis) -> Iterator[Entity]:
-    """The organisations that any figure is held of, by service_id."""
+    """The organisations with at least one reported figure, by service_id."""
     subjects = {subject for subject, _ in basis.ledger.fact_subjects()}
     return (entity for entity in basis.entities if not subjects.isdisjoint(entity.subjects))
 
@@ -51,14 +59,29 @@ def issuer_panel(
     return declare
 
 
-def named(entity: Entity) -> Named:
-    return Named(service_id=entity.service_id, legal_name=entity.legal_name, country=entity.country)
+def issuer_fields(entity: Entity) -> IssuerFields:
+    return IssuerFields(service_id=entity.service_id, legal_name=entity.legal_name, country=entity.country)
 
 
 def filed(reports: Iterable[Report]) -> tuple[Origin, frozenset[str]]:
     """The provenance of what is derived from reports of an issuer, and the sources of these."""
-    told = list(reports)
-    return origin(told[0].source_ref, (report.capture for report in told))
+    inputs = list(reports)
+    return origin(inputs[0].source_ref, (report.capture for report in inputs))
+
+
+def year_fields(
+    issuer: Issuer, year: FullYear, figures: Sequence[Figure]
+) -> tuple[YearFields, int, frozenset[str]]:
+    """What a row derived from figures of a full year says of them; the day it is seen from; its sources."""
+    reports = [figure.report for figure in figures]
+    provenance, sources = filed(reports)
+    fields = YearFields(
+        **issuer_fields(issuer.entity),
+        period_end=date.fromordinal(year.end),
+        available_at=date.fromordinal(max(report.available for report in reports)),
+        **provenance,
+    )
+    return fields, max(figure.stands_from for figure in figures), sources
 
 
 def years_back(years: list[FullYear], year: FullYear) -> Iterator[FullYear]:

@@ -34,12 +34,12 @@ def methodology(panel: Panel) -> str:
 {columns}
 ## What holds for every panel
 
-{holds_for_all()}
+{common_rules()}
 """
 
 
-def holds_for_all() -> str:
-    """What need not be said of each."""
+def common_rules() -> str:
+    """The text that is the same for every panel."""
     return f"""\
 - Ratios, indices and deviations are computed exactly and then rounded half-even to {SIGNIFICANT_DIGITS}
   significant digits. Counts and sums are not rounded.

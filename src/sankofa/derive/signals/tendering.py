@@ -1,4 +1,4 @@
-"""Tenders by period: in each an ocid is one tender, and its first release there tells of it."""
+"""Tenders by period: in each period an ocid is one tender, described by its first release there."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -19,14 +19,14 @@ class TenderPeriod(NamedTuple):
 
 
 def by_period(tenders: Iterable[Tender], number: Callable[[str], int]) -> Iterator[TenderPeriod]:
-    """Every period that has a release, the newest first; of releases in the order of `Tenders.of`."""
+    """Every period that has a release, the newest first. Expects releases in the order of `Tenders.of`."""
     for period, released in groupby(tenders, key=lambda tender: number(tender.row.release_date)):
         first: dict[str, Tender] = {}
         captures: set[int] = set()
         for tender in released:
             captures.add(tender.row.capture_id)
-            known = first.get(tender.row.ocid)
-            if known is None or instant_of(tender) < instant_of(known):
+            earlier = first.get(tender.row.ocid)
+            if earlier is None or instant_of(tender) < instant_of(earlier):
                 first[tender.row.ocid] = tender
         yield TenderPeriod(period, list(first.values()), frozenset(captures))
 
@@ -45,8 +45,8 @@ def instant_of(tender: Tender) -> tuple[str, str]:
     return tender.row.release_date[:-1], tender.row.release_id
 
 
-def buyer_of(tender: Tender) -> str | None:
-    """What tells a buyer from others: its service_id where resolved, else its normalised name.
+def buyer_key(tender: Tender) -> str | None:
+    """Identifies the buyer: its service_id where resolved, else its normalised name.
 
     None where the release names no buyer, or one that is not established to be an organisation.
     """
@@ -56,13 +56,13 @@ def buyer_of(tender: Tender) -> str | None:
     return resolved or (normalised(name) if name else "") or None
 
 
-def told_apart(party: Resolved) -> str:
-    """As `buyer_of`, for a party at hand."""
+def party_key(party: Resolved) -> str:
+    """As `buyer_key`, for a party that is already resolved."""
     return party.match.service_id or normalised(party.name) or party.name
 
 
 def concentration(weights: Iterable[int | Fraction]) -> Fraction | None:
     """The Herfindahl-Hirschman index, 0 to 1; None where there is nothing to share."""
-    held = [Fraction(weight) for weight in weights]
-    total = sum(held)
-    return sum((weight * weight for weight in held), Fraction()) / (total * total) if total else None
+    fractions = [Fraction(weight) for weight in weights]
+    total = sum(fractions)
+    return sum((weight * weight for weight in fractions), Fraction()) / (total * total) if total else None

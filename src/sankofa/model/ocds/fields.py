@@ -1,7 +1,7 @@
-"""The OCDS fields a release may keep, read from `fields.toml`: field by field made fit, or left out.
+"""The OCDS fields a release may keep, read from `fields.toml`: each is cleaned or left out.
 
 A field that is not in the table goes; a value that is not what the schema has there becomes null and is
-told; an amount of zero is the feeds' placeholder for "not published" and becomes null.
+recorded as a fault; an amount of zero is the feeds' placeholder for "not published" and becomes null.
 
 See contract: TEND-3, GATE-5.
 """
@@ -40,18 +40,18 @@ _LEARNED: Final = 4096
 _TEXTS: Final = frozenset({str})
 
 
-Named = tuple[dict[str, Json], str]
+NamedObject = tuple[dict[str, Json], str]
 """An object of a release that may name an organisation, and under which field."""
 
 
 class Walk:
-    """What is gathered on the way through one release."""
+    """What cleaning one release collects on the way."""
 
     __slots__ = ("faults", "lists", "organisations", "personal", "unplaced")
 
     def __init__(self) -> None:
         self.faults: list[tuple[str, str]] = []
-        self.organisations: list[Named] = []
+        self.organisations: list[NamedObject] = []
         self.lists: list[list[Json]] = []
         self.personal: list[str] = []
         """Texts of fields about people: what they say must not be repeated elsewhere."""
@@ -83,7 +83,7 @@ def _cleaner(kind: str | list[str], specs: dict[str, dict[str, Cleaner]]) -> Cle
 
 def _object(fields: dict[str, Cleaner]) -> Cleaner:
     learned: dict[str, Cleaner | None] = {}
-    """What becomes of each key that was met. None: it need only be text, as most of what there is."""
+    """The cleaner of each key met so far. None, the most common, where the value need only be text."""
 
     def learn(key: str) -> Cleaner | None:
         cleaner: Cleaner | None = fields.get(key) or (_text if _translates(fields, key) else None)
@@ -102,7 +102,7 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
         if type(value) is not dict:
             faults.append((name, "expected an object"))
             return None
-        kept: dict[str, Json] = value.copy()
+        cleaned: dict[str, Json] = value.copy()
         before = len(faults)
         for key, inner in value.items():
             try:
@@ -111,27 +111,27 @@ def _object(fields: dict[str, Cleaner]) -> Cleaner:
                 cleaner = learn(key)
             if cleaner is None:
                 if type(inner) is not str and inner is not None:
-                    kept[key] = fields.get(key, _text)(inner, walk, key)
+                    cleaned[key] = fields.get(key, _text)(inner, walk, key)
             elif cleaner is _leave_out:
-                del kept[key]
+                del cleaned[key]
             elif cleaner is _gather or cleaner is _gather_names:
-                del kept[key]
+                del cleaned[key]
                 cleaner(inner, walk, key)
             elif inner is not None:
-                kept[key] = cleaner(inner, walk, key)
+                cleaned[key] = cleaner(inner, walk, key)
         if len(faults) != before and name:
-            faults[before:] = [(f"{name}.{place}", reason) for place, reason in faults[before:]]
-        return kept
+            faults[before:] = [(f"{name}.{field}", reason) for field, reason in faults[before:]]
+        return cleaned
 
     return clean
 
 
 def _leave_out(_value: Json, _walk: Walk, _name: str) -> Json:
-    """What is not in the table."""
+    """Drop a field that is not in the table."""
 
 
 def _gather(value: Json, walk: Walk, name: str) -> Json:
-    """What is not in the table and about a person: its texts must not be repeated elsewhere."""
+    """Drop a field about a person that is not in the table; its texts must not be repeated elsewhere."""
     if type(value) is str:
         walk.personal.append(value)
     elif type(value) is dict:
@@ -143,7 +143,7 @@ def _gather(value: Json, walk: Walk, name: str) -> Json:
 
 
 def _gather_names(value: Json, walk: Walk, name: str) -> Json:
-    """What names a party without being an organisation of the table: only its names, and no whole texts."""
+    """Collect the names in a field that is not in the table and names a party; longer texts are ignored."""
     if type(value) is str:
         if len(value.split()) <= _WORDS_OF_A_NAME:
             walk.unplaced.append(value)
@@ -173,32 +173,32 @@ def _array(of: Cleaner, organisations: bool) -> Cleaner:
             value = [value] if value else []  # some portals write a list of one without its brackets
         if texts and _TEXTS.issuperset(map(type, value)):
             return value
-        kept = []
+        cleaned_items = []
         faults = walk.faults
         before = len(faults)
         for number, inner in enumerate(value):
             cleaned = of(inner, walk, name)
             if len(faults) != before:
-                place = f"{name}[{number}]"
-                faults[before:] = [(place + p[len(name) :], why) for p, why in faults[before:]]
+                field = f"{name}[{number}]"
+                faults[before:] = [(field + p[len(name) :], why) for p, why in faults[before:]]
                 before = len(faults)
             if cleaned is not None:
-                kept.append(cleaned)
+                cleaned_items.append(cleaned)
         if organisations:
-            walk.lists.append(kept)
-        return kept
+            walk.lists.append(cleaned_items)
+        return cleaned_items
 
     return clean
 
 
 def _organisation(body: Cleaner) -> Cleaner:
     def clean(value: Json, walk: Walk, name: str) -> Json:
-        kept = body(value, walk, name)
-        if kept is not None:
-            walk.organisations.append((kept, name))
+        cleaned = body(value, walk, name)
+        if cleaned is not None:
+            walk.organisations.append((cleaned, name))
         else:
             _gather_names(value, walk, name)
-        return kept
+        return cleaned
 
     return clean
 
@@ -318,5 +318,5 @@ def moment(text: str) -> str | None:
         return None
     if when.year < _OLDEST_YEAR:
         return None
-    told = when.replace(tzinfo=None).isoformat()
-    return told + "Z"
+    iso = when.replace(tzinfo=None).isoformat()
+    return iso + "Z"

@@ -49,27 +49,29 @@ def runs(
     common: Set[str] = ordinary if not name <= ordinary else frozenset()
     initials = initials_of(name)
     start, length, single, before = 0, 0, "", ""
-    first, said = 0, set[str]()
+    first, matched = 0, set[str]()
     for number in range(stretch.start, stretch.stop + 1):
-        word, place = tokens[number] if number < stretch.stop else ("", (0, 0))
-        if word in name or (word in initials and place[0] in capitals):
-            if not said:
+        word, span = tokens[number] if number < stretch.stop else ("", (0, 0))
+        if word in name or (word in initials and span[0] in capitals):
+            if not matched:
                 first = number
-            said.add(word)
+            matched.add(word)
             if not length:
                 start, before = number, tokens[number - 1][0] if number else ""
             if word not in PARTICLES:
                 length += 1
                 single = max(single, word, key=len)
-        elif said:
-            enough = length >= needed and (length > 1 or len(single) >= LEAST_SINGLE) and not said <= common
+        elif matched:
+            enough = (
+                length >= needed and (length > 1 or len(single) >= LEAST_SINGLE) and not matched <= common
+            )
             titled = before in TITLES and len(single) > 1
             if single in alone or (length and single in name and (enough or titled)):
                 last = number - 1
                 while tokens[last][0] in PARTICLES:
                     last -= 1
                 yield tokens[start][1][0], tokens[last][1][1]
-            elif len(name) > 1 and said >= name:  # short as it is, it is the whole name
+            elif len(name) > 1 and matched >= name:  # short as it is, it is the whole name
                 yield tokens[first][1][0], tokens[number - 1][1][1]
             length, single = 0, ""
-            said.clear()
+            matched.clear()

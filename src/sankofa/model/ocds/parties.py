@@ -43,18 +43,18 @@ ROLES: Final = {
 }
 """What a field or a foreign code says of a party, in the words of the OCDS party role codelist."""
 
-_TELLING_DIGITS: Final = 5
-_TELLING_WORD: Final = 4
+_IDENTIFYING_DIGITS: Final = 5
+_IDENTIFYING_LETTERS: Final = 4
 _REMEMBERED: Final = 100_000
 
 Identifiers = tuple[tuple[str, str], ...]
 
 
-class Known(NamedTuple):
-    """Somebody established to be an organisation."""
+class Organisation(NamedTuple):
+    """A party with evidence that it is an organisation."""
 
     party_id: str
-    """Tells one from another: of all that follows."""
+    """A hash of all other fields."""
     name: str
     country: str
     identifiers: Identifiers
@@ -63,62 +63,64 @@ class Known(NamedTuple):
 
 
 class Gate:
-    """Who may be named; what was once looked at is remembered."""
+    """Decides which parties may be named, and caches the answers."""
 
     def __init__(self, evidence: Callable[[str, Identifiers, str], str | None]) -> None:
         self._evidence = lru_cache(_REMEMBERED)(evidence)
-        self._known: dict[tuple[Json, ...], Known | None] = {}
+        self._cache: dict[tuple[Json, ...], Organisation | None] = {}
 
     def __call__(self, name: str, identifiers: Identifiers, country: str) -> str | None:
         """The evidence that a name with identifiers in a country (alpha-2, or empty) is an organisation."""
         return self._evidence(name, identifiers, country)
 
-    def known(self, body: dict[str, Json], country: str) -> Known | None:
-        """Who an object of a release names, where there is evidence."""
+    def organisation(self, body: dict[str, Json], country: str) -> Organisation | None:
+        """The organisation that an object of a release names; None without evidence."""
         name = body.get("name")
         if not name or "additionalIdentifiers" in body or "scheme" in body:
             return self._look(body, country)
-        scheme = own = code = place = None
+        scheme = number = code = country_name = None
         identifier, address = body.get("identifier"), body.get("address")
         if identifier:
-            scheme, own = identifier.get("scheme"), identifier.get("id")
+            scheme, number = identifier.get("scheme"), identifier.get("id")
         if address:
-            code, place = address.get("country"), address.get("countryName")
-        told = (name, scheme, own, code, place, country)
+            code, country_name = address.get("country"), address.get("countryName")
+        key = (name, scheme, number, code, country_name, country)
         try:
-            return self._known[told]
+            return self._cache[key]
         except KeyError:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            found = self._known[told] = self._look(body, country)
-            return found
+            if len(self._cache) >= _REMEMBERED:
+                self._cache.clear()
+            party = self._cache[key] = self._look(body, country)
+            return party
 
-    def _look(self, body: dict[str, Json], country: str) -> Known | None:
+    def _look(self, body: dict[str, Json], country: str) -> Organisation | None:
         name = _name(body)
         if not name:
             return None
         identifiers = _identifiers(body)
-        place = _country(body, identifiers) or country
-        evidence = self(name, identifiers, place)
+        party_country = _country(body, identifiers) or country
+        evidence = self(name, identifiers, party_country)
         if evidence is None:
             return None
-        told = msgspec.json.encode((name, place, identifiers, evidence))
-        return Known(hashlib.blake2b(told, digest_size=12).hexdigest(), name, place, identifiers, evidence)
+        identity = msgspec.json.encode((name, party_country, identifiers, evidence))
+        return Organisation(
+            hashlib.blake2b(identity, digest_size=12).hexdigest(), name, party_country, identifiers, evidence
+        )
 
 
-class Party(NamedTuple):
-    """A party established to be an organisation, and what it is in a release."""
+class ReleaseParty(NamedTuple):
+    """An organisation and its roles in a release."""
 
-    known: Known
+    organisation: Organisation
     roles: tuple[str, ...]
 
 
 class Parties(NamedTuple):
-    """What became of the parties of a release."""
+    """The parties of a release: those served and those withheld."""
 
-    served: list[Party]
+    served: list[ReleaseParty]
     withheld: list[str]
-    """What the withheld are known by, for a keyed hash: never to be written anywhere."""
+    """The names or ids of withheld parties, input to a keyed hash: never to be written anywhere."""
     named: Set[int]
     """The objects (by id) that keep their name."""
 
@@ -129,9 +131,9 @@ class _Sifted:
     __slots__ = ("by_id", "named", "served", "withheld", "withheld_ids")
 
     def __init__(self) -> None:
-        self.served: dict[str, tuple[Known, dict[str, None]]] = {}
-        """Who, by party_id, and in which roles."""
-        self.by_id: dict[str, tuple[Known, dict[str, None]]] = {}
+        self.served: dict[str, tuple[Organisation, dict[str, None]]] = {}
+        """Organisations by party_id, each with its roles."""
+        self.by_id: dict[str, tuple[Organisation, dict[str, None]]] = {}
         """The same, by the ids they have in the release."""
         self.withheld: dict[str, None] = {}
         self.withheld_ids: set[str] = set()
@@ -139,55 +141,55 @@ class _Sifted:
 
 
 def sift(walk: Walk, listed: Json, country: str, gate: Gate, secrets: Secrets) -> Parties:
-    """Stub every party without evidence, in place; and tell the others, with the roles they have."""
-    found = _Sifted()
-    own = {id(body) for body in listed} if type(listed) is list else set[int]()
+    """Reduce every party without evidence to a stub, in place; return the others with their roles."""
+    sifted = _Sifted()
+    listed_ids = {id(body) for body in listed} if type(listed) is list else set[int]()
     references = []
-    for named in walk.organisations:
-        if id(named[0]) in own:
-            _listed_party(named[0], country, gate, found, secrets)
+    for reference in walk.organisations:
+        if id(reference[0]) in listed_ids:
+            _listed_party(reference[0], country, gate, sifted, secrets)
         else:
-            references.append(named)
+            references.append(reference)
     for body, field in references:
-        _reference(body, role(field), country, gate, found, secrets)
-    if found.withheld:
-        _without_twins(walk.lists)
-    served = [Party(known, tuple(roles)) for known, roles in found.served.values()]
-    return Parties(served, list(found.withheld), found.named)
+        _reference(body, role(field), country, gate, sifted, secrets)
+    if sifted.withheld:
+        _remove_duplicates(walk.lists)
+    served = [ReleaseParty(organisation, tuple(roles)) for organisation, roles in sifted.served.values()]
+    return Parties(served, list(sifted.withheld), sifted.named)
 
 
-def _listed_party(body: dict[str, Json], country: str, gate: Gate, found: _Sifted, secrets: Secrets) -> None:
-    roles = [role(told) for told in body.get("roles") or ()]
+def _listed_party(body: dict[str, Json], country: str, gate: Gate, sifted: _Sifted, secrets: Secrets) -> None:
+    roles = [role(text) for text in body.get("roles") or ()]
     if "" in roles:
-        roles = [told for told in roles if told]
-    key = _own_id(body)
-    known = gate.known(body, country)
-    if known is None:
-        if _withhold(body, roles, found, secrets) and key:
-            found.withheld_ids.add(key)
+        roles = [text for text in roles if text]
+    key = _local_id(body)
+    organisation = gate.organisation(body, country)
+    if organisation is None:
+        if _withhold(body, roles, sifted, secrets) and key:
+            sifted.withheld_ids.add(key)
         return
-    served = _serve(known, roles, found)
+    served = _serve(organisation, roles, sifted)
     if key:
-        found.by_id[key] = served
-    _keep_own_names(body, known.name, gate, country, secrets)
-    found.named.add(id(body))
+        sifted.by_id[key] = served
+    _check_legal_names(body, organisation.name, gate, country, secrets)
+    sifted.named.add(id(body))
 
 
 def _reference(
-    body: dict[str, Json], role: str, country: str, gate: Gate, found: _Sifted, secrets: Secrets
+    body: dict[str, Json], role: str, country: str, gate: Gate, sifted: _Sifted, secrets: Secrets
 ) -> None:
-    key = _own_id(body)
-    if key in found.withheld_ids:
-        _withhold(body, [role], found, secrets)
-    elif (served := found.by_id.get(key)) is not None:
+    key = _local_id(body)
+    if key in sifted.withheld_ids:
+        _withhold(body, [role], sifted, secrets)
+    elif (served := sifted.by_id.get(key)) is not None:
         served[1][role] = None
-        _refer(body, key, served[0].name, country, gate, found, secrets)
-    elif (known := gate.known(body, country)) is None:
-        _withhold(body, [role], found, secrets)
+        _refer(body, key, served[0].name, country, gate, sifted, secrets)
+    elif (organisation := gate.organisation(body, country)) is None:
+        _withhold(body, [role], sifted, secrets)
     else:
-        _serve(known, (role,), found)
-        _keep_own_names(body, known.name, gate, country, secrets)
-        found.named.add(id(body))
+        _serve(organisation, (role,), sifted)
+        _check_legal_names(body, organisation.name, gate, country, secrets)
+        sifted.named.add(id(body))
 
 
 def _refer(
@@ -196,7 +198,7 @@ def _refer(
     party: str,
     country: str,
     gate: Gate,
-    found: _Sifted,
+    sifted: _Sifted,
     secrets: Secrets,
 ) -> None:
     """A reference to a party that is served: its id, and its name where that is the party's."""
@@ -214,44 +216,48 @@ def _refer(
     body.clear()
     body["id"] = key
     body["name"] = written
-    found.named.add(id(body))
+    sifted.named.add(id(body))
 
 
-def _serve(party: Known, roles: Iterable[str], found: _Sifted) -> tuple[Known, dict[str, None]]:
-    served = found.served.get(party.party_id)
+def _serve(
+    party: Organisation, roles: Iterable[str], sifted: _Sifted
+) -> tuple[Organisation, dict[str, None]]:
+    served = sifted.served.get(party.party_id)
     if served is None:
-        served = found.served[party.party_id] = party, dict.fromkeys(roles)
+        served = sifted.served[party.party_id] = party, dict.fromkeys(roles)
     else:
         served[1].update(dict.fromkeys(roles))
     return served
 
 
-def _withhold(body: dict[str, Json], roles: list[str], found: _Sifted, secrets: Secrets) -> bool:
-    """Leave its roles alone. False where there was nobody: an empty object names no one."""
-    name, own = _name(body), _own_id(body)
+def _withhold(body: dict[str, Json], roles: list[str], sifted: _Sifted, secrets: Secrets) -> bool:
+    """Remove everything but the roles. False where the object named nobody."""
+    name, party_id = _name(body), _local_id(body)
     identifiers = _identifiers(body)
     legal = (body.get("identifier") or {}).get("legalName")
     body.clear()
     if roles:
         body["roles"] = roles
-    for text in (name, own, legal, *(value for _, value in identifiers)):
-        if text and _telling(text):
+    for text in (name, party_id, legal, *(value for _, value in identifiers)):
+        if text and _identifies_somebody(text):
             secrets.add(text)
-    subject = name or own or (identifiers[0][1] if identifiers else "")
+    subject = name or party_id or (identifiers[0][1] if identifiers else "")
     if not subject:
         return False
-    found.withheld[fold(subject)] = None
+    sifted.withheld[fold(subject)] = None
     return True
 
 
-def _telling(text: str) -> bool:
-    """An id such as `1` or `supplier-2` tells of nobody, and stands for other things elsewhere."""
-    if sum(c.isdigit() for c in text) >= _TELLING_DIGITS:
+def _identifies_somebody(text: str) -> bool:
+    """Whether a text is specific to one party. An id such as `1` or `supplier-2` is not."""
+    if sum(c.isdigit() for c in text) >= _IDENTIFYING_DIGITS:
         return True
-    return any(c.isalpha() for c in text) and (" " in text or (text.isalpha() and len(text) >= _TELLING_WORD))
+    return any(c.isalpha() for c in text) and (
+        " " in text or (text.isalpha() and len(text) >= _IDENTIFYING_LETTERS)
+    )
 
 
-def _keep_own_names(body: dict[str, Json], name: str, gate: Gate, country: str, secrets: Secrets) -> None:
+def _check_legal_names(body: dict[str, Json], name: str, gate: Gate, country: str, secrets: Secrets) -> None:
     """Another legal name beside the one that was looked at is kept only on evidence of its own."""
     if "additionalIdentifiers" not in body:
         only = body.get("identifier")
@@ -266,19 +272,19 @@ def _keep_own_names(body: dict[str, Json], name: str, gate: Gate, country: str, 
             secrets.add(legal)
 
 
-def _without_twins(lists: list[list[Any]]) -> None:
-    """OCDS has every party of a list once, and stubs look alike."""
+def _remove_duplicates(lists: list[list[Any]]) -> None:
+    """Remove repeated stubs: OCDS lists every party once."""
     for members in lists:
         seen: set[tuple[str, ...]] = set()
-        kept = []
+        distinct = []
         for member in members:
             if not member.keys() - {"roles"}:
                 roles = tuple(member.get("roles") or ())
                 if not member or roles in seen:
                     continue
                 seen.add(roles)
-            kept.append(member)
-        members[:] = kept
+            distinct.append(member)
+        members[:] = distinct
 
 
 @lru_cache(maxsize=4096)
@@ -287,9 +293,9 @@ def role(text: Json) -> str:
     return ROLES.get(text.strip().lower(), text.strip()) if type(text) is str else ""
 
 
-def _own_id(body: dict[str, Json]) -> str:
-    own = body.get("id")
-    return own.strip() if type(own) is str else "" if own is None else str(own)
+def _local_id(body: dict[str, Json]) -> str:
+    value = body.get("id")
+    return value.strip() if type(value) is str else "" if value is None else str(value)
 
 
 def _name(body: dict[str, Json]) -> str:
@@ -302,8 +308,8 @@ def _name(body: dict[str, Json]) -> str:
 
 def _identifiers(body: dict[str, Json]) -> Identifiers:
     pairs = []
-    own = body.get("identifier") or (body if "scheme" in body else None)  # OCDS 1.0 has bare identifiers
-    for identifier in (own, *(body.get("additionalIdentifiers") or ())):
+    first = body.get("identifier") or (body if "scheme" in body else None)  # OCDS 1.0 has bare identifiers
+    for identifier in (first, *(body.get("additionalIdentifiers") or ())):
         if type(identifier) is dict:
             scheme, value = identifier.get("scheme"), identifier.get("id")
             if type(scheme) is str and scheme.strip() and value is not None and str(value).strip():
@@ -314,9 +320,9 @@ def _identifiers(body: dict[str, Json]) -> Identifiers:
 def _country(body: dict[str, Json], identifiers: Identifiers) -> str:
     address = body.get("address")
     if type(address) is dict:
-        told = address.get("country") or address.get("countryName")
-        if type(told) is str and told.strip():
-            return country_code(told) or country_named(told) or ""
+        country = address.get("country") or address.get("countryName")
+        if type(country) is str and country.strip():
+            return country_code(country) or country_named(country) or ""
     for scheme, _ in identifiers:
         prefix, dash, _rest = scheme.partition("-")
         if dash and len(prefix) == 2 and (code := country_code(prefix)):

@@ -58,7 +58,7 @@ class Secrets:
         self._names: dict[Name, None] = {}
         self._literals: dict[str, None] = {}
         self._numbers: set[str] = set()
-        """The last digits of each."""
+        """The last digits of each number."""
         self._public: set[str] = set()
         self._letters = False
         """Whether a name has letters on their own, which are looked for at a word's place only."""
@@ -68,7 +68,7 @@ class Secrets:
         return bool(self._names or self._literals)
 
     def add(self, text: str) -> None:
-        """A name, a number or an address."""
+        """Add a name, a number or an address."""
         literal, words = _read(text)
         self._indexes = None
         if literal:
@@ -79,17 +79,17 @@ class Secrets:
             self._letters = self._letters or min(map(len, words)) == 1
 
     def add_contact(self, text: str) -> None:
-        """What a field about people says, but for an office (`Procurement Department`) or an extension."""
+        """Add the text of a field about people, unless it is an office or a telephone extension."""
         words = _read(text)[1]
         if not (words <= _offices() or (text.isdigit() and len(text) < _LEAST_DIGITS)) or not words:
             self.add(text)
 
     def spare(self, name: str) -> None:
-        """The words of an organisation that is named anyway: alone they tell of nobody else."""
+        """Do not cut single words of this organisation's name: it is served anyway."""
         self._public.update(WORD.findall(fold(name)))
 
-    def told_in(self, text: str) -> bool:
-        """Whether a text may repeat any: quick, and never wrongly no."""
+    def may_repeat(self, text: str) -> bool:
+        """Whether a text may repeat a secret: a quick test that never misses one."""
         if self._many:
             return True
         folded = fold(text)
@@ -102,28 +102,30 @@ class Secrets:
                     return True
         return bool(self._numbers) and bool(self._numbers_in(folded))
 
-    def tell(self, text: str) -> bool:
-        """Whether a text does repeat any."""
-        return (hinted(text) or self.told_in(text)) and any(True for _ in self._places(composed(text)))
+    def repeats(self, text: str) -> bool:
+        """Whether a text does repeat a secret."""
+        return (may_name_a_person(text) or self.may_repeat(text)) and any(
+            True for _ in self._spans(composed(text))
+        )
 
     def cut(self, text: str) -> str:
-        """The text without them."""
-        likely = self._letters or hinted(text) or self.told_in(text)
+        """The text with every secret in it replaced by `CUT`."""
+        likely = self._letters or may_name_a_person(text) or self.may_repeat(text)
         text = composed(text)
         if not likely:
             return text
         parts: list[str] = []
         behind = 0
-        for start, end in self._places(text):
+        for start, end in self._spans(text):
             parts += (text[behind:start], CUT)
             behind = end
         return "".join((*parts, text[behind:]))
 
     def cut_all(self, value: Any, spared: Set[int]) -> Any:
-        """Every text in a JSON value; `spared` are the objects (by id) whose own name stays."""
+        """Cut every text in a JSON value; `spared` are the objects (by id) whose own name stays."""
         if type(value) is str:
-            kept = self.cut(value)
-            return None if kept != value and _ADDRESS.match(value) else kept
+            redacted = self.cut(value)
+            return None if redacted != value and _ADDRESS.match(value) else redacted
         if type(value) is list:
             return [self.cut_all(inner, spared) for inner in value]
         if type(value) is dict:
@@ -139,22 +141,22 @@ class Secrets:
         """Whether there are so many that each text is looked up in an index of them."""
         return len(self._names) + len(self._literals) > _MANY
 
-    def _places(self, text: str) -> Iterator[tuple[int, int]]:
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         spans = [match.span() for match in _EMAIL.finditer(text)] if "@" in text else []
         spans += self._addressed(text)
         folded = fold(text)
         for digits in self._numbers_in(folded):
             spans += (match.span() for match in _number(digits).finditer(folded))
-        spans += self._literal_places(folded)
+        spans += self._literal_spans(folded)
         plain = (
             _ENCODED.sub(lambda match: " " * len(match.group()), folded)
             if _ENCODED.search(folded)
             else folded
         )
-        spans += self._name_places(text, [(match.group(), match.span()) for match in WORD.finditer(plain)])
+        spans += self._name_spans(text, [(match.group(), match.span()) for match in WORD.finditer(plain)])
         return _joined(spans)
 
-    def _literal_places(self, folded: str) -> Iterator[tuple[int, int]]:
+    def _literal_spans(self, folded: str) -> Iterator[tuple[int, int]]:
         if self._many:
             yield from self._index()[1].spans(folded)
             return
@@ -164,7 +166,7 @@ class Secrets:
                 yield start, start + len(literal)
                 start = folded.find(literal, start + 1)
 
-    def _name_places(self, text: str, tokens: list[Token]) -> Iterator[tuple[int, int]]:
+    def _name_spans(self, text: str, tokens: list[Token]) -> Iterator[tuple[int, int]]:
         capitals = {span[0] for word, span in tokens if len(word) == 1 and text[span[0]].isupper()}
         if self._many:
             names = self._index()[0]
@@ -185,8 +187,8 @@ class Secrets:
         """The numbers that a text has in some grouping."""
         if not self._numbers:
             return set()
-        found = (match.group() + match.group(1) for match in _GROUPED.finditer(folded))
-        return {_NO_DIGIT.sub("", digits) for digits in found} & self._numbers
+        candidates = (match.group() + match.group(1) for match in _GROUPED.finditer(folded))
+        return {_NO_DIGIT.sub("", digits) for digits in candidates} & self._numbers
 
     def _addressed(self, text: str) -> Iterator[tuple[int, int]]:
         """The names after `Mr` or `c/o`: up to a word that is an ordinary one, or an organisation's."""
@@ -206,8 +208,8 @@ class Secrets:
                 yield start, start + len(text[start:end].rstrip())
 
     def _alone(self, text: str, tokens: list[Token], known: Set[str]) -> frozenset[str]:
-        """The words, of those that are known to be of a name, that tell of it without any other."""
-        telling = {
+        """The words of a name that identify it on their own in this text."""
+        names = {
             word
             for word, span in tokens
             if word in known
@@ -215,11 +217,11 @@ class Secrets:
             and word not in self._public
             and _proper(text, span[0])
         }
-        return frozenset(telling - _ordinary())
+        return frozenset(names - _ordinary())
 
 
-def hinted(text: str) -> bool:
-    """Whether a text may name somebody by itself: quick, and never wrongly no."""
+def may_name_a_person(text: str) -> bool:
+    """Whether a text may name a person, whatever was withheld: a quick test that never misses one."""
     return "@" in text or bool(_MISTER.search(text) or _CARE_OF.search(text))
 
 
@@ -245,7 +247,7 @@ def _offices() -> frozenset[str]:
 
 @lru_cache(maxsize=65536)
 def _read(text: str) -> tuple[str, frozenset[str]]:
-    """What a text is recognised by: itself, or the words of a name. The same people sign many tenders."""
+    """How a text is recognised: literally, or by the words of a name. Cached: the same people recur."""
     text = fold(text.strip())
     if _ADDRESS.match(text) and "@" not in text:  # a web address names a site, not its owner
         return "", frozenset()
@@ -257,10 +259,10 @@ def _read(text: str) -> tuple[str, frozenset[str]]:
 
 @lru_cache(maxsize=65536)
 def _numbers(literal: str) -> list[str]:
-    """The last digits of the numbers in a text of nothing else."""
+    """The last digits of the numbers in a text that holds nothing else."""
     if any(map(str.isalpha, literal)):
         return []
-    return [_NO_DIGIT.sub("", found)[-_OF_A_NUMBER:] for found in _NUMBER.findall(literal)]
+    return [_NO_DIGIT.sub("", number)[-_OF_A_NUMBER:] for number in _NUMBER.findall(literal)]
 
 
 @lru_cache(maxsize=4096)
@@ -270,17 +272,17 @@ def _number(digits: str) -> re.Pattern[str]:
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Overlapping places as one."""
-    begun: tuple[int, int] | None = None
+    """The spans in order, overlapping ones merged."""
+    span: tuple[int, int] | None = None
     for start, end in sorted(spans):
-        if begun is not None and start <= begun[1]:
-            begun = begun[0], max(begun[1], end)
+        if span is not None and start <= span[1]:
+            span = span[0], max(span[1], end)
             continue
-        if begun is not None:
-            yield begun
-        begun = start, end
-    if begun is not None:
-        yield begun
+        if span is not None:
+            yield span
+        span = start, end
+    if span is not None:
+        yield span
 
 
 def composed(text: str) -> str:
@@ -289,7 +291,7 @@ def composed(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Lower case without accents, letter by letter: every place in it is the same place in the text."""
+    """Lower case without accents, letter by letter: positions are the same as in the composed text."""
     if text.isascii():
         return text.lower()
     text = composed(text)

@@ -1,4 +1,4 @@
-"""One release on its way in: cleaned, its people withheld, and summed up.
+"""Cleaning of one OCDS release: fields checked, people withheld, and the rest summarised.
 
 See contract: TEND-3, TEND-4, TEND-6.
 """
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.model.ocds.fields import Json, Walk, moment, release_cleaner
-from sankofa.model.ocds.parties import Gate, Party, sift
-from sankofa.model.ocds.redaction import Secrets, hinted
+from sankofa.model.ocds.parties import Gate, ReleaseParty, sift
+from sankofa.model.ocds.redaction import Secrets, may_name_a_person
 from sankofa.model.text import fit, one_line
 
 _LONGEST_ID = 400  # what every engine can hold in an index
@@ -24,8 +24,8 @@ class Unusable(ValueError):
     """A release without a usable ocid, id or date; the reason never repeats what it holds."""
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a release says in short: the fields of its row that hang on nothing else."""
+class ReleaseSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The fields of a tender row that follow from its release alone."""
 
     tag: list[str] = []
     title: str | None = None
@@ -42,7 +42,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CleanRelease(NamedTuple):
-    """What is kept of a release."""
+    """A release after cleaning."""
 
     ocid: str
     release_id: str
@@ -50,8 +50,8 @@ class CleanRelease(NamedTuple):
     """An instant in UTC."""
     body: bytes
     """The cleaned OCDS release."""
-    summary: Summary
-    parties: list[Party]
+    summary: ReleaseSummary
+    parties: list[ReleaseParty]
     withheld: list[str]
     """See `parties.Parties`."""
     faults: list[tuple[str, str]]
@@ -63,7 +63,7 @@ class CleanRelease(NamedTuple):
 def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> CleanRelease:
     """Clean one release. Raises Unusable.
 
-    An ocid or id that repeats what is withheld is told from others by a `token` of it that none can guess.
+    An ocid or id that repeats a secret is cut, and made unique again by an unguessable `token` of it.
     """
     if type(raw) is not dict:
         raise Unusable("not an object")
@@ -73,44 +73,44 @@ def clean(raw: Json, country: str, gate: Gate, token: Callable[[str], str]) -> C
     if released is None:
         raise Unusable("no usable date")
     walk = Walk()
-    # The portal's own category is no field of OCDS, and what its signals are told by.
+    # The portal's own category is no field of OCDS, but the signals are grouped by it.
     portal_category = _inner(raw, "tender", "category")
-    kept = release_cleaner()(raw, walk, "")
-    kept["id"] = release_id
+    release = release_cleaner()(raw, walk, "")
+    release["id"] = release_id
     secrets = Secrets()
-    parties = sift(walk, kept.get("parties"), country, gate, secrets)
+    parties = sift(walk, release.get("parties"), country, gate, secrets)
     for text in walk.personal:
         secrets.add_contact(text)
     for text in walk.unplaced:
         if gate(one_line(text), (), country) is None:
             secrets.add_contact(text)
-    body = encode(kept)
+    body = encode(release)
     category = portal_category if type(portal_category) is str else None
-    told = f"{body.decode()} {category or ''}"
-    if hinted(told) or (secrets and secrets.told_in(told)):
+    written = f"{body.decode()} {category or ''}"
+    if may_name_a_person(written) or (secrets and secrets.may_repeat(written)):
         for party in parties.served:
-            secrets.spare(party.known.name)
+            secrets.spare(party.organisation.name)
         ocid, release_id = (
-            f"{secrets.cut(name)}-{token(name)}" if secrets.tell(name) else name
+            f"{secrets.cut(name)}-{token(name)}" if secrets.repeats(name) else name
             for name in (ocid, release_id)
         )
-        date = kept["date"]  # tells of nobody, whatever it repeats
-        kept = secrets.cut_all(kept, parties.named) | {"ocid": ocid, "id": release_id, "date": date}
+        date = release["date"]  # tells of nobody, whatever it repeats
+        release = secrets.cut_all(release, parties.named) | {"ocid": ocid, "id": release_id, "date": date}
         category = None if category is None else secrets.cut(category)
-        body = encode(kept)
-    summary = _summary(kept, category, len(parties.withheld))
+        body = encode(release)
+    summary = _summary(release, category, len(parties.withheld))
     return CleanRelease(
         ocid, release_id, released, body, summary, parties.served, parties.withheld, walk.faults, secrets
     )
 
 
 def clean_again(
-    body: bytes, told: Summary, country: str, gate: Gate, token: Callable[[str], str]
+    body: bytes, earlier: ReleaseSummary, country: str, gate: Gate, token: Callable[[str], str]
 ) -> CleanRelease:
-    """A release that was cleaned before, by a gate that knows more now; `told` is what it said in short."""
+    """Clean a stored release again with a gate that knows more now; `earlier` is its summary then."""
     cleaned = clean(_decode(body), country, gate, token)
-    category = cleaned.secrets.cut(told.category) if told.category else None
-    withheld = told.withheld_parties + len(cleaned.withheld)
+    category = cleaned.secrets.cut(earlier.category) if earlier.category else None
+    withheld = earlier.withheld_parties + len(cleaned.withheld)
     summary = msgspec.structs.replace(cleaned.summary, category=category, withheld_parties=withheld)
     return cleaned._replace(summary=summary)
 
@@ -134,15 +134,15 @@ def _line(text: str | None) -> str | None:
     return one_line(text) or None if text else None
 
 
-_code = lru_cache(maxsize=4096)(_line)  # of what is the same in release after release
+_code = lru_cache(maxsize=4096)(_line)  # cached for texts that recur in release after release
 
 
-def _summary(release: dict[str, Json], category: str | None, withheld: int) -> Summary:
+def _summary(release: dict[str, Json], category: str | None, withheld: int) -> ReleaseSummary:
     tender = release.get("tender") or {}
     value = tender.get("value") or {}
     awards = release.get("awards") or []
     buyer = release.get("buyer") or {}
-    return Summary(
+    return ReleaseSummary(
         tag=[tag for tag in release.get("tag") or () if tag],
         title=_line(tender.get("title")),
         description=tender.get("description") or None,

@@ -53,26 +53,26 @@ class NameIndex:
 
     def _stretches(self, tokens: list[Token], capitals: Set[int]) -> Iterator[range]:
         """The longest stretches of tokens that may be of some name: no run crosses their ends."""
-        begun = -1
+        first = -1
         for number, (word, (start, _)) in enumerate(tokens):
             if word in self.words or (start in capitals and word in self._initials):
-                begun = number if begun < 0 else begun
-            elif begun >= 0:
-                yield range(begun, number)
-                begun = -1
-        if begun >= 0:
-            yield range(begun, len(tokens))
+                first = number if first < 0 else first
+            elif first >= 0:
+                yield range(first, number)
+                first = -1
+        if first >= 0:
+            yield range(first, len(tokens))
 
     def _one_of_each(self, words: Set[str], letters: Set[str]) -> Iterator[Name]:
         """Names enough that each group is among them; particles alone are no name's run."""
-        telling = words - PARTICLES
+        significant = words - PARTICLES
         for by_word, by_initial in self._alike.values():
             groups: list[Set[Name]] = []
-            seen: list[Set[Name]] = []
-            for word in telling:
+            earlier: list[Set[Name]] = []
+            for word in significant:
                 if members := by_word.get(word):
-                    groups = [*_split(groups, members), members.difference(*seen) if seen else members]
-                    seen.append(members)
+                    groups = [*_split(groups, members), members.difference(*earlier) if earlier else members]
+                    earlier.append(members)
             for word in words & PARTICLES:
                 groups = _split(groups, by_word.get(word, _NONE))
             for letter in letters:
@@ -116,12 +116,12 @@ class LiteralIndex:
     def spans(self, folded: str) -> Iterator[tuple[int, int]]:
         """Where a folded text repeats one."""
         for size, index in self._by_size.items():
-            for place, gram in enumerate(_grams(folded, size)):
-                for before, literal in index.get(gram, ()):
-                    start = place - before
+            for position, gram in enumerate(_grams(folded, size)):
+                for offset, literal in index.get(gram, ()):
+                    start = position - offset
                     if start >= 0 and folded.startswith(literal, start):
                         yield start, start + len(literal)
 
 
 def _grams(text: str, size: int) -> list[str]:
-    return [text[place : place + size] for place in range(len(text) - size + 1)]
+    return [text[start : start + size] for start in range(len(text) - size + 1)]

@@ -32,24 +32,27 @@ class Evidence(NamedTuple):
 
 
 def names_a_person(name: str) -> bool:
-    """Whether a name says of itself that a person bears it: a title, initials, a trading name."""
+    """Whether a name marks itself as a person's: a title, initials, a trading name."""
     folded = fold(name)
     return marked_as_person(folded, parts(folded))
 
 
 def in_companies_register(scheme: str, number: str) -> bool:
     """Whether it is a well-formed number of a register that holds no natural person under such a number."""
-    return scheme.strip().upper() not in LEI_SCHEMES and _by_identifier(scheme, number, _not_held) is not None
+    return (
+        scheme.strip().upper() not in LEI_SCHEMES
+        and _by_identifier(scheme, number, _no_lei_records) is not None
+    )
 
 
-def _not_held(_lei: str) -> bool:
+def _no_lei_records(_lei: str) -> bool:
     return False
 
 
 def org_evidence(
     name: str,
     identifiers: Iterable[tuple[str, str]] = (),
-    lei_is_organisation: Callable[[str], bool] = _not_held,
+    lei_is_organisation: Callable[[str], bool] = _no_lei_records,
     country: str = "",
 ) -> Evidence | None:
     """The strongest evidence that the party is an organisation; None where there is none.
@@ -61,13 +64,13 @@ def org_evidence(
     """
     folded = fold(name)
     words = parts(folded)
-    found = _by_identifiers(identifiers, lei_is_organisation)
-    if not found and not worth_reading(name, words):
+    evidence = _by_identifiers(identifiers, lei_is_organisation)
+    if not evidence and not worth_reading(name, words):
         return None
     if marked_as_person(folded, words):
         return None
-    named = None if found else body_by_name(name, country, folded, words)
-    return Evidence(named.kind, named.detail) if named else found
+    proof = None if evidence else body_by_name(name, country, folded, words)
+    return Evidence(proof.kind, proof.detail) if proof else evidence
 
 
 def _by_identifiers(
@@ -75,9 +78,9 @@ def _by_identifiers(
 ) -> Evidence | None:
     best = None
     for scheme, value in identifiers:
-        found = _by_identifier(scheme, value, lei_is_organisation)
-        if found and (best is None or found.kind == "lei"):
-            best = found
+        evidence = _by_identifier(scheme, value, lei_is_organisation)
+        if evidence and (best is None or evidence.kind == "lei"):
+            best = evidence
     return best
 
 

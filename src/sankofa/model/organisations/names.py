@@ -40,21 +40,21 @@ _PAIR: Final = 2
 
 
 def worth_reading(name: str, parts: list[Words]) -> bool:
-    """Whether any word could prove something; most people's names have none, and leave the gate here."""
+    """Whether any word could be evidence of an organisation. Most people's names have none: a quick exit."""
     hints = tables().hints
     return not all(hints.isdisjoint(part) for part in parts) or not name.isascii()
 
 
 def marked_as_person(folded: str, parts: list[Words]) -> bool:
-    """Whether something in the name says that a person stands behind it."""
+    """Whether the name marks itself as a person's: a title, a trading name, a family relation."""
     known = tables()
     if ("/" in folded or "\\" in folded) and _PERSON_STROKE.search(folded):
         return True
-    if any(_titled(part, known) for part in parts) and not (len(parts) == 1 and _named_after(parts[0])):
+    if any(_has_title(part, known) for part in parts) and not (len(parts) == 1 and _named_after(parts[0])):
         return True
     words = parts[0] if len(parts) == 1 else [word for part in parts for word in part]
     for start, word in enumerate(words):
-        if word in known.persons and _match(known.persons, words, start):
+        if word in known.persons and _longest_phrase(known.persons, words, start):
             return True
         if word in known.outer_traders and start in (0, len(words) - 1):
             return True
@@ -64,21 +64,21 @@ def marked_as_person(folded: str, parts: list[Words]) -> bool:
 
 
 def body_by_name(name: str, country: str, folded: str, parts: list[Words]) -> Proof | None:
-    """What proves an organisation in a name that nothing marks as a person's."""
-    if not name.isascii() and (found := _by_script(name, folded)):
-        bracketed = " (" in found.detail  # the bracket that closes the name is part of the form
+    """The proof of an organisation in a name that is not marked as a person's; None where there is none."""
+    if not name.isascii() and (scripted := _by_script(name, folded)):
+        bracketed = " (" in scripted.detail  # the bracket that closes the name is part of the form
         if len(parts) == 1 + bracketed:
-            return found
+            return scripted
     whole = " ".join(word for part in parts for word in part).replace("&", "and")
     if whole in tables().known:
         return Proof("public_body", whole, frozenset(range(len(parts))))
     for number in range(len(parts)):
-        proof = _form(name, country, parts, number) or _public(parts[number], number)
+        proof = _legal_form(name, country, parts, number) or _public_body(parts[number], number)
         if proof and all(
-            place in proof.parts
-            or _harmless(part, parts[min(proof.parts)])
-            or (place == 0 and _says_what(part, parts[min(proof.parts)]))
-            for place, part in enumerate(parts)
+            position in proof.parts
+            or _cannot_be_person(part, parts[min(proof.parts)])
+            or (position == 0 and _describes_business(part, parts[min(proof.parts)]))
+            for position, part in enumerate(parts)
         ):
             return proof
     return None
@@ -93,35 +93,43 @@ def _by_script(name: str, folded: str) -> Proof | None:
     for form in known.starts:
         if text.startswith(form) and len(text) > len(form) + 1:
             return Proof("legal_form", form, frozenset({0}))
-    found = _ROMANIAN.search(name.strip())
-    if found and (found.start() == 0 or found.end() == len(name.strip())):
-        return Proof("public_body", found[0].strip(), frozenset({0}))
+    match = _ROMANIAN.search(name.strip())
+    if match and (match.start() == 0 or match.end() == len(name.strip())):
+        return Proof("public_body", match[0].strip(), frozenset({0}))
     return None
 
 
-def _form(name: str, country: str, parts: list[Words], number: int) -> Proof | None:
-    """A legal form in this part, at a place where legal forms stand."""
+def _legal_form(name: str, country: str, parts: list[Words], number: int) -> Proof | None:
+    """A legal form in this part of the name, where a legal form can stand."""
     known, part = tables(), parts[number]
-    if part[0] in known.leading and (opening := _match(known.leading, part, 0)) and len(part) > len(opening):
+    if (
+        part[0] in known.leading
+        and (opening := _longest_phrase(known.leading, part, 0))
+        and len(part) > len(opening)
+    ):
         return Proof("legal_form", _as_written(name, opening), frozenset({number}))
     for start, word in enumerate(part):
-        body = _match(known.bodies, part, start) if start and word in known.bodies else None
+        body = _longest_phrase(known.bodies, part, start) if start and word in known.bodies else None
         if body and start + len(body) == len(part):
             return Proof("legal_form", _as_written(name, body), frozenset({number}))
-        if word in known.forms and (found := _match(known.forms, part, start)):
-            end, before = start + len(found), number - 1 if number and not start else number
+        if word in known.forms and (form := _longest_phrase(known.forms, part, start)):
+            end, before = start + len(form), number - 1 if number and not start else number
             head = part[:start] or (parts[before] if before != number else [])
-            if _proves(name, country, found, head, last=end == len(part)) and _explained(part[end:], part):
-                return Proof("legal_form", _as_written(name, found), frozenset({before, number}))
+            if _form_proves(name, country, form, head, last=end == len(part)) and _all_ordinary(
+                part[end:], part
+            ):
+                return Proof("legal_form", _as_written(name, form), frozenset({before, number}))
     return None
 
 
-def _proves(name: str, country: str, form: tuple[str, ...], head: Words, *, last: bool) -> bool:
+def _form_proves(name: str, country: str, form: tuple[str, ...], head: Words, *, last: bool) -> bool:
     """Whether a form proves an organisation after these words (see `tables` for the four strengths)."""
     known = tables()
     strength = known.strength[form]
-    own = [word for word in head if word not in known.particles and word not in known.sure and word != "&"]
-    if not own:
+    significant = [
+        word for word in head if word not in known.particles and word not in known.sure and word != "&"
+    ]
+    if not significant:
         return False
     if len(form) == 1 and not name.isascii() and _accented(name, form):
         return False
@@ -130,10 +138,10 @@ def _proves(name: str, country: str, form: tuple[str, ...], head: Words, *, last
     if head[-1] in known.particles:  # Maria de Sa
         return False
     if strength == WEAK:
-        return last and (_of_business(head[-1], known) or (len(head) > 1 and head[0] in known.openers))
-    wordy = any(_of_business(word, known) for word in own) or not known.several.isdisjoint(head)
+        return last and (_is_business_word(head[-1], known) or (len(head) > 1 and head[0] in known.openers))
+    wordy = any(_is_business_word(word, known) for word in significant) or not known.several.isdisjoint(head)
     dots_prove = strength != WORDY and country not in known.initials_last
-    return wordy or (dots_prove and not _like_a_person(head, own, known))
+    return wordy or (dots_prove and not _could_be_person(head, significant, known))
 
 
 def _accented(name: str, form: tuple[str, ...]) -> bool:
@@ -142,28 +150,33 @@ def _accented(name: str, form: tuple[str, ...]) -> bool:
     return word.isascii() and word not in tables().accented and _spelling(form).search(name) is None
 
 
-def _of_business(word: str, known: Tables) -> bool:
+def _is_business_word(word: str, known: Tables) -> bool:
     return word in known.business or word[0].isdigit()
 
 
-def _like_a_person(head: Words, own: Words, known: Tables) -> bool:
+def _could_be_person(head: Words, significant: Words, known: Tables) -> bool:
     """Whether the words before a dotted form could be a surname before initials, or a whole person."""
-    unknown = [word for word in own if word not in known.names and len(word) > 1]
-    if len(own) == 1:
-        return not unknown or head[0] in _BEFORE_SURNAMES or _SOUTHERN.match(own[0]) is not None
-    return len(unknown) < min(len(own), _PAIR)
+    unknown = [word for word in significant if word not in known.names and len(word) > 1]
+    if len(significant) == 1:
+        return not unknown or head[0] in _BEFORE_SURNAMES or _SOUTHERN.match(significant[0]) is not None
+    return len(unknown) < min(len(significant), _PAIR)
 
 
-def _public(part: Words, number: int) -> Proof | None:
+def _public_body(part: Words, number: int) -> Proof | None:
     known = tables()
     for start, word in enumerate(part):
         detail = None
-        if word in known.heads and (found := _match(known.heads, part, start)):
-            rest = part[start + len(found) :]
-            more = (rest or len(found) > 1) and not _somebody(found, rest, known)
-            detail = " ".join(found) if more and _introduced(part[:start], known) else None
-        if not detail and start and word in known.tails and (found := _match(known.tails, part, start)):
-            detail = " ".join(found) if _of_place(part[start + len(found) :], known) else None
+        if word in known.heads and (phrase := _longest_phrase(known.heads, part, start)):
+            rest = part[start + len(phrase) :]
+            more = (rest or len(phrase) > 1) and not _names_office_holder(phrase, rest, known)
+            detail = " ".join(phrase) if more and _introduced(part[:start], known) else None
+        if (
+            not detail
+            and start
+            and word in known.tails
+            and (phrase := _longest_phrase(known.tails, part, start))
+        ):
+            detail = " ".join(phrase) if _is_country_suffix(part[start + len(phrase) :], known) else None
         if not detail and word in known.nouns:
             detail = _qualified(part, start, known)
         if detail:
@@ -171,8 +184,8 @@ def _public(part: Words, number: int) -> Proof | None:
     return None
 
 
-def _of_place(rest: Words, known: Tables) -> bool:
-    """Nothing, or `of Kenya`, after the words that close the name of a public body."""
+def _is_country_suffix(rest: Words, known: Tables) -> bool:
+    """Whether the words after a public body's closing words are none, or a country such as `of Kenya`."""
     return not rest or (
         len(rest) > 1
         and rest[0] == "of"
@@ -182,46 +195,46 @@ def _of_place(rest: Words, known: Tables) -> bool:
     )
 
 
-def _somebody(head: tuple[str, ...], rest: Words, known: Tables) -> bool:
-    """Whether who holds an office is named after it (`Auditor General Jane Doe`), or who works in a body."""
+def _names_office_holder(head: tuple[str, ...], rest: Words, known: Tables) -> bool:
+    """Whether an office is followed by its holder (`Auditor General Jane Doe`), or a body by its employee."""
     if head in known.holders and rest:
         return rest[0] not in known.particles and not known.explaining.union(known.doubtful).issuperset(rest)
     return head[0] in known.impersonal and any(
-        one in known.names and other in known.names for one, other in pairwise(rest)
+        word in known.names and following in known.names for word, following in pairwise(rest)
     )
 
 
 def _introduced(before: Words, known: Tables) -> bool:
-    """Nothing stands before the head of a public body but its country, its state or an article."""
+    """Whether only a country, a state or an article stands before the head of a public body."""
     return not before or before[-1] in known.before or before[-1] in known.business
 
 
-def _qualified(part: Words, place: int, known: Tables) -> str | None:
+def _qualified(part: Words, position: int, known: Tables) -> str | None:
     """`National ... Commission`, `Comisión Nacional de ...`: a noun of office with its qualifier."""
-    noun, last = part[place], place + 1 == len(part)
-    if not last and part[place + 1] not in known.particles and part[place + 1] not in known.qualifiers:
+    noun, last = part[position], position + 1 == len(part)
+    if not last and part[position + 1] not in known.particles and part[position + 1] not in known.qualifiers:
         return None
-    near = {part[place - 1] if place else "", "" if last else part[place + 1]}
+    near = {part[position - 1] if position else "", "" if last else part[position + 1]}
     if noun in known.private_use:
-        found = near & known.strong_qualifiers
+        matches = near & known.strong_qualifiers
     else:
-        found = (near | {part[0]}) & known.qualifiers
-    return f"{min(found)} {noun}" if found and len(part) > _PAIR else None
+        matches = (near | {part[0]}) & known.qualifiers
+    return f"{min(matches)} {noun}" if matches and len(part) > _PAIR else None
 
 
-def _harmless(part: Words, main: Words) -> bool:
-    """A further part that cannot be a person: words of business, an acronym, a form, another body."""
-    if _explained(part, main) or _public(part, 0):
+def _cannot_be_person(part: Words, main: Words) -> bool:
+    """Whether a further part of the name is no person: business words, an acronym, a form, another body."""
+    if _all_ordinary(part, main) or _public_body(part, 0):
         return True
     forms, strength = tables().forms, tables().strength
     return tuple(part) in strength or any(
-        strength[found] == SURE and 0 < start == len(part) - len(found)
+        strength[form] == SURE and 0 < start == len(part) - len(form)
         for start, word in enumerate(part)
-        if word in forms and (found := _match(forms, part, start))
+        if word in forms and (form := _longest_phrase(forms, part, start))
     )
 
 
-def _says_what(first: Words, main: Words) -> bool:
+def _describes_business(first: Words, main: Words) -> bool:
     """`CETA - Engenharia e Construção, S.A.`: the first part is the name, the main one says what it does."""
     known = tables()
     return (
@@ -235,8 +248,8 @@ def _says_what(first: Words, main: Words) -> bool:
     )
 
 
-def _explained(words: Words, main: Words) -> bool:
-    """Every word is one of business or of administration, and not every one might be a surname."""
+def _all_ordinary(words: Words, main: Words) -> bool:
+    """Whether every word is one of business or administration, and not all of them might be surnames."""
     known = tables()
     alone = len(words) == 1 or (len(words) == _PAIR and words[-1] in known.forms)
     if alone and words[0] not in known.names and _abbreviates(words[0], main):
@@ -259,23 +272,23 @@ def _abbreviates(word: str, main: Words) -> bool:
     return all(letter in rest for letter in letters)
 
 
-def _titled(part: Words, known: Tables) -> bool:
+def _has_title(part: Words, known: Tables) -> bool:
     return part[0] in known.titles or part[-1] in known.titles
 
 
 def _named_after(part: Words) -> bool:
-    """`Dr Beyers Naudé Local Municipality` is a place."""
+    """Whether it is an institution named after a person: `Dr Beyers Naudé Local Municipality`."""
     return part[-1] in _NAMED_AFTER_DOCTORS
 
 
-def _match(phrases: Phrases, words: Words, start: int) -> tuple[str, ...] | None:
-    """The longest phrase that stands at this place. Within phrases of several words dots do not matter."""
+def _longest_phrase(phrases: Phrases, words: Words, start: int) -> tuple[str, ...] | None:
+    """The longest phrase that begins at this word. Within phrases of several words dots do not matter."""
     first = words[start]
     plain = first.replace(DOT, "")
     for phrase in phrases.get(plain, ()):
         length = len(phrase)
         if 1 < length <= len(words) - start and all(
-            words[start + place].replace(DOT, "") == phrase[place] for place in range(1, length)
+            words[start + offset].replace(DOT, "") == phrase[offset] for offset in range(1, length)
         ):
             return phrase
     return (first,) if (first,) in phrases.get(first, ()) else None
@@ -288,6 +301,6 @@ def _spelling(form: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _as_written(name: str, form: tuple[str, ...]) -> str:
-    """The form as this name writes it, nothing of the name with it; folded where accents hide it."""
-    found = list(_spelling(form).finditer(name))
-    return found[-1][0].strip() if found else " ".join(form).replace(DOT, "")
+    """The form as this name writes it, without the rest of the name; folded where accents hide it."""
+    matches = list(_spelling(form).finditer(name))
+    return matches[-1][0].strip() if matches else " ".join(form).replace(DOT, "")

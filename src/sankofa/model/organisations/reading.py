@@ -1,4 +1,4 @@
-"""A name as the gate reads it: folded words, abbreviations told from words, parts told from each other."""
+"""A name as the gate reads it: folded words, split into parts, with abbreviations marked."""
 
 import re
 import unicodedata
@@ -15,7 +15,7 @@ _BREAKS = frozenset(",;:|/\\(@\u2013\u2014")
 _TOGETHER = re.compile(
     r"(?<!\w)(?:in )?(?:jv|joint venture|association with|consortium with|partnership with)(?!\w)"
 )
-"""Words between several parties: each of them must be explained."""
+"""Words between several parties in one name; each party must be proven."""
 _STROKES = (("a/s", "a.s."), ("s/a", "s.a."), ("n/v", "n.v."))
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _UNDECOMPOSED = {0x0131: "i", 0x0142: "l", 0x00F8: "o", 0x0111: "d"}  # letters Unicode does not take apart
@@ -32,7 +32,7 @@ def fold(text: str) -> str:
 
 
 def parts(folded: str) -> list[list[str]]:
-    """The words of a folded name, part by part. A bracket parts only where it closes the name."""
+    """The words of a folded name, part by part. A bracket starts a new part only where it ends the name."""
     text = folded
     if "/" in text:
         for stroke, dotted in _STROKES:
@@ -41,23 +41,23 @@ def parts(folded: str) -> list[list[str]]:
         text = _inner_brackets_opened(text)
     if "jv" in text or " venture" in text or "ip with" in text or "ion with" in text or "ium with" in text:
         text = _TOGETHER.sub(";", text)
-    found: list[list[str]] = [[]]
-    add = found[-1].append
+    result: list[list[str]] = [[]]
+    add = result[-1].append
     for piece in _TOKEN.findall(text):
         if piece.isalnum():
             add(piece)
         elif piece in _BREAKS or piece[-1] == "-":
-            found.append([])
-            add = found[-1].append
+            result.append([])
+            add = result[-1].append
         elif DOT in piece:
             add("".join(piece.replace(DOT, "").split()) + DOT)
         else:
             add("&" if piece in "&+" else _QUOTE.sub("", piece))
-    return [part for part in found if part]
+    return [part for part in result if part]
 
 
 def phrase(text: str) -> tuple[str, ...]:
-    """A phrase of a table as it is met in a name."""
+    """A phrase of a table, folded and split as names are."""
     return tuple(word for part in parts(fold(text)) for word in part)
 
 

@@ -124,20 +124,20 @@ def registers() -> Mapping[str, re.Pattern[str]]:
 
 def _strengths(forms: Mapping[str, str]) -> dict[tuple[str, ...], int]:
     """What each way of writing a form proves. Single words are met with dots and without, and as letters."""
-    found: dict[tuple[str, ...], int] = {}
+    strengths: dict[tuple[str, ...], int] = {}
     for key, plain, dotted in (("weak", WEAK, DOTTED), ("likely", WORDY, DOTTED), ("sure", SURE, SURE)):
         for form in _listed(forms[key]):
             if max(map(len, form)) == 1:  # letters, each by itself: written together they may be a word
-                found[form] = plain
-                found[("".join(form) + DOT,)] = dotted
+                strengths[form] = plain
+                strengths[("".join(form) + DOT,)] = dotted
                 continue
-            found[form] = plain
+            strengths[form] = plain
             if len(form) == 1:
                 word = form[0]
-                found[(word + DOT,)] = dotted
+                strengths[(word + DOT,)] = dotted
                 if word.isascii() and len(word) <= _LETTERS:
-                    found.setdefault(tuple(word), WEAK if len(word) == TWO else WORDY)
-    return found
+                    strengths.setdefault(tuple(word), WEAK if len(word) == TWO else WORDY)
+    return strengths
 
 
 def _also_dotted(phrases: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -146,10 +146,10 @@ def _also_dotted(phrases: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 
 def _by_first(phrases: Iterable[tuple[str, ...]]) -> Phrases:
-    found: Phrases = {}
+    by_first: Phrases = {}
     for form in sorted(set(phrases), key=lambda form: (-len(form), form)):
-        found.setdefault(form[0], []).append(form)
-    return found
+        by_first.setdefault(form[0], []).append(form)
+    return by_first
 
 
 def _entries(text: str) -> list[str]:

@@ -26,7 +26,7 @@ from sankofa.edition.read.turns import LARGE, PIECE, Turns, in_thread_if_large
 from sankofa.mcp import exchange
 from sankofa.model.days import FOREVER
 from sankofa.operations import tenders
-from sankofa.operations.fundamentals import _of
+from sankofa.operations.fundamentals import _has_line_item
 from sankofa.rest import response
 from tests.memory import MemoryReader
 
@@ -94,7 +94,7 @@ def test_rows_that_are_looked_at_one_by_one_are_selected_in_shorter_turns(
         monkeypatch,
         reading,
         "select_where",
-        lambda: edition.select("kind", "A", day=1, modes=7, where=_of(("item_5",))),
+        lambda: edition.select("kind", "A", day=1, modes=7, where=_has_line_item(("item_5",))),
     )
     assert total >= 256
     assert most <= reading._FILTERED_BLOCKS_A_TURN
@@ -102,7 +102,7 @@ def test_rows_that_are_looked_at_one_by_one_are_selected_in_shorter_turns(
 
 @given(st.lists(st.integers(0, 310).map(lambda n: f"item_{n}"), max_size=100))
 def test_a_filter_by_line_items_admits_what_naming_each_admits(names: list[str]) -> None:
-    admits = _of(tuple(names))
+    admits = _has_line_item(tuple(names))
     for number in range(0, 320, 7):
         row = _row(number)
         assert admits(row) is any(f'"line_item":"{name}"'.encode() in row for name in names)
@@ -135,8 +135,8 @@ def test_a_search_of_tenders_looks_into_lists_in_turns(monkeypatch: pytest.Monke
     most, total = steps_in_a_turn(
         monkeypatch,
         tenders,
-        "_in_both",
-        lambda: tenders._found(Words(), "ZA", words, 0, 20_000, 500),  # type: ignore[arg-type]
+        "_intersection",
+        lambda: tenders._search(Words(), "ZA", words, 0, 20_000, 500),  # type: ignore[arg-type]
     )
     assert total == 19, "each of the other words, once for the first numbers"
     assert most == 1, "others have a turn after each"

@@ -1,1 +1,1 @@
-"""One file for each panel; it is found by being here."""
+"""One file for each panel; every module of this package is loaded."""

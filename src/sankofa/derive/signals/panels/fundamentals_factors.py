@@ -10,7 +10,7 @@ from msgspec import Meta
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import current_values
 from sankofa.derive.signals.contract import Observation, PanelRow
-from sankofa.derive.signals.issuers import filed, issuer_panel, named
+from sankofa.derive.signals.issuers import issuer_panel, year_fields
 
 FACTORS: Final = (
     "asset_turnover",
@@ -60,16 +60,7 @@ def fundamentals_factors(issuer: Issuer) -> Iterator[Observation]:
     """
     rows = []
     for year, metric, value, inputs in current_values(issuer.years, FACTORS):
-        reports = [figure.report for _, figure in inputs]
-        provenance, sources = filed(reports)
-        row = FundamentalsFactorsRow(
-            **named(issuer.entity),
-            period_end=date.fromordinal(year.end),
-            metric=metric.slug,
-            value=value,
-            available_at=date.fromordinal(max(report.available for report in reports)),
-            **provenance,
-        )
-        stands_from = max(figure.stands_from for _, figure in inputs)
-        rows.append(Observation(row, year.end, stands_from, sources))
+        fields, seen_from, sources = year_fields(issuer, year, [figure for _, figure in inputs])
+        row = FundamentalsFactorsRow(**fields, metric=metric.slug, value=value)
+        rows.append(Observation(row, year.end, seen_from, sources))
     yield from sorted(rows, key=lambda o: -o.day)  # within a year they come by metric

@@ -13,7 +13,7 @@ from sankofa.derive.metrics.derive import Inputs, current_values
 from sankofa.derive.metrics.full_years import Figure, FullYear
 from sankofa.derive.rounding import rounded_root
 from sankofa.derive.signals.contract import Observation, PanelRow
-from sankofa.derive.signals.issuers import filed, issuer_panel, named, years_back
+from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
 
 _MARGIN: Final = "net_margin"
 _METRICS: Final = ("accruals_ratio", "cash_conversion", _MARGIN)
@@ -72,33 +72,29 @@ def fundamentals_quality(issuer: Issuer) -> Iterator[Observation]:
 def _observed(
     issuer: Issuer, years: list[FullYear], year: FullYear, values: dict[int, dict[str, _Value]]
 ) -> Iterator[Observation]:
-    own = values.get(year.end, {})
+    this_year = values.get(year.end, {})
     margins = []
-    for _, back in zip(range(_LOOKED_AT), years_back(years, year), strict=False):
-        if _MARGIN in (told := values.get(back.end, {})):
-            margins.append(told[_MARGIN])
+    for _, earlier in zip(range(_LOOKED_AT), years_back(years, year), strict=False):
+        if _MARGIN in (of_year := values.get(earlier.end, {})):
+            margins.append(of_year[_MARGIN])
     volatility = None
-    if len(margins) >= _NEEDED and _MARGIN in own:
+    if len(margins) >= _NEEDED and _MARGIN in this_year:
         volatility = _deviation([_exact(margin.inputs) for margin in margins])
-    accruals, conversion = own.get("accruals_ratio"), own.get("cash_conversion")
+    accruals, conversion = this_year.get("accruals_ratio"), this_year.get("cash_conversion")
     used = [value for value in (accruals, conversion) if value is not None]
     used += margins if volatility is not None else []
     figures: list[Figure] = [figure for value in used for _, figure in value.inputs]
     if not figures:
         return
-    reports = [figure.report for figure in figures]
-    provenance, sources = filed(reports)
+    fields, seen_from, sources = year_fields(issuer, year, figures)
     row = FundamentalsQualityRow(
-        **named(issuer.entity),
-        period_end=date.fromordinal(year.end),
+        **fields,
         accruals_ratio=accruals.value if accruals else None,
         cash_conversion=conversion.value if conversion else None,
         margin_volatility=volatility,
         margin_years=len(margins),
-        available_at=date.fromordinal(max(report.available for report in reports)),
-        **provenance,
     )
-    yield Observation(row, year.end, max(figure.stands_from for figure in figures), sources)
+    yield Observation(row, year.end, seen_from, sources)
 
 
 def _exact(inputs: Inputs) -> Fraction:

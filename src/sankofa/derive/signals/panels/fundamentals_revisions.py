@@ -11,7 +11,7 @@ from msgspec import Meta
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.contract import Observation, PanelRow
-from sankofa.derive.signals.issuers import filed, issuer_panel, named
+from sankofa.derive.signals.issuers import filed, issuer_fields, issuer_panel
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import ordinal
 from sankofa.model.line_items import LINE_ITEMS, line_item
@@ -67,48 +67,54 @@ def fundamentals_revisions(issuer: Issuer) -> Iterator[Observation]:
 
     Ordered by service_id, period_end descending, line_item, concept, unit and period_start.
     """
-    placed = []
-    for identity, told in issuer.reports.items():
-        for observation in _observed(issuer, identity, told):
+    observations = []
+    for identity, reports in issuer.reports.items():
+        for observation in _observed(issuer, identity, reports):
             concept, unit, _, period_start = identity
-            place = (-observation.day, line_item(concept), concept, unit, period_start)
-            placed.append((place, observation))
-    placed.sort(key=lambda pair: pair[0])
-    yield from (observation for _, observation in placed)
+            sort_key = (-observation.day, line_item(concept), concept, unit, period_start)
+            observations.append((sort_key, observation))
+    observations.sort(key=lambda pair: pair[0])
+    yield from (observation for _, observation in observations)
 
 
-def _observed(issuer: Issuer, identity: Identity, told: list[Report]) -> Iterator[Observation]:
+def _observed(issuer: Issuer, identity: Identity, reports: list[Report]) -> Iterator[Observation]:
     concept, unit, period_end, period_start = identity
     item, end = line_item(concept), ordinal(period_end)
-    if len(told) == 1 or item not in LINE_ITEMS:
+    if len(reports) == 1 or item not in LINE_ITEMS:
         return
-    story = vintages(told, end)
+    history = vintages(reports, end)
     start = ordinal(period_start) if period_start else None
-    if len(story) == 1 or not story:
+    if len(history) == 1 or not history:
         return
-    first, latest = story[0].report, story[-1].report
+    first, latest = history[0].report, history[-1].report
     if issuer.names.name(start, end, latest.available).period_type != "FY":
         return
-    before = Decimal(first.value or 0)
-    now = None if latest.value is None else Decimal(latest.value)
-    provenance, sources = filed(vintage.report for vintage in story)
+    earliest = Decimal(first.value or 0)
+    current = None if latest.value is None else Decimal(latest.value)
+    provenance, sources = filed(vintage.report for vintage in history)
     row = FundamentalsRevisionsRow(
-        **named(issuer.entity),
+        **issuer_fields(issuer.entity),
         period_start=date.fromordinal(start) if start else None,
         period_end=date.fromordinal(end),
         line_item=item,
         concept=concept if ":" in concept else None,
         unit=unit or None,
-        vintages=len(story),
-        first_value=before,
-        latest_value=now,
-        revision_size=_size(before, now),
-        direction=None if now is None else "up" if now > before else "down" if now < before else "none",
+        vintages=len(history),
+        first_value=earliest,
+        latest_value=current,
+        revision_size=_size(earliest, current),
+        direction=_direction(earliest, current),
         first_available_at=date.fromordinal(first.available),
         available_at=date.fromordinal(latest.available),
         **provenance,
     )
-    yield Observation(row, end, story[-1].known_from, sources)
+    yield Observation(row, end, history[-1].known_from, sources)
+
+
+def _direction(first: Decimal, latest: Decimal | None) -> str | None:
+    if latest is None:
+        return None
+    return "up" if latest > first else "down" if latest < first else "none"
 
 
 def _size(first: Decimal, latest: Decimal | None) -> Decimal | None:

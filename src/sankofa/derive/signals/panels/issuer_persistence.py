@@ -1,6 +1,6 @@
 """Persistence: for how many years in a row an issuer made a profit, and grew."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from msgspec import Meta
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
 from sankofa.derive.signals.contract import Observation, PanelRow
-from sankofa.derive.signals.issuers import filed, issuer_panel, named, years_back
+from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
 
 
 class IssuerPersistenceRow(PanelRow, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class IssuerPersistenceRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/issuer-persistence"
 
 
-TenderPeriod = tuple[bool, list[Figure]]
+_YearResult = tuple[bool, list[Figure]]
 """Whether a year was a good one, and the figures that say so."""
 
 
@@ -60,31 +60,26 @@ def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
 
 
 def _observed(issuer: Issuer, years: list[FullYear], year: FullYear) -> Iterator[Observation]:
-    held = list(years_back(years, year))
-    profit, profit_figures = _in_a_row([_profit(back) for back in held])
-    growth, growth_figures = _in_a_row([_growth(back, year_before(years, back)) for back in held])
+    consecutive = list(years_back(years, year))
+    profit, profit_figures = _in_a_row(map(_profit, consecutive))
+    growth, growth_figures = _in_a_row(
+        [_growth(earlier, year_before(years, earlier)) for earlier in consecutive]
+    )
     figures = profit_figures + growth_figures
     if not figures:
         return
-    reports = [figure.report for figure in figures]
-    provenance, sources = filed(reports)
+    fields, seen_from, sources = year_fields(issuer, year, figures)
     row = IssuerPersistenceRow(
-        **named(issuer.entity),
-        period_end=date.fromordinal(year.end),
-        years_held=len(held),
-        profit_years=profit,
-        revenue_growth_years=growth,
-        available_at=date.fromordinal(max(report.available for report in reports)),
-        **provenance,
+        **fields, years_held=len(consecutive), profit_years=profit, revenue_growth_years=growth
     )
-    yield Observation(row, year.end, max(figure.stands_from for figure in figures), sources)
+    yield Observation(row, year.end, seen_from, sources)
 
 
-def _in_a_row(told: list[TenderPeriod | None]) -> tuple[int | None, list[Figure]]:
-    """How many good years there are from the first on, and what says so; None where the first is not told."""
+def _in_a_row(years: Iterable[_YearResult | None]) -> tuple[int | None, list[Figure]]:
+    """How many good years there are from the first on, and their figures; None where the first is unknown."""
     count: int | None = None
     figures: list[Figure] = []
-    for year in told:
+    for year in years:
         if year is None:
             break
         good, used = year
@@ -95,14 +90,14 @@ def _in_a_row(told: list[TenderPeriod | None]) -> tuple[int | None, list[Figure]
     return count, figures
 
 
-def _profit(year: FullYear) -> TenderPeriod | None:
+def _profit(year: FullYear) -> _YearResult | None:
     for figures in year.figures.values():
         if profit := figures.get("profit"):
             return profit.value > 0, [profit]
     return None
 
 
-def _growth(year: FullYear, before: FullYear | None) -> TenderPeriod | None:
+def _growth(year: FullYear, before: FullYear | None) -> _YearResult | None:
     for money, figures in year.figures.items():
         now = figures.get("revenue")
         then = before.figures.get(money, {}).get("revenue") if before else None

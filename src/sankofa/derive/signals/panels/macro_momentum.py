@@ -21,7 +21,7 @@ _PERIODS: Final[dict[str, Callable[[str], int]]] = {
     "quarterly": quarter_number,
     "annual": lambda day: int(day[:4]),
 }
-"""Of each frequency that has calendar periods: which one a day is in, counted."""
+"""For each frequency with calendar periods: the number of the period a day is in."""
 
 _Day = date  # where a row has a field of that name
 
@@ -53,7 +53,7 @@ class MacroMomentumRow(PanelRow, frozen=True, kw_only=True):
     ] = "signals-v1/macro-momentum"
 
 
-_Story = list[Vintage[SeriesReport]]
+_History = list[Vintage[SeriesReport]]
 
 
 @panel("macro-momentum", access="open", sku="AF-MACRO", row=MacroMomentumRow)
@@ -75,25 +75,25 @@ def macro_momentum(basis: Basis) -> Iterator[Observation]:
     """
     for series, reports in series_reports(basis.ledger, _PERIODS):
         number = _PERIODS[series.frequency]
-        periods: defaultdict[int, list[_Story]] = defaultdict(list)
-        stories = {day: story for day in reports if (story := vintages(reports[day], ordinal(day)))}
-        for day, story in stories.items():
-            periods[number(day)].append(story)
-        for day in sorted(stories, reverse=True):
-            yield from _observed(basis, series, day, stories[day], periods, number(day))
+        periods: defaultdict[int, list[_History]] = defaultdict(list)
+        histories = {day: history for day in reports if (history := vintages(reports[day], ordinal(day)))}
+        for day, history in histories.items():
+            periods[number(day)].append(history)
+        for day in sorted(histories, reverse=True):
+            yield from _observed(basis, series, day, histories[day], periods, number(day))
 
 
 def _observed(
-    basis: Basis, series: Series, day: str, story: _Story, periods: dict[int, list[_Story]], period: int
+    basis: Basis, series: Series, day: str, history: _History, periods: dict[int, list[_History]], period: int
 ) -> Iterator[Observation]:
-    known_at = story[0].known_from
-    report = _known(story, known_at)
+    known_at = history[0].known_from
+    report = _known(history, known_at)
     if report is None:
         return
     inputs = [report]
     momentum: list[Decimal | None] = []
-    for back in (1, 3):
-        earlier = _only(periods, period - back, known_at) if _only(periods, period, known_at) else None
+    for step in (1, 3):
+        earlier = _only(periods, period - step, known_at) if _only(periods, period, known_at) else None
         if earlier is None or earlier.unit != report.unit or Decimal(earlier.figure) <= 0:
             momentum.append(None)
             continue
@@ -119,13 +119,13 @@ def _observed(
     yield Observation(row, ordinal(day), known_at, sources)
 
 
-def _only(periods: dict[int, list[_Story]], period: int, day: int) -> SeriesReport | None:
-    """The value of a period in force on a day, where by then there was but one."""
-    known = [story for story in periods.get(period, ()) if story[0].known_from <= day]
+def _only(periods: dict[int, list[_History]], period: int, day: int) -> SeriesReport | None:
+    """The value of a period in force on a day; None unless exactly one was known by then."""
+    known = [history for history in periods.get(period, ()) if history[0].known_from <= day]
     return _known(known[0], day) if len(known) == 1 else None
 
 
-def _known(story: _Story, day: int) -> SeriesReport | None:
+def _known(history: _History, day: int) -> SeriesReport | None:
     """The value in force on a day; None where there was none, or it was withdrawn."""
-    known = [vintage.report for vintage in story if vintage.known_from <= day]
+    known = [vintage.report for vintage in history if vintage.known_from <= day]
     return known[-1] if known and known[-1].value is not None else None

@@ -15,7 +15,7 @@ from msgspec import Meta
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.calendar import captured_until, month, month_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
-from sankofa.derive.signals.tendering import buyer_of, by_period, concentration, first_ref
+from sankofa.derive.signals.tendering import buyer_key, by_period, concentration, first_ref
 from sankofa.derive.tenders import Tender
 from sankofa.model.provenance import LICENSE_CLASSES, strictness
 
@@ -103,11 +103,11 @@ def procurement_demand(basis: Basis) -> Iterator[Observation]:
 def _of_country(basis: Basis, country: str) -> Iterator[Observation]:
     months: dict[int, _Month] = {}
     captures: set[int] = set()
-    for told in by_period(basis.tenders.of(country), month_number):
-        months[told.number] = _summed_up(basis, told.tenders)
-        captures |= told.captures
+    for period in by_period(basis.tenders.of(country), month_number):
+        months[period.number] = _summarise(basis, period.tenders)
+        captures |= period.captures
     captured = captured_until(basis.captures[n] for n in captures)
-    since = _since(basis, months)
+    since = _first_months(basis, months)
     for number in sorted(months, reverse=True):
         closing = month(number).last_day.toordinal()
         if closing > captured:
@@ -117,22 +117,24 @@ def _of_country(basis: Basis, country: str) -> Iterator[Observation]:
             yield Observation(row, closing, closing, sources)
 
 
-_Since = list[tuple[int, int]]
-"""Months with a release, and a capture that brought one: the first, then each that is held more freely."""
+_FirstMonths = list[tuple[int, int]]
+"""Months with a release, each with a capture: the first, then every one under a freer licence."""
 
 
-def _since(basis: Basis, months: dict[int, _Month]) -> _Since:
-    found: _Since = []
-    best = len(LICENSE_CLASSES)
+def _first_months(basis: Basis, months: dict[int, _Month]) -> _FirstMonths:
+    freer: _FirstMonths = []
+    freest_so_far = len(LICENSE_CLASSES)
     for number in sorted(months):
-        held = {strictness(basis.captures[n].license_class): n for n in sorted(months[number].captures)}
-        if (freest := min(held)) < best:
-            best = freest
-            found.append((number, held[freest]))
-    return found
+        by_strictness = {
+            strictness(basis.captures[n].license_class): n for n in sorted(months[number].captures)
+        }
+        if (freest := min(by_strictness)) < freest_so_far:
+            freest_so_far = freest
+            freer.append((number, by_strictness[freest]))
+    return freer
 
 
-def _summed_up(basis: Basis, tenders: Iterable[Tender]) -> _Month:
+def _summarise(basis: Basis, tenders: Iterable[Tender]) -> _Month:
     grouped: defaultdict[str | None, list[Tender]] = defaultdict(list)
     for tender in tenders:
         grouped[tender.summary.category].append(tender)
@@ -140,7 +142,7 @@ def _summed_up(basis: Basis, tenders: Iterable[Tender]) -> _Month:
         category: _Category(
             len(members),
             sum(t.summary.value_amount is not None for t in members),
-            Counter(map(buyer_of, members)),
+            Counter(map(buyer_key, members)),
             frozenset(t.row.capture_id for t in members),
             first_ref(members, basis.captures),
         )
@@ -152,40 +154,40 @@ def _summed_up(basis: Basis, tenders: Iterable[Tender]) -> _Month:
 
 
 def _row(
-    basis: Basis, country: str, category: str, months: dict[int, _Month], number: int, since: _Since
+    basis: Basis, country: str, category: str, months: dict[int, _Month], number: int, since: _FirstMonths
 ) -> tuple[ProcurementDemandRow, frozenset[str]]:
-    """And the sources it is derived from."""
-    told, own = months[number], months[number].categories[category]
+    """One row, and the sources it is derived from."""
+    total, of_category = months[number], months[number].categories[category]
     momentum, history = _momentum(category, months, number, since)
-    hhi = None if None in own.buyers else concentration(own.buyers.values())
+    hhi = None if None in of_category.buyers else concentration(of_category.buyers.values())
     name, closed_at = month(number)
-    provenance, sources = origin(own.first, (basis.captures[n] for n in told.captures | history))
+    provenance, sources = origin(of_category.first, (basis.captures[n] for n in total.captures | history))
     row = ProcurementDemandRow(
         country=country,
         category=category,
         month=name,
         closed_at=closed_at,
-        tender_count=own.tenders,
-        category_share=rounded(Fraction(own.tenders, told.tenders)),
+        tender_count=of_category.tenders,
+        category_share=rounded(Fraction(of_category.tenders, total.tenders)),
         buyer_hhi=None if hhi is None else rounded(hhi),
         momentum_3m=momentum,
-        value_coverage=rounded(Fraction(own.valued, own.tenders)),
+        value_coverage=rounded(Fraction(of_category.valued, of_category.tenders)),
         **provenance,
     )
     return row, sources
 
 
 def _momentum(
-    category: str, months: dict[int, _Month], number: int, since: _Since
+    category: str, months: dict[int, _Month], number: int, since: _FirstMonths
 ) -> tuple[Decimal | None, frozenset[int]]:
-    """And the captures that it hangs on."""
+    """The momentum, and the captures it depends on."""
     proof = [capture_id for month, capture_id in since if number - month + 1 >= _HISTORY]
     if not proof:
         return None, frozenset()
     counts, captures = [], frozenset(proof[-1:])
     for earlier in range(number - _HISTORY + 1, number + 1):
-        told = months[earlier].categories.get(category) if earlier in months else None
-        counts.append(told.tenders if told else 0)
-        captures |= told.captures if told else frozenset()
+        of_category = months[earlier].categories.get(category) if earlier in months else None
+        counts.append(of_category.tenders if of_category else 0)
+        captures |= of_category.captures if of_category else frozenset()
     before, recent = sum(counts[:_SPAN]), sum(counts[_SPAN:])
     return (rounded(Fraction(recent, before) - 1), captures) if before else (None, frozenset())

@@ -12,7 +12,7 @@ from msgspec import Meta
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.calendar import captured_until, quarter, quarter_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
-from sankofa.derive.signals.tendering import buyer_of, by_period, concentration, first_ref
+from sankofa.derive.signals.tendering import buyer_key, by_period, concentration, first_ref
 
 
 class PublicBuyerConcentrationRow(PanelRow, frozen=True, kw_only=True):
@@ -61,31 +61,31 @@ def public_buyer_concentration(basis: Basis) -> Iterator[Observation]:
     for country in basis.tenders.countries:
         quarters: dict[int, _Quarter] = {}
         captures: set[int] = set()
-        for told in by_period(basis.tenders.of(country), quarter_number):
-            inputs = frozenset(tender.row.capture_id for tender in told.tenders)
-            first = first_ref(told.tenders, basis.captures)
-            quarters[told.number] = _Quarter(Counter(map(buyer_of, told.tenders)), inputs, first)
-            captures |= told.captures
+        for period in by_period(basis.tenders.of(country), quarter_number):
+            inputs = frozenset(tender.row.capture_id for tender in period.tenders)
+            first = first_ref(period.tenders, basis.captures)
+            quarters[period.number] = _Quarter(Counter(map(buyer_key, period.tenders)), inputs, first)
+            captures |= period.captures
         captured = captured_until(basis.captures[n] for n in captures)
-        for number, told_of in quarters.items():
+        for number, summary in quarters.items():
             if quarter(number).last_day.toordinal() <= captured:
-                yield _observation(basis, country, number, told_of)
+                yield _observation(basis, country, number, summary)
 
 
 class _Quarter(NamedTuple):
-    """How many tenders each buyer has, the captures that say so, and the `source_ref` of the first."""
+    """Tenders of each buyer, the captures they came from, and the `source_ref` of the first."""
 
     buyers: Counter[str | None]
     captures: frozenset[int]
     first: str
 
 
-def _observation(basis: Basis, country: str, number: int, told: _Quarter) -> Observation:
-    buyers = told.buyers
-    provenance, sources = origin(told.first, (basis.captures[n] for n in told.captures))
+def _observation(basis: Basis, country: str, number: int, summary: _Quarter) -> Observation:
+    buyers = summary.buyers
+    provenance, sources = origin(summary.first, (basis.captures[n] for n in summary.captures))
     tenders = buyers.total()
     del buyers[None]
-    named = buyers.total()
+    attributed = buyers.total()
     hhi = concentration(buyers.values())
     name, closed_at = quarter(number)
     row = PublicBuyerConcentrationRow(
@@ -93,10 +93,10 @@ def _observation(basis: Basis, country: str, number: int, told: _Quarter) -> Obs
         quarter=name,
         closed_at=closed_at,
         tender_count=tenders,
-        attributed_share=rounded(Fraction(named, tenders)),
+        attributed_share=rounded(Fraction(attributed, tenders)),
         buyer_count=len(buyers),
         buyer_hhi=None if hhi is None else rounded(hhi),
-        top_buyer_share=rounded(Fraction(max(buyers.values()), named)) if named else None,
+        top_buyer_share=rounded(Fraction(max(buyers.values()), attributed)) if attributed else None,
         effective_buyers=None if hhi is None else rounded(1 / hhi),
         **provenance,
     )

@@ -11,10 +11,10 @@ from msgspec import Meta
 
 from sankofa.derive.metrics.contract import EXACT
 from sankofa.derive.rounding import rounded
-from sankofa.derive.signals.awarding import Won, closed_awards, first_award_ref
+from sankofa.derive.signals.awarding import QuarterAward, closed_awards, first_award_ref
 from sankofa.derive.signals.calendar import quarter
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
-from sankofa.derive.signals.issuers import named, reporting
+from sankofa.derive.signals.issuers import issuer_fields, reporting
 from sankofa.ledger.entities import Entity
 
 
@@ -65,19 +65,19 @@ def supplier_issuer_demand(basis: Basis) -> Iterator[Observation]:
     """
     issuers = {entity.service_id: entity for entity in reporting(basis)}
     issuers |= {entity.service_id: entity for entity in basis.entities if _listed(entity)}
-    held: defaultdict[tuple[str, int, str], list[Won]] = defaultdict(list)
+    won_by: defaultdict[tuple[str, int, str], list[QuarterAward]] = defaultdict(list)
     for country in basis.tenders.countries:
         for number, awards, _ in closed_awards(basis, country):
             for won in awards:
                 for winner in {supplier.match.service_id for supplier in won.award.suppliers}:
                     if winner in issuers:
-                        held[winner, -number, country].append(won)
-    for (winner, number, country), awards in sorted(held.items(), key=lambda item: item[0]):
+                        won_by[winner, -number, country].append(won)
+    for (winner, number, country), awards in sorted(won_by.items(), key=lambda item: item[0]):
         yield from _observed(basis, issuers[winner], -number, country, awards)
 
 
 def _observed(
-    basis: Basis, issuer: Entity, number: int, country: str, awards: list[Won]
+    basis: Basis, issuer: Entity, number: int, country: str, awards: list[QuarterAward]
 ) -> Iterator[Observation]:
     amounts: defaultdict[str, list[Decimal]] = defaultdict(list)
     for won in awards:
@@ -95,7 +95,7 @@ def _observed(
     provenance, sources = origin(first_award_ref(awards, basis.captures), inputs)
     for currency, total in (sums or {None: None}).items():
         row = SupplierIssuerDemandRow(
-            **named(issuer),
+            **issuer_fields(issuer),
             tender_country=country,
             quarter=name,
             closed_at=closed_at,

@@ -69,30 +69,30 @@ def tender_award_concentration(basis: Basis) -> Iterator[Observation]:
     for country in basis.tenders.countries:
         before = _Before(set(), set())
         rows = []
-        for told in closed_awards(basis, country):
-            rows.append(_observation(basis, country, told, before))
+        for awarded in closed_awards(basis, country):
+            rows.append(_observation(basis, country, awarded, before))
         yield from reversed(rows)
 
 
 class _Before(NamedTuple):
-    """Who won attributed awards in earlier quarters, and the captures that say so."""
+    """Winners of attributed awards in earlier quarters, and the captures they came from."""
 
     winners: set[str]
     captures: set[int]
 
 
-def _observation(basis: Basis, country: str, told: AwardedQuarter, before: _Before) -> Observation:
-    """Of one quarter; then its winners are among those who won `before`."""
-    awards = told.awards
+def _observation(basis: Basis, country: str, awarded: AwardedQuarter, before: _Before) -> Observation:
+    """The observation of one quarter. Adds its winners to `before`."""
+    awards = awarded.awards
     parts = [shares for won in awards if (shares := won.shares())]
-    held: defaultdict[str, Fraction] = defaultdict(Fraction)
+    won_by: defaultdict[str, Fraction] = defaultdict(Fraction)
     for shares in parts:
         for supplier, part in shares.items():
-            held[supplier] += part
-    hhi = concentration(held.values())
-    repeated = sum((part for supplier, part in held.items() if supplier in before.winners), Fraction())
-    name, closed_at = quarter(told.number)
-    inputs = (basis.captures[n] for n in told.captures | before.captures)
+            won_by[supplier] += part
+    hhi = concentration(won_by.values())
+    repeated = sum((part for supplier, part in won_by.items() if supplier in before.winners), Fraction())
+    name, closed_at = quarter(awarded.number)
+    inputs = (basis.captures[n] for n in awarded.captures | before.captures)
     provenance, sources = origin(first_award_ref(awards, basis.captures), inputs)
     row = TenderAwardConcentrationRow(
         country=country,
@@ -100,14 +100,14 @@ def _observation(basis: Basis, country: str, told: AwardedQuarter, before: _Befo
         closed_at=closed_at,
         award_count=len(awards),
         attributed_share=rounded(Fraction(len(parts), len(awards))),
-        supplier_count=len(held),
+        supplier_count=len(won_by),
         supplier_hhi=None if hhi is None else rounded(hhi),
-        top_supplier_share=rounded(max(held.values()) / len(parts)) if parts else None,
+        top_supplier_share=rounded(max(won_by.values()) / len(parts)) if parts else None,
         effective_suppliers=None if hhi is None else rounded(1 / hhi),
         repeat_winner_share=rounded(repeated / len(parts)) if parts and before.winners else None,
         **provenance,
     )
-    before.winners.update(held)
-    before.captures.update(told.captures if held else ())
+    before.winners.update(won_by)
+    before.captures.update(awarded.captures if won_by else ())
     closing = closed_at.toordinal()
     return Observation(row, closing, closing, sources)

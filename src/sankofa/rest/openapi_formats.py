@@ -1,4 +1,4 @@
-"""What the API description says of the forms besides JSON: their content and their header fields."""
+"""What the API description says of CSV and Arrow: their content and their header fields."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 from sankofa.operations.contract import Operation
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.schemas import envelope_of
-from sankofa.rest.forms import ARROW, CSV
+from sankofa.rest.formats import ARROW, CSV
 
 _STREAM: Final = (
     "An IPC stream of the rows, its buffers packed where `Accept` has `;compression=zstd` after the type."
 )
 
 
-def form_contents(operation: Operation) -> JsonSchema:
+def format_contents(operation: Operation) -> JsonSchema:
     """The content of an answer in CSV and in Arrow."""
     fields = ",".join(operation.row.__struct_fields__)
     return {
@@ -24,12 +24,12 @@ def form_contents(operation: Operation) -> JsonSchema:
     }
 
 
-def form_fields(operation: Operation) -> JsonSchema:
+def format_fields(operation: Operation) -> JsonSchema:
     """The header fields of an answer in CSV or Arrow, by reference."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in _fields(operation)}
 
 
-def form_headers(described: Iterable[Operation]) -> JsonSchema:
+def format_headers(described: Iterable[Operation]) -> JsonSchema:
     """The header fields that hold members of the envelope, to share."""
     return {name: header for operation in described for name, header in _fields(operation).items()}
 

@@ -1,7 +1,7 @@
-"""The forms an answer comes in: JSON, CSV or Arrow, as `Accept` asks; the same rows in each.
+"""The formats of an answer: JSON, CSV or Arrow, as `Accept` asks, with the same rows in each.
 
 Rows are kept as the JSON they are served as. For the other two they are read once more, column by column
-(`edition.format.arrow_columns`); for Arrow, many of them are taken from the columns that an edition keeps.
+(`edition.format.arrow_columns`); for Arrow, many of them are taken from the columns that an edition stores.
 
 See contract: ENV-7, ENV-10.
 """
@@ -35,48 +35,50 @@ _JSON: Final = "application/json"
 _PACKED: Final = "compression=zstd"
 _TAGS: Final = {CSV: "csv", ARROW: "arrow"}
 _WORTH_COLUMNS: Final = 256
-"""Rows from which on it is worth looking whether their columns are kept."""
+"""The number of rows from which looking for stored columns pays."""
 _BYTES_A_ROW: Final = 1_000
-"""Columns are those of a whole key: to unpack as many bytes of them takes as long as to read one row."""
-Kept = Sequence[bytes | memoryview]
-"""Columns that an edition keeps."""
+"""Stored columns cover a whole key: unpacking this many bytes takes as long as reading one row."""
+StoredColumns = Sequence[bytes | memoryview]
+"""Columns of an edition in Arrow form."""
 _QUOTED: Final = re.compile(r'[,"\r\n]')
 
 
-class Form(NamedTuple):
-    """A form other than JSON."""
+class ResponseFormat(NamedTuple):
+    """A response format other than JSON."""
 
     media_type: str
     tag: str
-    """Ends the entity tag: another form is another answer."""
+    """The end of the entity tag, which differs for each format."""
     packed: bool = False
     """Whether the buffers of an Arrow stream are compressed, which its reader undoes by itself."""
 
     def wants_columns(self, answer: Answer) -> RowFilter | None:
-        """Which of an edition's columns would do for the answer, where that is worth looking for them."""
+        """Which stored columns could serve the answer; None where reading the rows is quicker."""
         few = answer.selection.count < _WORTH_COLUMNS
         return None if few or self.media_type != ARROW else answer.selection.row_filter
 
     def body(
-        self, operation: Operation, answer: Answer, edition: Edition, kept: Kept = ()
+        self, operation: Operation, answer: Answer, edition: Edition, stored: StoredColumns = ()
     ) -> tuple[Headers, bytes]:
-        """What the answer is in this form, and the header fields that say what its envelope would."""
+        """The header fields that stand for the envelope, and the body in this format."""
         columns = columns_of(_shape(operation, answer))
         members = _members(answer, edition.id)
         terms = operation.notice(answer, edition)
         if self.media_type == CSV:
             body, kind = _csv(columns, answer.selection.lists()), b"text/csv; charset=utf-8; header=present"
         else:
-            body = _arrow(columns, answer, kept, {"license": terms.text, **members}, packed=self.packed)
+            body = _arrow(columns, answer, stored, {"license": terms.text, **members}, packed=self.packed)
             kind = f"{ARROW};{_PACKED}".encode() if self.packed else ARROW.encode()
-        told = {"license": terms.header, **members}
-        fields = [(f"x-{name.replace('_', '-')}".encode(), text.encode()) for name, text in told.items()]
+        header_members = {"license": terms.header, **members}
+        fields = [
+            (f"x-{name.replace('_', '-')}".encode(), text.encode()) for name, text in header_members.items()
+        ]
         return [(b"content-type", kind), *fields], body
 
 
 @lru_cache(maxsize=256)
-def chosen_form(accept: bytes) -> Form | None:
-    """The form a client likes best (RFC 9110, section 12.5.1); None for JSON, also where none will do."""
+def negotiated_format(accept: bytes) -> ResponseFormat | None:
+    """The format a client prefers (RFC 9110, section 12.5.1); None for JSON, also where none is accepted."""
     ranges: dict[str, float] = {}
     packed = False
     for part in accept.decode("latin-1").lower().split(","):
@@ -98,17 +100,21 @@ def chosen_form(accept: bytes) -> Form | None:
     best = max(media_types(), key=weight_of)  # of equals the first
     if best == _JSON or not weight_of(best):
         return None
-    return Form(best, f"{_TAGS[best]}-zstd", packed) if best == ARROW and packed else Form(best, _TAGS[best])
+    return (
+        ResponseFormat(best, f"{_TAGS[best]}-zstd", packed)
+        if best == ARROW and packed
+        else ResponseFormat(best, _TAGS[best])
+    )
 
 
 @cache
 def media_types() -> tuple[str, ...]:
-    """What can be answered with, the most preferred first."""
+    """The media types that can be served, the most preferred first."""
     return (_JSON, CSV, ARROW) if find_spec("pyarrow") else (_JSON, CSV)
 
 
 def _shape(operation: Operation, answer: Answer) -> type[Row]:
-    """The shape the rows of an answer have, where an operation has several."""
+    """The row type of an answer, for operations that have several."""
     if answer.shape is not None or not operation.also or not answer.selection.count:
         return answer.shape or operation.row
     rows = next(answer.selection.lists())
@@ -143,15 +149,20 @@ def _quoted(text: str) -> str:
 
 
 def _arrow(
-    columns: tuple[Column, ...], answer: Answer, kept: Kept, members: dict[str, str], *, packed: bool
+    columns: tuple[Column, ...],
+    answer: Answer,
+    stored: StoredColumns,
+    members: dict[str, str],
+    *,
+    packed: bool,
 ) -> bytes:
     """An IPC stream; imported here, so that a server asked only for JSON never pays for it."""
     import pyarrow
 
     selection = answer.selection
     table = None
-    if selection.row_filter is not None and 0 < sum(map(len, kept)) <= _BYTES_A_ROW * selection.count:
-        table = visible_rows(kept, columns, selection.row_filter, selection.count)
+    if selection.row_filter is not None and 0 < sum(map(len, stored)) <= _BYTES_A_ROW * selection.count:
+        table = visible_rows(stored, columns, selection.row_filter, selection.count)
     if table is None:
         table = table_of(columns, *selection.lists())
     schema = table.schema.with_metadata(members)
@@ -165,7 +176,7 @@ def _arrow(
 
 def _members(answer: Answer, edition_id: str) -> dict[str, str]:
     """The members of the envelope that are not null, as ASCII."""
-    told: dict[str, object] = {
+    members: dict[str, object] = {
         "edition": answer.edition_id or edition_id,
         "count": answer.selection.count,
         "truncated": answer.selection.truncated,
@@ -174,6 +185,6 @@ def _members(answer: Answer, edition_id: str) -> dict[str, str]:
     }
     return {
         name: value if isinstance(value, str) and value.isascii() else json.dumps(value)
-        for name, value in told.items()
+        for name, value in members.items()
         if value is not None
     }
