@@ -18,6 +18,7 @@ from sankofa.edition.reading import open_edition
 from sankofa.edition.world import left_out as left_out_of
 from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.ledger.ingest import Summary, files_under, ingest
+from sankofa.ledger.seals import Checked
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import EditionError
 from sankofa.operations.service import open_store
@@ -59,6 +60,12 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
             kept=settings.home / "derived",
             waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
         )
+
+
+def verify_ledger(settings: Settings) -> Checked:
+    """Hold every row of the ledger against its seals. Raises LedgerDamaged."""
+    with _ledger(settings) as ledger:
+        return ledger.verify()
 
 
 def edition_list(settings: Settings) -> EditionList:
@@ -139,7 +146,9 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 @contextmanager
 def _ledger(settings: Settings) -> Iterator[Ledger]:
     settings.home.mkdir(parents=True, exist_ok=True)
-    ledger = Ledger(open_store(settings), settings.gate_key(), _now)
+    ledger = Ledger(
+        open_store(settings), settings.gate_key(), _now, notify=lambda line: click.echo(line, err=True)
+    )
     try:
         yield ledger
     finally:

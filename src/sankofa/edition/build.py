@@ -48,7 +48,7 @@ def publish(
     """
     with store.exclusive("publish", waiting):
         before = store.list_editions().current
-        with ledger.snapshot(), without_cycle_collection():
+        with ledger.verified_snapshot(), without_cycle_collection():
             world = World(ledger, sources, despite_floors=despite_floors, kept=kept)
             manifest = _build(store, world, progress)
         store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole

@@ -37,6 +37,13 @@ class LedgerSession(Protocol):
         """Some columns of a clustered table, of the rows under one value of the first column of its key, in
         the order of the key: for those who take many rows at a time."""
 
+    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
+        """Every row of a table: its capture_id (0 where the table has none), and its columns as a JSON array
+        as msgspec writes it; `order` is the ORDER BY of those who read it through an index."""
+
+    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+        """Call this with the table and the rows of whatever is appended from now on; None to stop."""
+
     def append(self, table: str, rows: Sequence[Row]) -> int:
         """Append the rows that are not there yet; how many were new."""
 

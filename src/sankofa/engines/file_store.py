@@ -139,6 +139,8 @@ class SqliteLedger:
     def __init__(self, path: Path, schema: str) -> None:
         self._path = path
         self._first: dict[str, str] = {}  # by table, the first column of its key
+        self._saw: Callable[[str, Sequence[Row]], None] | None = None
+        self._partly_new: set[str] = set()  # tables whose last batch had rows that were there already
         with operator_errors(path), _in_turn(path.parent):
             self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
             path.chmod(0o600)
@@ -196,7 +198,24 @@ class SqliteLedger:
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         with operator_errors(self._path):
-            return iter(self._database.execute(sql, parameters))
+            cursor = self._database.execute(sql, parameters)
+        return self._rows_of(cursor)
+
+    def _rows_of(self, cursor: sqlite3.Cursor) -> Iterator[Row]:
+        with operator_errors(self._path):  # a damaged page shows when it is read
+            yield from cursor
+
+    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
+        """Written by SQLite, which is cheaper than an object for each value, and as bytes: a damaged text need
+        not be UTF-8."""
+        with operator_errors(self._path):
+            names = [row[1] for row in self._database.execute(f"PRAGMA table_info({table})")]
+        capture = "capture_id" if "capture_id" in names else "0"
+        statement = f"SELECT {capture}, CAST(json_array({', '.join(names)}) AS BLOB) FROM {table}"
+        return self.query(f"{statement} ORDER BY {order}" if order else statement)
+
+    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+        self._saw = saw
 
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
         """One text of JSON for each column: half the cost of a tuple for each row.
@@ -213,11 +232,39 @@ class SqliteLedger:
         return [_listed(text) for text in row]
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
-        """In the order of the key, as they are stored; the trigger passes over what is there."""
+        """In the order of the key, as they are stored; the trigger passes over what is there.
+
+        Where some rows are there already, only a slower statement tells which are new: it is tried first
+        while that goes on.
+        """
+        rows = sorted(rows)
+        if table in self._partly_new:
+            return self._append_and_tell(table, rows)
         marks = ",".join("?" * len(rows[0]))
         with operator_errors(self._path):
+            if self._saw is not None:
+                self._database.execute("SAVEPOINT batch")
             statement = f"INSERT INTO {table} VALUES ({marks})"
-            return self._database.executemany(statement, sorted(rows)).rowcount
+            appended = self._database.executemany(statement, rows).rowcount
+            if self._saw is None:
+                return appended
+            if 0 < appended < len(rows):
+                self._database.execute("ROLLBACK TO batch")
+            self._database.execute("RELEASE batch")
+        if 0 < appended < len(rows):
+            return self._append_and_tell(table, rows)
+        if appended:
+            self._saw(table, rows)
+        return appended
+
+    def _append_and_tell(self, table: str, rows: list[Row]) -> int:
+        self.stage(table, rows)
+        appended = self.absorb(f"INSERT INTO {table} SELECT * FROM staged_{table} WHERE true")
+        if 0 < appended < len(rows):
+            self._partly_new.add(table)
+        else:
+            self._partly_new.discard(table)
+        return appended
 
     def stage(self, table: str, rows: Sequence[Row]) -> None:
         if rows:
@@ -228,7 +275,13 @@ class SqliteLedger:
     def absorb(self, statement: str) -> int:
         tables = "SELECT name FROM sqlite_temp_schema WHERE type = 'table'"
         with operator_errors(self._path):
-            appended = self._database.execute(statement).rowcount
+            if self._saw is None:
+                appended = self._database.execute(statement).rowcount
+            else:
+                rows = self._database.execute(f"{statement} RETURNING *").fetchall()
+                appended = len(rows)
+                if rows:
+                    self._saw(statement.split()[2], rows)
             for (table,) in self._database.execute(tables).fetchall():
                 self._database.execute(f"DELETE FROM temp.{table}")
         return appended

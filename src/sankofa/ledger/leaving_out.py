@@ -5,7 +5,7 @@ whichever source names them, and persons stay withheld whoever proved them to be
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import compress
 from typing import Any, Final
@@ -37,6 +37,12 @@ class LeavingOut:
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._session.snapshot()
+
+    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
+        raise NotImplementedError("the seals are of the whole ledger")
+
+    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+        raise NotImplementedError("read only")
 
     def transaction(self) -> AbstractContextManager[None]:
         raise NotImplementedError("read only")
