@@ -21,7 +21,9 @@ def change(home: Path, statement: str) -> None:
         database.execute(statement)
 
 
-def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(home: Path, editions: tuple[str, str]) -> None:
+def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
+    home: Path, editions: tuple[str, str]
+) -> None:
     picked = chance()
     whole = home / "ledger.sqlite"
     saved = whole.read_bytes()
@@ -52,7 +54,10 @@ def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(home: Path, edi
         ("UPDATE series SET told = replace(told, '1', '2')", "rows of series"),
         ("UPDATE withheld SET subject_hmac = 'x' WHERE source_id <> ''", "rows of withheld"),
         ("UPDATE withheld SET subject_hmac = 'x' WHERE source_id = ''", "withheld that belong to no capture"),
-        ("UPDATE capture SET observed_at = '2020-01-01T00:00:00Z' WHERE capture_id = 3", "capture 3 (sample-"),
+        (
+            "UPDATE capture SET observed_at = '2020-01-01T00:00:00Z' WHERE capture_id = 3",
+            "capture 3 (sample-",
+        ),
         ("DELETE FROM capture WHERE capture_id = 3", "capture 3: rows of capture"),
         ("DELETE FROM fact_subject WHERE subject = ''", "rows of fact_subject"),
         ("DELETE FROM seal WHERE position = 4", "seal 4 is missing"),
@@ -60,7 +65,9 @@ def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(home: Path, edi
         ("DELETE FROM seal WHERE capture_id = (SELECT max(capture_id) FROM capture) - 1", "is missing"),
     ],
 )
-def test_an_altered_ledger_is_refused_by_the_name_of_the_capture(home: Path, statement: str, said: str) -> None:
+def test_an_altered_ledger_is_refused_by_the_name_of_the_capture(
+    home: Path, statement: str, said: str
+) -> None:
     change(home, statement)
     for command in (("ledger", "verify"), ("publish",)):
         refused = run(home, *command)

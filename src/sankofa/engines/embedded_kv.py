@@ -60,7 +60,8 @@ class EmbeddedKeyValue:
             return known[1]
         self._notice_other_files()
         rows = await self._rows(_GET, (name,))
-        value = bytes(rows[0][0]) if rows else None
+        # Of a damaged row the value may be of any type: it is then nothing that anybody wrote.
+        value = (rows[0][0] if isinstance(rows[0][0], bytes) else b"") if rows else None
         if generation is not None and value is not None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -113,7 +114,7 @@ class EmbeddedKeyValue:
             return None
 
     async def names(self, prefix: str) -> list[str]:
-        return [name for (name,) in await self._rows(_NAMES, (prefix,))]
+        return [name for (name,) in await self._rows(_NAMES, (prefix,)) if isinstance(name, str)]
 
     async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
         """A page is held for microseconds: worth a few yields, then sleeps that leave the loop free."""

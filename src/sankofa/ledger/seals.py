@@ -99,7 +99,9 @@ class RowSums:
 def append_seals(session: LedgerSession, key: bytes, sums: RowSums) -> None:
     """Seal what was appended, in the same transaction."""
     last: _Seal | None = None
-    for row in session.query("SELECT position, capture_id, content, chain FROM seal ORDER BY position DESC LIMIT 1"):
+    for row in session.query(
+        "SELECT position, capture_id, content, chain FROM seal ORDER BY position DESC LIMIT 1"
+    ):
         last = _Seal(*row)
     new = [(0, content) for content in sorted(sums.loose.elements())]
     new += [(capture_id, sums.content(capture_id)) for capture_id in sorted(sums.captures())]
@@ -190,7 +192,9 @@ def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums, *, unsea
             content = sums.content(capture_id)
             if content != sealed[capture_id]:
                 tables = _differing(sealed[capture_id], content)
-                faults.append(f"{_name(capture_id, named)}: rows of {', '.join(tables)} are not those appended")
+                faults.append(
+                    f"{_name(capture_id, named)}: rows of {', '.join(tables)} are not those appended"
+                )
         elif not (unsealed and capture_id > newest):
             faults.append(f"{_name(capture_id, named)}: has no seal")
     expected = Counter(seal.content for seal in seals if not seal.capture_id)
