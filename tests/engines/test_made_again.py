@@ -165,7 +165,8 @@ def test_a_ledger_from_before_is_looked_through_once(engine: Engine) -> None:
         before = ledger.fact_captures()
         first = ledger.fact_subjects()
     assert before == {subject: [1, 2] if subject == SUBJECTS[0] else [1] for subject in SUBJECTS}
-    engine.raw("DROP TABLE fact_subject")
+    for table in ("fact_subject", "seal"):
+        engine.raw(f"DROP TABLE {table}")
     engine.store.close()
     engine.store = open_datastore(engine.url, engine.home, SCHEMA)
     with closing(book.open()) as ledger:

@@ -4,7 +4,7 @@ Two engines stand behind these protocols: SQLite files under HOME (the default) 
 Statements are written once, with `?` for parameters, in the SQL both understand.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -34,6 +34,13 @@ class LedgerSession(Protocol):
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
         """Some columns of a clustered table, of the rows under one value of the first column of its key, in
         the order of the key: for those who take many rows at a time."""
+
+    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
+        """Every row of a table: its capture_id (0 where the table has none), and its columns as a JSON array
+        as msgspec writes it; `order` is the ORDER BY of those who read it through an index."""
+
+    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+        """Call this with the table and the rows of whatever is appended from now on; None to stop."""
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
         """Append the rows that are not there yet; how many were new."""
@@ -110,7 +117,7 @@ class EditionList(NamedTuple):
 
 
 class Datastore(Protocol):
-    """Seven verbs and a farewell; everything an engine must do."""
+    """Everything an engine must do."""
 
     def ledger(self) -> LedgerSession: ...
 
@@ -142,6 +149,12 @@ class Datastore(Protocol):
 
     def published(self) -> frozenset[str]:
         """The id of every edition that was ever current, kept or not: an append-only list."""
+
+    def withdraw(self, editions: Collection[str]) -> None:
+        """Put kept editions on the list of those that may not be served in the place of a newer one."""
+
+    def withdrawn(self) -> frozenset[str]:
+        """Every edition on that list, which is part of the one of `published` and append-only like it."""
 
     async def ping(self) -> None:
         """A real read. Raises StoreUnavailable."""

@@ -8,7 +8,7 @@ import fcntl
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from sankofa.engines.edition_folder import (
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 _listed = msgspec.json.Decoder(list[Any]).decode
+_WITHDRAWN = "withdrawn "
 _EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 
@@ -103,24 +104,40 @@ class FileStore:
         kept = self.list_editions()
         return self._listed_as_published() | {*kept.editions, *filter(None, [kept.current])}
 
+    def withdraw(self, editions: Collection[str]) -> None:
+        self._append_to_list(f"{_WITHDRAWN}{edition}" for edition in sorted({*editions} - self.withdrawn()))
+
+    def withdrawn(self) -> frozenset[str]:
+        return frozenset(
+            line.removeprefix(_WITHDRAWN) for line in self._list_lines() if line.startswith(_WITHDRAWN)
+        )
+
     def _listed_as_published(self) -> frozenset[str]:
+        return frozenset(filter(_EDITION_ID.match, self._list_lines()))
+
+    def _list_lines(self) -> list[str]:
         try:
-            lines = self._published.read_text("ascii", errors="replace").split("\n")
+            return self._published.read_text("ascii", errors="replace").split("\n")
         except FileNotFoundError:
-            return frozenset()
+            return []
         except OSError as failure:
             raise StoreUnavailable("datastore", f"{self._published.name}: {failure}") from failure
-        return frozenset(filter(_EDITION_ID.match, lines))
 
     def _list_as_published(self, current: str) -> None:
         """Append what the list has not: the edition, and those there were before the list was."""
         with operator_errors(self._published):
-            new = (self.published() | {current}) - self._listed_as_published()
-            if new:
-                # A line feed first: the line before may have been cut short by a full disk.
-                with open(self._published, "ab", buffering=0, opener=open_private) as stream:
-                    stream.write("".join(f"\n{edition}" for edition in sorted(new)).encode() + b"\n")
-                    os.fsync(stream.fileno())
+            self._append_to_list(sorted((self.published() | {current}) - self._listed_as_published()))
+
+    def _append_to_list(self, lines: Iterable[str]) -> None:
+        text = "".join(f"\n{line}" for line in lines)
+        if text:
+            # A line feed first: the line before may have been cut short by a full disk.
+            with (
+                operator_errors(self._published),
+                open(self._published, "ab", buffering=0, opener=open_private) as stream,
+            ):
+                stream.write(text.encode() + b"\n")
+                os.fsync(stream.fileno())
 
     async def ping(self) -> None:
         """The current edition is there, sealed and of its size, and no damage was seen in it."""
@@ -147,6 +164,8 @@ class SqliteLedger:
     def __init__(self, path: Path, schema: str) -> None:
         self._path = path
         self._first: dict[str, str] = {}  # by table, the first column of its key
+        self._saw: Callable[[str, Sequence[Row]], None] | None = None
+        self._partly_new: set[str] = set()  # tables whose last batch had rows that were there already
         with operator_errors(path), _in_turn(path.parent):
             self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
             path.chmod(0o600)
@@ -204,7 +223,24 @@ class SqliteLedger:
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         with operator_errors(self._path):
-            return iter(self._database.execute(sql, parameters))
+            cursor = self._database.execute(sql, parameters)
+        return self._rows_of(cursor)
+
+    def _rows_of(self, cursor: sqlite3.Cursor) -> Iterator[Row]:
+        with operator_errors(self._path):  # a damaged page shows when it is read
+            yield from cursor
+
+    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
+        """Written by SQLite, which is cheaper than an object for each value, and as bytes: a damaged text need
+        not be UTF-8."""
+        with operator_errors(self._path):
+            names = [row[1] for row in self._database.execute(f"PRAGMA table_info({table})")]
+        capture = "capture_id" if "capture_id" in names else "0"
+        statement = f"SELECT {capture}, CAST(json_array({', '.join(names)}) AS BLOB) FROM {table}"
+        return self.query(f"{statement} ORDER BY {order}" if order else statement)
+
+    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+        self._saw = saw
 
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
         """One text of JSON for each column: half the cost of a tuple for each row.
@@ -221,11 +257,39 @@ class SqliteLedger:
         return [_listed(text) for text in row]
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
-        """In the order of the key, as they are stored; the trigger passes over what is there."""
+        """In the order of the key, as they are stored; the trigger passes over what is there.
+
+        Where some rows are there already, only a slower statement tells which are new: it is tried first
+        while that goes on.
+        """
+        rows = sorted(rows)
+        if table in self._partly_new:
+            return self._append_and_tell(table, rows)
         marks = ",".join("?" * len(rows[0]))
         with operator_errors(self._path):
+            if self._saw is not None:
+                self._database.execute("SAVEPOINT batch")
             statement = f"INSERT INTO {table} VALUES ({marks})"
-            return self._database.executemany(statement, sorted(rows)).rowcount
+            appended = self._database.executemany(statement, rows).rowcount
+            if self._saw is None:
+                return appended
+            if 0 < appended < len(rows):
+                self._database.execute("ROLLBACK TO batch")
+            self._database.execute("RELEASE batch")
+        if 0 < appended < len(rows):
+            return self._append_and_tell(table, rows)
+        if appended:
+            self._saw(table, rows)
+        return appended
+
+    def _append_and_tell(self, table: str, rows: list[Row]) -> int:
+        self.stage(table, rows)
+        appended = self.absorb(f"INSERT INTO {table} SELECT * FROM staged_{table} WHERE true")
+        if 0 < appended < len(rows):
+            self._partly_new.add(table)
+        else:
+            self._partly_new.discard(table)
+        return appended
 
     def stage(self, table: str, rows: Sequence[Row]) -> None:
         if rows:
@@ -236,7 +300,13 @@ class SqliteLedger:
     def absorb(self, statement: str) -> int:
         tables = "SELECT name FROM sqlite_temp_schema WHERE type = 'table'"
         with operator_errors(self._path):
-            appended = self._database.execute(statement).rowcount
+            if self._saw is None:
+                appended = self._database.execute(statement).rowcount
+            else:
+                rows = self._database.execute(f"{statement} RETURNING *").fetchall()
+                appended = len(rows)
+                if rows:
+                    self._saw(statement.split()[2], rows)
             for (table,) in self._database.execute(tables).fetchall():
                 self._database.execute(f"DELETE FROM temp.{table}")
         return appended
