@@ -7,14 +7,14 @@ each of the four or five metrics that use it, and the issuer in all of them.
 from array import array
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 import msgspec
 
 from sankofa.derive.metrics.contract import PRIOR, Metric, slugs
 from sankofa.derive.metrics.derive import Derived, Value
-from sankofa.derive.metrics.full_years import Figure
+from sankofa.derive.metrics.figures import Figure, Part
 from sankofa.edition.blocks import Entry
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
@@ -98,9 +98,10 @@ def _numbers(kind: str, packed: bytes) -> "array[int]":
     return numbers
 
 
-_Input = tuple[int, str, int, str, Report]
-"""When it became public, where (as JSON), by which capture, and all of it as JSON."""
+_Input = tuple[int, str, frozenset[int], str, tuple[Report, ...]]
+"""When it became public, where (as JSON), by which captures, and all of it as JSON."""
 _public = itemgetter(0)
+_available = attrgetter("available")
 
 
 class _Writer:
@@ -109,18 +110,18 @@ class _Writer:
     def __init__(self, entity: Entity) -> None:
         named = (_json(entity.service_id), _json(entity.legal_name), _json(entity.country))
         self._issuer = '"service_id":{},"legal_name":{},"country":{},'.format(*named)
-        self._inputs: dict[int, _Input] = {}
+        self._inputs: dict[tuple[str, int], _Input] = {}
         self._captured: dict[frozenset[int], str] = {}
         self._metrics: dict[str, tuple[str, str, str]] = {}
 
     def row(self, value: Value) -> bytes:
         known = self._inputs
         inputs = [
-            known.get(id(figure)) or self._input(name, figure)
+            known.get((name.removeprefix(PRIOR), id(figure))) or self._input(name, figure)
             for name, figure in zip(value.names, value.figures, strict=True)
         ]
         available, source_ref, _, _, _ = max(inputs, key=_public)
-        captures = frozenset([capture_id for _, _, capture_id, _, _ in inputs])
+        captures = frozenset().union(*[capture_ids for _, _, capture_ids, _, _ in inputs])
         captured = self._captured.get(captures) or self._provenance(captures, inputs)
         named, unit, reference = self._metrics.get(value.metric.slug) or self._metric(value.metric)
         return (
@@ -130,18 +131,26 @@ class _Writer:
         ).encode()
 
     def _input(self, name: str, figure: Figure) -> _Input:
-        report = figure.report
-        source_ref = _json(report.source_ref)
-        written = (
-            f'{{"line_item":"{name.removeprefix(PRIOR)}","period_end":"{iso_day(figure.end)}",'
-            f'"value":{_json(figure.value)},"vintage":{figure.vintage},"source_ref":{source_ref}}}'
-        )
-        found = self._inputs[id(figure)] = (report.available, source_ref, report.capture_id, written, report)
+        """All the parts of a figure, each under the line item that it is for."""
+        item, end = name.removeprefix(PRIOR), iso_day(figure.end)
+        written = ",".join([self._part(item, end, part) for part in figure.parts])
+        newest = max([part.report for part in figure.parts], key=_available)
+        reports = tuple([part.report for part in figure.parts])
+        found = self._inputs[item, id(figure)] = (
+            newest.available, _json(newest.source_ref), frozenset([r.capture_id for r in reports]), written, reports
+        )  # fmt: skip
         return found
+
+    def _part(self, item: str, end: str, part: Part) -> str:
+        concept = _json(part.concept if ":" in part.concept else None)
+        return (
+            f'{{"line_item":"{item}","concept":{concept},"period_end":"{end}","value":{_json(part.value)},'
+            f'"vintage":{part.vintage},"source_ref":{_json(part.report.source_ref)}}}'
+        )
 
     def _provenance(self, captures: frozenset[int], inputs: list[_Input]) -> str:
         """The strictest licence class, the latest capture."""
-        found = [report.capture for _, _, _, _, report in inputs]
+        found = [report.capture for _, _, _, _, reports in inputs for report in reports]
         licence = _json(strictest(capture.license_class for capture in found))
         observed = _json(max(capture.observed_at for capture in found))
         part = self._captured[captures] = f',"license_class":{licence},"observed_at":{observed},'

@@ -60,7 +60,7 @@ def fundamentals_factors(issuer: Issuer) -> Iterator[Observation]:
     """
     rows = []
     for year, metric, value, inputs in current_values(issuer.years, FACTORS):
-        reports = [figure.report for _, figure in inputs]
+        reports = [report for _, figure in inputs for report in figure.reports]
         row = FundamentalsFactorsRow(
             **named(issuer.entity),
             period_end=date.fromordinal(year.end),

@@ -10,7 +10,8 @@ from msgspec import Meta
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import Inputs, current_values
-from sankofa.derive.metrics.full_years import Figure, FullYear
+from sankofa.derive.metrics.figures import Figure
+from sankofa.derive.metrics.full_years import FullYear
 from sankofa.derive.rounding import rounded_root
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import filed, issuer_panel, named, years_back
@@ -86,7 +87,7 @@ def _observed(
     figures: list[Figure] = [figure for value in used for _, figure in value.inputs]
     if not figures:
         return
-    reports = [figure.report for figure in figures]
+    reports = [report for figure in figures for report in figure.reports]
     row = FundamentalsQualityRow(
         **named(issuer.entity),
         period_end=date.fromordinal(year.end),
