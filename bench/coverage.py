@@ -1,6 +1,6 @@
-"""Coverage: for how many issuers with a published full year each metric has a value, and by which route.
+"""Coverage: for how many issuers with a published full year the inputs of each metric were found.
 
-    python -m bench.coverage [--world companyfacts|starter|fsds] [--as-of 2020-06-30] [--shared FOLDER] [--fresh]
+    python -m bench.coverage [--world companyfacts|starter|fsds] [--as-of DAY] [--shared FOLDER] [--fresh]
 
 The files are real ones and no part of this project. The ledgers made of them stay in `build/bench` between
 runs; deriving is done again each time, on one core, and its processor time is told.

@@ -182,33 +182,43 @@ def line_items_page() -> str:
         ]
         parts.append(f"## {item}")
         parts.append(_table(("", "route", "", "since", "why it is exact"), rows) if rows else "No concept.")
-    parts += ["## Totals and their members", "From `sankofa/model/breakdowns.toml`. One closes where the"
-        " members that a filing reports add up to its total to the last digit: a member that is not reported is"
-        " then nothing. A sum stands in the place of what is within it."]  # fmt: skip
+    parts += [
+        "## Totals and their members",
+        "From `sankofa/model/breakdowns.toml`. One closes where the members that a filing reports add up to its"
+        " total to the last digit: a member that is not reported is then nothing. A sum stands in the place of"
+        " what is within it; up to two members that notes repeat may be left out, or added though they could be"
+        " within another.",
+    ]
     for name, one in told.breakdowns.items():
         kinds: dict[str, list[str]] = {}
         for concept, (sign, kind) in one.members.items():
             kinds.setdefault(kind or "other", []).append(_code(concept if sign > 0 else f"-{concept}"))
         totals = " or ".join(_code(written(total)) for total in one.totals)
-        rows = [(kind, " ".join(concepts)) for kind, concepts in kinds.items()]
-        parts += [f"### {name}", f"Total: {totals}.", _table(("kind", "members"), rows)]
+        members = [(kind, " ".join(concepts)) for kind, concepts in kinds.items()]
+        parts += [f"### {name}", f"Total: {totals}.", _table(("kind", "members"), members)]
     parts += ["## Equations", "One of them has to hold for a route that names the table; `$` is its value."]
     for name, equations in told.confirmations.items():
         parts += [f"### {name} (equations)", "<br>".join(_code(written(e) + " = 0") for e in equations)]
-    parts += ["## Identities", "What must hold in a filing. Where the first route of an item in doubt does not"
-        " satisfy one and another does, the first is passed over; where everything is reported and nothing"
-        " satisfies it, the items in doubt have no figure there. `identity_conflicts` of `/v1/quality-metrics`"
-        " counts the routes passed over."]  # fmt: skip
-    rows = [
+    parts += [
+        "## Identities",
+        "What must hold in a filing. Where the first route of an item in doubt does not satisfy one and another"
+        " does, the first is passed over; where everything is reported and nothing satisfies it, the items that"
+        " it refuses have no figure there. `identity_conflicts` of `/v1/quality-metrics` counts the routes"
+        " passed over.",
+    ]
+    identities = [
         (
             i.name,
             _code(written(i.items)),
-            " ".join(_code(written([t])) for t in i.optional),
+            " ".join(_code(written([term])) for term in i.optional),
             ", ".join(i.doubted),
+            ", ".join(i.refused),
         )
         for i in told.identities
     ]
-    parts.append(_table(("", "adds up to nothing", "with, where reported", "in doubt"), rows))
+    parts.append(
+        _table(("", "adds up to nothing", "with, where reported", "in doubt", "refused"), identities)
+    )
     return _page("Line items", *parts)
 
 

@@ -82,7 +82,7 @@ def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:
         if total is None:
             return None
         value = total
-    if any(filed.value(concept) for concept in route.get("unless", "").split()):
+    if any(filed.value(concept) for concept in _unless(route) if concept not in concepts):
         return None
     for text in route.get("at_least", []):
         least = filed.sum(text)
@@ -103,6 +103,11 @@ def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:
     if not filed.one_filing(concepts):
         return None
     return Option(number, value, tuple(filed.rows[concept] for concept in concepts))
+
+
+def _unless(route: dict[str, Any]) -> list[str]:
+    names = route.get("unless", "").split()
+    return [c for name in names for c in (said()["groups"][name[1:]].split() if name[0] == "@" else [name])]
 
 
 def _holding(route: dict[str, Any], value: Fraction, own: list[str], filed: Filed) -> list[str] | None:
@@ -156,30 +161,36 @@ def closed(name: str, filed: Filed) -> tuple[list[str], list[str]] | None:
             there = [c for c in kinds if filed.value(c) and document in filed.filings.get(c, ())]
             covered = {part for whole in there for part in inside.get(whole, [])}
             split = [c for c in there if not set(inside.get(c, [])) & set(there)]
-            for lines in ([c for c in there if c not in covered], split):
-                members = _adding_up(lines, kinds, filed, total)
+            top = [c for c in there if c not in covered]
+            positive = said()["breakdowns"][name].get("positive", False)
+            if positive and total == 0:
+                return of_total, []
+            for lines, others in ((top, [c for c in there if c in covered]), (split, [])):
+                members = _adding_up(lines, others, kinds, filed, total)
                 if members is not None:
                     return of_total, members
     return None
 
 
 def _adding_up(
-    lines: list[str], kinds: dict[str, tuple[int, str]], filed: Filed, total: Fraction
+    lines: list[str], others: list[str], kinds: dict[str, tuple[int, str]], filed: Filed, total: Fraction
 ) -> list[str] | None:
-    amounts = {c: kinds[c][0] * (filed.value(c) or F(0)) for c in lines}
-    for count in range(3):
-        for left_out in combinations(lines, count):
-            rest = [c for c in lines if c not in left_out]
-            if sum((amounts[c] for c in rest), F(0)) != total or (count and len(lines) > 24):
-                continue
-            named_twice = all(
-                kinds[c][1] == "other"
-                or any(
-                    kinds[b][1] == kinds[c][1] and amounts[b] == amounts[c] for b in lines[: lines.index(c)]
-                )
-                for c in left_out
-            )
-            if named_twice and (rest or not total or not count):
+    """The lines, or the lines with one or two left out that may be, or added."""
+    amounts = {c: kinds[c][0] * (filed.value(c) or F(0)) for c in [*lines, *others]}
+    if sum((amounts[c] for c in lines), F(0)) == total:
+        return lines
+    loose = [
+        c
+        for number, c in enumerate(lines)
+        if kinds[c][1] == "other"
+        or any(kinds[b][1] == kinds[c][1] and amounts[b] == amounts[c] for b in lines[:number])
+    ]
+    if len(loose) + len(others) > 32:
+        return None
+    for count in (1, 2):
+        for moved in combinations([*loose, *others], count):
+            rest = [c for c in lines if c not in moved] + [c for c in others if c in moved]
+            if rest and sum((amounts[c] for c in rest), F(0)) == total:
                 return rest
     return None
 
@@ -218,7 +229,7 @@ def _check(identity: dict[str, Any], found: dict[str, list[Option]], filed: File
             if name in doubted:
                 found[name] = found[name][found[name].index(option) :]
     elif len(optional) == len(terms(identity.get("optional", ""))):
-        for name in doubted:
+        for name in identity["refused"].split():
             found[name] = []
 
 

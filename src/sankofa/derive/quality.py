@@ -24,7 +24,9 @@ from sankofa.sources.registry import Source
 PASS: Final = "PASS"  # noqa: S105 - a verdict
 FAIL: Final = "FAIL"
 UNMEASURED: Final = "UNMEASURED"
-LESS_IS_BETTER: Final = frozenset({"freshness_days", "rejected", "restatement_rate", "withheld"})
+LESS_IS_BETTER: Final = frozenset(
+    {"freshness_days", "identity_conflicts", "rejected", "restatement_rate", "withheld"}
+)
 _PLACES: Final = Decimal("0.0001")
 
 Figures = dict[str, Decimal]
@@ -56,11 +58,12 @@ def measure(
     tenders: Tenders,
     sources: Mapping[str, Source],
     day: str,
+    of_metrics: Mapping[str, Decimal],
 ) -> Measurement:
-    """Measure every dataset as of a day."""
+    """Measure every dataset as of a day. What was derived of the issuers is measured where it is kept."""
     own: dict[str, Figures] = defaultdict(dict)  # by source
     whole: dict[str, Figures] = {
-        "AF-FUND": _fundamentals(ledger, list(entities), own),
+        "AF-FUND": {**_fundamentals(ledger, list(entities), own), **of_metrics},
         "AF-TENDER": _tenders(ledger, tenders, captures, own),
         "AF-MACRO": _macro(ledger, captures, own),
     }

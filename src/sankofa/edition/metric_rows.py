@@ -5,16 +5,17 @@ each of the four or five metrics that use it, and the issuer in all of them.
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from sankofa.derive.metrics.contract import PRIOR, Metric, slugs
 from sankofa.derive.metrics.derive import Derived, Value
 from sankofa.derive.metrics.figures import Figure, Part
+from sankofa.derive.metrics.standing import State
 from sankofa.edition.blocks import Entry
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
@@ -22,6 +23,8 @@ from sankofa.model.days import FOREVER, iso_day
 from sankofa.model.provenance import strictest
 from sankofa.model.rows import wire
 
+METRICS: Final = "metrics"
+"""The part of an issuer, and the dataset, that holds these rows."""
 AS_OF = b'"as_of":"0001-01-01"'
 """What a row has in the place of the day applied; inside a text its quotes would be escaped."""
 UNDATED = b"{" + AS_OF + b","
@@ -31,6 +34,7 @@ _MODES = Entry(b"").modes
 _NUMBERS = {slug: number for number, slug in enumerate(slugs())}
 _SOURCE = UNDATED.decode() + '"source_ref":'
 _encode = wire.encode
+_PLACES = Decimal("0.0001")
 
 
 class Standings(msgspec.Struct, frozen=True, array_like=True):
@@ -44,6 +48,8 @@ class Standings(msgspec.Struct, frozen=True, array_like=True):
     """The number of each value's metric."""
     shown: bytes
     """What the days show of each metric: its number, the first day and the state, by metric and day."""
+    identity_conflicts: int = 0
+    """How many routes were passed over because they contradict an identity of their filing."""
 
     def stretches(self) -> Iterator["Shown"]:
         """What the days show, each stretch until the next of its metric."""
@@ -89,7 +95,32 @@ def standings(derived: Derived) -> Standings:
                 for word in (number, first, state)
             ],
         ).tobytes(),
+        identity_conflicts=derived.identity_conflicts,
     )
+
+
+def coverage(issuers: Iterable[Standings], day: int) -> dict[str, Decimal]:
+    """Per metric the share of the issuers with a full year published by a day whose inputs were found.
+
+    With it, how many routes contradict an identity. A denominator of zero or less, and a year that was
+    revised or completed later, have their inputs.
+    """
+    absent = (State.INPUT_ABSENT, State.CURRENCY_MIXED)
+    published, conflicts = 0, 0
+    found = [0] * len(slugs())
+    for issuer in issuers:
+        conflicts += issuer.identity_conflicts
+        states = {one.number: one.state for one in issuer.stretches() if one.first <= day < one.until}
+        if all(state == State.NOT_PUBLISHED for state in states.values()):
+            continue
+        published += 1
+        for number, state in states.items():
+            found[number] += state not in absent
+    counts = {"identity_conflicts": Decimal(conflicts)}
+    if published:
+        for slug, count in zip(slugs(), found, strict=True):
+            counts[f"coverage_{slug}"] = (Decimal(count) / published).quantize(_PLACES)
+    return counts
 
 
 def _numbers(kind: str, packed: bytes) -> "array[int]":

@@ -5,23 +5,30 @@ import pkgutil
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 import sankofa.edition.datasets
 from sankofa.derive.quality import Quality, measure
 from sankofa.derive.tenders import Tenders
 from sankofa.edition.blocks import Entry, pack
 from sankofa.edition.issuers import Issuers
+from sankofa.edition.metric_rows import METRICS, Standings, coverage
 from sankofa.edition.ready import Ready
 from sankofa.edition.sheets import Screening
 from sankofa.engines.datastore import Place
 from sankofa.ledger.book import CaptureInfo, Ledger
 from sankofa.ledger.entities import Entity, Resolution, resolve
+from sankofa.model.days import ordinal
 from sankofa.model.errors import CheckFailed
 from sankofa.model.rows import Row
 from sankofa.sources.registry import Source
+
+_standings = msgspec.msgpack.Decoder(tuple[msgspec.Raw, Standings]).decode
 
 
 class World:
@@ -65,12 +72,19 @@ class World:
     def quality(self) -> list[Quality]:
         """Raises CheckFailed where a source falls short of a hard floor, unless that is overridden."""
         day = self.clock[:10]
-        found = measure(self.ledger, self.captures, self.entities, self.tenders, self._sources, day)
+        found = measure(
+            self.ledger, self.captures, self.entities, self.tenders, self._sources, day, self._coverage(day)
+        )
         if found.shortfalls and not self._despite_floors:
             raise CheckFailed("; ".join(found.shortfalls))
         if found.shortfalls:
             self.remarks["despite_floors"] = found.shortfalls
         return found.rows
+
+    def _coverage(self, day: str) -> dict[str, Decimal]:
+        """Of every metric, from what was derived of each issuer."""
+        made = (self.issuers.part(METRICS, entity.service_id) for entity in self.entities)
+        return coverage((_standings(part)[1] for part in made if part), ordinal(day)) if day else {}
 
     def attribution(self, sku: str | None) -> str:
         """To whom the data of a dataset (of any, where none is named) is owed, as their licences ask."""

@@ -43,6 +43,10 @@ class Breakdown(NamedTuple):
     """By concept: its sign in the total, and the mark of what kind of member it is (often none)."""
     within: Mapping[str, frozenset[str]]
     """By a member that is a sum of others: those."""
+    positive: bool
+    """Whether nothing in it can be negative: then a total of zero has no members."""
+    concepts: frozenset[str]
+    """The members, and what the totals are had from."""
 
 
 class Route(NamedTuple):
@@ -106,7 +110,9 @@ class Identity(NamedTuple):
     optional: tuple[Term, ...]
     """Concepts that may take part, where they are reported."""
     doubted: tuple[str, ...]
-    """The items of which no route is used where every member is reported and the equation fails."""
+    """The items of which another route is taken where that satisfies the equation."""
+    refused: tuple[str, ...]
+    """The items of which no route is used where every member is reported and nothing satisfies it."""
 
 
 class Table(NamedTuple):
@@ -153,7 +159,7 @@ def table() -> Table:
 def parse(text: str) -> Table:
     """Read and check. Raises ValueError that names what is wrong."""
     said = tomllib.loads(text)
-    unknown = said.keys() - {"items", "breakdowns", "confirmations", "identities"}
+    unknown = said.keys() - {"groups", "items", "breakdowns", "confirmations", "identities"}
     if unknown:
         raise ValueError(f"unknown table {', '.join(sorted(unknown))}")
     breakdowns = {name: _breakdown(name, one) for name, one in said.get("breakdowns", {}).items()}
@@ -163,7 +169,7 @@ def parse(text: str) -> Table:
     }
     items: dict[str, list[dict[str, Any]]] = said["items"]
     routes = {
-        item: (_own(item), *(_route(item, n, one) for n, one in enumerate(given, 1)))
+        item: (_own(item), *(_route(item, n, one, said["groups"]) for n, one in enumerate(given, 1)))
         for item, given in items.items()
     }
     identities = tuple(_identity(name, one) for name, one in said.get("identities", {}).items())
@@ -178,7 +184,7 @@ def _own(item: str) -> Route:
     return Route(item, 0, (Term(1, item),), "", (), (), (), "", True, "", why)
 
 
-def _route(item: str, number: int, said: dict[str, Any]) -> Route:
+def _route(item: str, number: int, said: dict[str, Any], groups: Mapping[str, str]) -> Route:
     where = f"{item}, route {number}"
     unknown = said.keys() - _FIELDS
     if unknown:
@@ -190,13 +196,14 @@ def _route(item: str, number: int, said: dict[str, Any]) -> Route:
         raise ValueError(f"{where}: expected take, members or both")
     if bool(said.get("members")) != bool(said.get("of")):
         raise ValueError(f"{where}: members and of belong together")
+    terms = _sum(said["take"], where) if "take" in said else ()
     return Route(
         item,
         number,
-        _sum(said["take"], where) if "take" in said else (),
+        terms,
         said.get("members", ""),
         tuple(said.get("of", "").split()),
-        tuple(said.get("unless", "").split()),
+        _unless(said.get("unless", ""), {term.concept for term in terms}, groups, where),
         tuple(_sum(one, where) for one in said.get("at_least", [])),
         said.get("confirm", ""),
         bool(said.get("served", False)),
@@ -205,8 +212,22 @@ def _route(item: str, number: int, said: dict[str, Any]) -> Route:
     )
 
 
+def _unless(text: str, own: set[str], groups: Mapping[str, str], where: str) -> tuple[str, ...]:
+    """The concepts named, and those of the groups named with an @, without the route's own terms."""
+    found: dict[str, None] = {}
+    for name in text.split():
+        if name.startswith("@") and name[1:] not in groups:
+            raise ValueError(f"{where}: no group {name[1:]}")
+        for concept in groups[name[1:]].split() if name.startswith("@") else (name,):
+            if not _NAME.fullmatch(concept):
+                raise ValueError(f"{where}: {concept!r} is no concept")
+            if concept not in own:
+                found[concept] = None
+    return tuple(found)
+
+
 def _sum(text: str, where: str, also: str = "") -> Sum:
-    terms = []
+    terms: list[Term] = []
     rest = text.strip()
     while rest:
         if also and (match := re.match(r"\s*([+-]?)\s*(\$)", rest)):
@@ -240,13 +261,15 @@ def _breakdown(name: str, said: dict[str, Any]) -> Breakdown:
         if strange:
             raise ValueError(f"breakdowns.{name}: {', '.join(sorted(strange))} is no member")
     totals = tuple(_sum(total, f"breakdowns.{name}") for total in said["totals"])
-    return Breakdown(name, totals, members, within)
+    concepts = members.keys() | {term.concept for total in totals for term in total}
+    return Breakdown(name, totals, members, within, bool(said.get("positive", False)), frozenset(concepts))
 
 
 def _identity(name: str, said: dict[str, Any]) -> Identity:
     where = f"identities.{name}"
     optional = _sum(said["optional"], where) if said.get("optional") else ()
-    return Identity(name, _sum(said["items"], where), optional, tuple(said.get("doubted", "").split()))
+    doubted, refused = (tuple(said.get(key, "").split()) for key in ("doubted", "refused"))
+    return Identity(name, _sum(said["items"], where), optional, doubted, refused)
 
 
 def _check(found: Table) -> None:
@@ -273,6 +296,6 @@ def _check(found: Table) -> None:
                 raise ValueError(f"{where}: is there twice")
             seen.add(route[2:8])
     for identity in found.identities:
-        for item in [*(term.concept for term in identity.items), *identity.doubted]:
+        for item in [*(term.concept for term in identity.items), *identity.doubted, *identity.refused]:
             if ":" not in item and item not in found.routes:
                 raise ValueError(f"identities.{identity.name}: no line item {item}")

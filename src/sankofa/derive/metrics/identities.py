@@ -1,9 +1,9 @@
 """What must hold between the figures of one filing; a route that contradicts it is not used there.
 
-An identity is tested where its members come from one filing and none is had from another of them. Rounding in a
-filing may leave half a unit of its last place for each member. Where the first route of each item does not
-satisfy it and another does, that one is taken; where all that could take part is reported and nothing satisfies
-it, the items in doubt have no figure.
+An identity is tested where its members come from one filing and none is had from another of them. Rounding
+in a filing may leave half a unit of its last place for each member. Where the first route of each item does
+not satisfy it and another does, that one is taken; where all that could take part is reported and nothing
+satisfies it, the items that it refuses have no figure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,22 +33,24 @@ def _settle(lines: Lines) -> None:
     what was known before.
     """
     changes = lines.changes(_concepts())
-    last = changes[-1] if changes else 0
-    for item in _doubted():
+    replayed: dict[int, Lines] = {}
+    for item, concepts in _deciding():
         figure = lines.figure(item)
-        if figure is None or last <= figure.stands_from:
+        if figure is None:
             continue
-        later = [day for day in changes if day > figure.stands_from]
-        for day, until in reversed(list(zip([figure.stands_from, *later], later, strict=False))):
-            if not _same(figure, lines.known_by(day, _concepts()), item):
+        stands = figure.stands_from
+        later = sorted({day for concept, day in changes if day > stands and concept in concepts})
+        for day, until in reversed(list(zip([stands, *later], later, strict=False))):
+            if day not in replayed:
+                replayed[day] = lines.known_by(day, _concepts())
+                for identity in table().identities:
+                    _checked(replayed[day], identity)
+            if not _same(figure, replayed[day].figure(item)):
                 lines.pass_over(item, 0, until)
                 break
 
 
-def _same(figure: Figure, before: Lines, item: str) -> bool:
-    for identity in table().identities:
-        _checked(before, identity)
-    then = before.figure(item)
+def _same(figure: Figure, then: Figure | None) -> bool:
     return then is not None and (then.route, _vintages(then)) == (figure.route, _vintages(figure))
 
 
@@ -57,21 +59,30 @@ def _vintages(figure: Figure) -> list[tuple[str, int]]:
 
 
 @cache
-def _doubted() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item for identity in table().identities for item in identity.doubted))
+def _deciding() -> tuple[tuple[str, frozenset[str]], ...]:
+    """Every item in doubt, and the concepts that can decide whether it stands."""
+    found: dict[str, set[str]] = {}
+    for identity in table().identities:
+        for item in chain(identity.doubted, identity.refused):
+            found.setdefault(item, set()).update(_concepts_of(identity))
+    return tuple((item, frozenset(concepts)) for item, concepts in found.items())
 
 
 @cache
 def _concepts() -> frozenset[str]:
+    return frozenset(concept for _, concepts in _deciding() for concept in concepts)
+
+
+def _concepts_of(identity: Identity) -> set[str]:
     """Every concept that can decide whether an identity holds."""
-    names = [term.concept for i in table().identities for term in chain(i.items, i.optional)]
+    names = [term.concept for term in chain(identity.items, identity.optional)]
     found = {name for name in names if ":" in name}
     for item in names:
         for route in table().routes.get(item, ()):
             found.update(route.unless)
             sums = [route.terms, *route.at_least, *table().confirmations.get(route.confirm, ())]
             found.update(term.concept for terms in sums for term in terms)
-    return frozenset(found)
+    return found
 
 
 def _checked(lines: Lines, identity: Identity) -> int:
@@ -160,7 +171,7 @@ def _refuse(lines: Lines, identity: Identity, members: Sequence[list[_Candidate]
     changed = _last_known(lines, identity)
     count = 0
     for term, candidates in zip(identity.items, members, strict=True):
-        if term.concept in identity.doubted:
+        if term.concept in identity.refused:
             everything = len(list(lines.figures(term.concept)))
             lines.pass_over(term.concept, everything, changed)
             count += len(candidates)
@@ -168,7 +179,7 @@ def _refuse(lines: Lines, identity: Identity, members: Sequence[list[_Candidate]
 
 
 def _last_known(lines: Lines, identity: Identity) -> int:
-    """The day from which all that takes part stands as it does today: the contradiction is known from then."""
+    """The day from which all that takes part stands as it does today, and contradicts."""
     items = [term.concept for term in identity.items if ":" not in term.concept]
     concepts = {part.concept for item in items for figure in lines.figures(item) for part in figure.parts}
     concepts |= {term.concept for term in chain(identity.items, identity.optional) if ":" in term.concept}

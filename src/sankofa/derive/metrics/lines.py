@@ -31,7 +31,6 @@ class Lines:
         self._settled: dict[str, int] = {}
         self._passed_over: dict[str, int] = {}
         self._closed: dict[str, Closed | None] = {}
-        self._everything: dict[str, Decimal] | None = None
 
     @property
     def items(self) -> Iterable[str]:
@@ -73,15 +72,17 @@ class Lines:
             for f in found
         ]
 
-    def changes(self, concepts: frozenset[str]) -> list[int]:
-        """The days on which anything of these concepts came to be known, or was changed."""
-        days: set[int] = set()
+    def changes(self, concepts: frozenset[str]) -> list[tuple[str, int]]:
+        """When anything of these concepts came to be known or was changed, but for the first day of all."""
+        usual = min((fact.first_known for fact in self._facts.values()), default=0)
+        found: list[tuple[str, int]] = []
         for concept, fact in self._facts.items():
-            if concept in concepts:
-                days.add(fact.first_known)
+            if fact.known_from > usual and concept in concepts:
+                found.append((concept, fact.first_known))
                 if fact.vintage > 1:
-                    days.update(max(report.available, self._end) for report in steps(fact.reports))
-        return sorted(days)
+                    days = {max(report.available, self._end) for report in steps(fact.reports)}
+                    found += [(concept, day) for day in days]
+        return found
 
     def known_by(self, day: int, concepts: frozenset[str]) -> "Lines":
         """The same year, with what was known of these concepts by a day."""
@@ -131,18 +132,16 @@ class Lines:
         concepts = [term.concept for term in route.terms]
         if route.members:
             added = self._members(route)
-            changed = max(changed, last_change(self._members_there(route)))
             if added is None:
-                return None, changed
+                return None, max(changed, last_change(self._members_there(route)))
             total, proof, since = added
             value += total
             settled = max(settled, since)
             concepts += [concept for concept in proof if concept not in concepts]
         if route.confirm:
             equation = self._confirming(route, value)
-            changed = max(changed, last_change(self._confirmations_there(route)))
             if equation is None:
-                return None, changed
+                return None, max(changed, last_change(self._confirmations_there(route)))
             concepts += [concept for concept in equation if concept not in concepts]
         filing = common_filing([self._facts[concept] for concept in concepts])
         if filing is None:
@@ -201,9 +200,10 @@ class Lines:
 
     def _closing(self, name: str) -> Closed | None:
         if name not in self._closed:
-            if self._everything is None:
-                self._everything = {c: self.value(c) for c in self._facts if self.fact(c)}
-            self._closed[name] = closed(table().breakdowns[name], self._facts, self._everything)
+            breakdown = table().breakdowns[name]
+            there = breakdown.concepts & self._facts.keys()
+            values = {c: self.value(c) for c in there if self._facts[c].report.value is not None}
+            self._closed[name] = closed(breakdown, self._facts, values)
         return self._closed[name]
 
     def _members_there(self, route: Route) -> Iterator[Fact | None]:

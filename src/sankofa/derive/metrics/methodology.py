@@ -17,7 +17,8 @@ _NO_VALUE = """\
 """
 _PRIOR = f"""\
 - There is no full year that ended one year earlier, within {ANNIVERSARY_TOLERANCE} days.
-- No route leads to the figures of both years: the two ends of an average or a growth rate come by the same one.
+- No route leads to the figures of both years: the two ends of an average or a growth rate come by the same
+  one.
 """
 _AS_OF = """\
 1. Per issuer the latest full year published by that day counts: one of which any full-year fact was
@@ -75,9 +76,9 @@ Full-year figures of the issuer, the latest vintage of each: rows of `/v1/fundam
 {inputs}
 ## Routes
 
-A line item is had by the first of its routes that the filing allows; what is added or taken away is all of one
-filing, currency and period. `inputs` of a value name each figure with its concept. Totals and members, equations and
-identities are those of the reference of line items.
+A line item is had by the first of its routes that the filing allows; what is added or taken away is all of
+one filing, currency and period. `inputs` of a value name each figure with its concept. Totals and members,
+equations and identities are those of the reference of line items.
 
 {ways}
 ## No value

@@ -6,7 +6,6 @@
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 import msgspec
 
@@ -15,12 +14,11 @@ from sankofa.derive.metrics.derive import derive
 from sankofa.derive.metrics.standing import REASONS
 from sankofa.edition.blocks import Entry
 from sankofa.edition.issuers import issuer_part
-from sankofa.edition.metric_rows import Standings, metric_rows, standings
+from sankofa.edition.metric_rows import METRICS, Standings, metric_rows, standings
 from sankofa.edition.ready import Ready, ready
 from sankofa.edition.world import ReadyShelved, Shelved, World, dataset
 from sankofa.model.rows import MetricsRow
 
-METRICS: Final = "metrics"
 _read = msgspec.msgpack.Decoder(tuple[Ready, Standings]).decode
 _write = msgspec.msgpack.Encoder().encode
 

@@ -47,7 +47,8 @@ def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
     - profit_years = full years in a row, back from this one, with a profit above zero. 0 where this year has
       none; null where its profit is not reported.
     - revenue_growth_years = full years in a row, back from this one, with revenue above that of the year
-      before in the same currency and by the same route. 0 where it did not grow; null where one of the two is not reported.
+      before in the same currency and by the same route. 0 where it did not grow; null where one of the two is
+      not reported.
     - years_held = full years held without a gap, back from this one. A count that reaches the oldest of them
       may be longer than the history that is held.
 
