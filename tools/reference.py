@@ -160,15 +160,23 @@ def sources_page() -> str:
 def line_items_page() -> str:
     told = table()
     parts = [
-        "A concept is served under the one line item it is exact for. Every other concept is served under its"
-        " own name in snake_case, with its taxonomy before it where it would read as one of these items.",
-        "A metric has a line item by the first of its routes that a filing allows, after the item under its own"
-        " name. What a route adds or takes away is of one filing, currency and period. `served` marks the"
-        " concepts that are the item. The routes are in `sankofa/model/routes.toml`: one line adds one"
-        " ([how](../adding-a-metric.md#adding-a-route)).",
+        "A concept is served under the one line item it is exact for. Every other concept is served under"
+        " its own name in snake_case, with its taxonomy before it where it would read as one of these items.",
+        "A metric has a line item by the first of its routes that a filing allows, after the item under its"
+        " own name. What a route adds or takes away is of one filing, currency and period. The routes are in"
+        " `sankofa/model/routes.toml`: one line adds one ([how](../adding-a-metric.md#adding-a-route)).",
         "[Totals and their members](#totals-and-their-members) · [Equations](#equations) ·"
         " [Identities](#identities)",
     ]
+    parts.append(
+        _table(
+            ("line item", "concepts served under it", "routes"),
+            [
+                (_code(item), _lines(r.single for r in ways[1:] if r.served), f"[{len(ways) - 1}](#{item})")
+                for item, ways in told.routes.items()
+            ],
+        )
+    )
     for item, ways in told.routes.items():
         rows = [
             (
@@ -184,10 +192,10 @@ def line_items_page() -> str:
         parts.append(_table(("", "route", "", "since", "why it is exact"), rows) if rows else "No concept.")
     parts += [
         "## Totals and their members",
-        "From `sankofa/model/breakdowns.toml`. One closes where the members that a filing reports add up to its"
-        " total to the last digit: a member that is not reported is then nothing. A sum stands in the place of"
-        " what is within it; up to two members that notes repeat may be left out, or added though they could be"
-        " within another.",
+        "From `sankofa/model/breakdowns.toml`. One closes where the members that a filing reports add up to"
+        " its total to the last digit: a member that is not reported is then nothing. A sum stands in the"
+        " place of what is within it; up to two members that notes repeat may be left out, or added though"
+        " they could be within another.",
     ]
     for name, one in told.breakdowns.items():
         kinds: dict[str, list[str]] = {}
@@ -201,10 +209,10 @@ def line_items_page() -> str:
         parts += [f"### {name} (equations)", "<br>".join(_code(written(e) + " = 0") for e in equations)]
     parts += [
         "## Identities",
-        "What must hold in a filing. Where the first route of an item in doubt does not satisfy one and another"
-        " does, the first is passed over; where everything is reported and nothing satisfies it, the items that"
-        " it refuses have no figure there. `identity_conflicts` of `/v1/quality-metrics` counts the routes"
-        " passed over.",
+        "What must hold in a filing. Where the first route of an item in doubt does not satisfy one and"
+        " another does, the first is passed over; where everything is reported and nothing satisfies it, the"
+        " items that it refuses have no figure there. `identity_conflicts` of `/v1/quality-metrics` counts"
+        " the routes passed over.",
     ]
     identities = [
         (

@@ -114,7 +114,7 @@ def _holding(route: dict[str, Any], value: Fraction, own: list[str], filed: File
     for equation in said()["confirmations"][route["confirm"]]:
         parts = terms(equation)
         others = [name for _, name in parts if name != "$"]
-        if set(others) & set(own) or any(filed.value(name) is None for name in others):
+        if set(others) & set(own) or not all(filed.value(name) for name in others):
             continue
         left = sum(sign * (value if name == "$" else filed.value(name) or F(0)) for sign, name in parts)
         if left == 0 and filed.one_filing([*own, *others]):

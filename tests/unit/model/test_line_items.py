@@ -92,8 +92,8 @@ def test_a_look_alike_alone_is_no_route(look_alike: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["us-gaap:SalesRevenueGoodsNet", "us-gaap:CostOfGoodsSold"])
-def test_a_part_stands_for_the_whole_only_where_an_equation_shows_it(part: str) -> None:
-    assert all(route.confirm for item in LINE_ITEMS for route in routes(item) if route.single == part)
+def test_a_part_stands_for_the_whole_only_where_the_filing_shows_it(part: str) -> None:
+    assert all(route.guarded for item in LINE_ITEMS for route in routes(item) if route.single == part)
 
 
 def test_a_plain_line_item_is_served_as_itself() -> None:

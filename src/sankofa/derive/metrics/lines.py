@@ -171,7 +171,7 @@ class Lines:
         own = [self._facts[term.concept] for term in route.terms]
         for terms in table().confirmations[route.confirm]:
             others = [term for term in terms if term.concept != SELF]
-            if any(self.fact(term.concept) is None for term in others):
+            if not all(self.fact(term.concept) and self.value(term.concept) for term in others):
                 continue
             sign = sum(term.sign for term in terms if term.concept == SELF)
             if sign * value + self._sum(tuple(others)):
