@@ -26,8 +26,8 @@ from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import columns_of, holds_for_all
 from sankofa.model.errors import Problem
-from sankofa.model.routes import table, written
 from sankofa.model.provenance import LICENSE_CLASSES, LICENSE_NOTICE, SKUS
+from sankofa.model.routes import table, written
 from sankofa.operations.contract import Operation, Parameter, operations
 from sankofa.operations.schemas import envelope_of, row_schema
 from sankofa.rest.openapi import describe

@@ -182,7 +182,7 @@ class Issuer:
     def _table(
         self, rows: Sequence[Seen], unit: str, end: date, before: date | None, day: date
     ) -> dict[str, Option]:
-        """The items of a year; with `=` and `-` those of two years by the same route, with `before` the older."""
+        """The items of a year; with `=` and `-` those of two years by one route, with `before` the older."""
         own, older = (
             line_items(ITEMS, self._filed(rows, unit, of, day)) if of else {} for of in (end, before)
         )
@@ -206,10 +206,10 @@ class Issuer:
             public = told.available
             if row is None or public is None or public > day:
                 continue
-            if (told.unit, told.start, told.end) == row[1:4] and told.value == row.value:
-                if public >= row.available:
-                    known = filings[told.concept]
-                    known[told.document] = min(public, known.get(told.document, public))
+            same = (told.unit, told.start, told.end) == row[1:4] and told.value == row.value
+            if same and public >= row.available:
+                known = filings[told.concept]
+                known[told.document] = min(public, known.get(told.document, public))
         return Filed(held, filings)
 
     def _full_year(self, row: Seen) -> bool:

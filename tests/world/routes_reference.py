@@ -1,7 +1,7 @@
 """Line items by routes, worked out by brute force from the data files and what they say of themselves.
 
-Nothing of the product is used here but its two data files. Everything is tried: every route of every item, every
-filing, every set of members; no result is kept for later.
+Nothing of the product is used here but its two data files. Everything is tried: every route of every item,
+every filing, every set of members; no result is kept for later.
 """
 
 import re

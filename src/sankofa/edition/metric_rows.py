@@ -167,9 +167,9 @@ class _Writer:
         written = ",".join([self._part(item, end, part) for part in figure.parts])
         newest = max([part.report for part in figure.parts], key=_available)
         reports = tuple([part.report for part in figure.parts])
-        found = self._inputs[item, id(figure)] = (
-            newest.available, _json(newest.source_ref), frozenset([r.capture_id for r in reports]), written, reports
-        )  # fmt: skip
+        captures = frozenset([report.capture_id for report in reports])
+        found = newest.available, _json(newest.source_ref), captures, written, reports
+        self._inputs[item, id(figure)] = found
         return found
 
     def _part(self, item: str, end: str, part: Part) -> str:

@@ -1,8 +1,8 @@
 """Our line items, and the concepts of the standard taxonomies that are served under each.
 
-A concept is served under the one item it is exact for (`served` in `routes.toml`). Others lead to an item by a
-route of that file alone, and keep their own name. A concept that merely looks alike is in neither: cash with
-restricted cash is not cash. An inexact figure is worse than none.
+A concept is served under the one item it is exact for (`served` in `routes.toml`). Others lead to an item by
+a route of that file alone, and keep their own name. A concept that merely looks alike is in neither: cash
+with restricted cash is not cash. An inexact figure is worse than none.
 """
 
 import re

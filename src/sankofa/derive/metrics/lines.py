@@ -23,7 +23,8 @@ class Lines:
     """The figures of each line item, the best route first; a route is tried when it is first asked about."""
 
     def __init__(self, facts: Mapping[str, Fact], end: int) -> None:
-        self._facts = facts
+        self.facts = facts
+        """What is reported, by concept."""
         self._end = end
         self._values: dict[str, Decimal] = {}
         self._found: dict[str, list[Figure]] = {}
@@ -74,9 +75,9 @@ class Lines:
 
     def changes(self, concepts: frozenset[str]) -> list[tuple[str, int]]:
         """When anything of these concepts came to be known or was changed, but for the first day of all."""
-        usual = min((fact.first_known for fact in self._facts.values()), default=0)
+        usual = min((fact.first_known for fact in self.facts.values()), default=0)
         found: list[tuple[str, int]] = []
-        for concept, fact in self._facts.items():
+        for concept, fact in self.facts.items():
             if fact.known_from > usual and concept in concepts:
                 found.append((concept, fact.first_known))
                 if fact.vintage > 1:
@@ -86,25 +87,25 @@ class Lines:
 
     def known_by(self, day: int, concepts: frozenset[str]) -> "Lines":
         """The same year, with what was known of these concepts by a day."""
-        known = {c: fact.known_by(day, self._end) for c, fact in self._facts.items() if c in concepts}
+        known = {c: fact.known_by(day, self._end) for c, fact in self.facts.items() if c in concepts}
         return Lines({concept: fact for concept, fact in known.items() if fact is not None}, self._end)
 
     def fact(self, concept: str) -> Fact | None:
         """What is reported of a concept, where it was not withdrawn."""
-        fact = self._facts.get(concept)
+        fact = self.facts.get(concept)
         return fact if fact is not None and fact.report.value is not None else None
 
     def value(self, concept: str) -> Decimal:
         found = self._values.get(concept)
         if found is None:
-            found = self._values[concept] = Decimal(self._facts[concept].report.value or 0)
+            found = self._values[concept] = Decimal(self.facts[concept].report.value or 0)
         return found
 
     def _try(self, item: str, route: Route, found: list[Figure]) -> None:
         settled = self._settled.get(item, 0)
         if route.single and not route.guarded:
             concept = route.terms[0].concept
-            fact = self._facts[concept]
+            fact = self.facts[concept]
             settled = max(settled, fact.known_from) if fact.report.value is None else settled
             if fact.report.value is not None:
                 part = Part(concept, self.value(concept), fact.vintage, fact.report)
@@ -120,9 +121,9 @@ class Lines:
 
     def _made(self, route: Route, settled: int) -> tuple[Figure | None, int]:
         """The figure by a route of more than one part, and the last day on which what decides it changed."""
-        facts = [self._facts[term.concept] for term in route.terms]
+        facts = [self.facts[term.concept] for term in route.terms]
         named = chain(route.unless, _named(route.at_least))
-        guards = [fact for concept in named if (fact := self._facts.get(concept))]
+        guards = [fact for concept in named if (fact := self.facts.get(concept))]
         if any(fact.report.value is None for fact in facts):
             return None, max(fact.known_from for fact in facts)
         value = self._sum(route.terms)
@@ -143,14 +144,14 @@ class Lines:
             if equation is None:
                 return None, max(changed, last_change(self._confirmations_there(route)))
             concepts += [concept for concept in equation if concept not in concepts]
-        filing = common_filing([self._facts[concept] for concept in concepts])
+        filing = common_filing([self.facts[concept] for concept in concepts])
         if filing is None:
-            return None, max(self._facts[concept].known_from for concept in concepts)
+            return None, max(self.facts[concept].known_from for concept in concepts)
         parts = tuple(
-            Part(concept, self.value(concept), self._facts[concept].vintage, self._facts[concept].report)
+            Part(concept, self.value(concept), self.facts[concept].vintage, self.facts[concept].report)
             for concept in concepts
         )
-        first_known = max(self._facts[concept].first_known for concept in concepts)
+        first_known = max(self.facts[concept].first_known for concept in concepts)
         stands = max(filing[1], settled, last_change(guards))
         return Figure(value, self._end, route.number, first_known, stands, parts), 0
 
@@ -168,7 +169,7 @@ class Lines:
 
     def _confirming(self, route: Route, value: Decimal) -> list[str] | None:
         """The concepts of the first equation that holds with the value."""
-        own = [self._facts[term.concept] for term in route.terms]
+        own = [self.facts[term.concept] for term in route.terms]
         for terms in table().confirmations[route.confirm]:
             others = [term for term in terms if term.concept != SELF]
             if not all(self.fact(term.concept) and self.value(term.concept) for term in others):
@@ -179,7 +180,7 @@ class Lines:
             concepts = [term.concept for term in others]
             if not {term.concept for term in route.terms}.isdisjoint(concepts):
                 continue
-            if common_filing([*own, *(self._facts[concept] for concept in concepts)]):
+            if common_filing([*own, *(self.facts[concept] for concept in concepts)]):
                 return concepts
         return None
 
@@ -201,18 +202,18 @@ class Lines:
     def _closing(self, name: str) -> Closed | None:
         if name not in self._closed:
             breakdown = table().breakdowns[name]
-            there = breakdown.concepts & self._facts.keys()
-            values = {c: self.value(c) for c in there if self._facts[c].report.value is not None}
-            self._closed[name] = closed(breakdown, self._facts, values)
+            there = breakdown.concepts & self.facts.keys()
+            values = {c: self.value(c) for c in there if self.facts[c].report.value is not None}
+            self._closed[name] = closed(breakdown, self.facts, values)
         return self._closed[name]
 
     def _members_there(self, route: Route) -> Iterator[Fact | None]:
         for name in route.of:
             breakdown = table().breakdowns[name]
-            yield from (self._facts.get(c) for c in chain(breakdown.members, _named(breakdown.totals)))
+            yield from (self.facts.get(c) for c in chain(breakdown.members, _named(breakdown.totals)))
 
     def _confirmations_there(self, route: Route) -> Iterator[Fact | None]:
-        return (self._facts.get(concept) for concept in _named(table().confirmations[route.confirm]))
+        return (self.facts.get(concept) for concept in _named(table().confirmations[route.confirm]))
 
 
 def _named(sums: Iterable[Sum]) -> Iterator[str]:
