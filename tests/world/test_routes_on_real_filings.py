@@ -1,5 +1,8 @@
 """Routes on real filings: worked out by brute force beside the product, and each of them met somewhere."""
 
+import gzip
+import json
+import random
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date
@@ -10,22 +13,28 @@ from pathlib import Path
 import pytest
 
 from sankofa.derive.issuers import Issuer
+from sankofa.derive.metrics.derive import derive
 from sankofa.derive.metrics.figures import Fact
 from sankofa.derive.metrics.lines import Lines, possible
 from sankofa.edition.world import World
+from sankofa.model.identifiers import cik, service_id
 from sankofa.model.routes import table
 from tests.world.desk import Desk
 from tests.world.metrics_reference import ITEMS
-from tests.world.reference import Seen
+from tests.world.metrics_reference import Issuer as Replay
+from tests.world.reference import Seen, Told
 from tests.world.routes_reference import Filed, line_items, options
 
 NOT_MET = Path(__file__).with_name("routes_not_met.txt")
 """The routes that no filing of the real files here needs; each has a filing of its own in the unit tests."""
 
 
+REPLAYED = ("0001490366", "0001105533", "0001362925")
+"""A borrower that reports in two currencies, an issuer of notes, and a seller of services."""
+
+
 @pytest.fixture(scope="module")
-def years(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> list[tuple[str, int, Lines]]:
-    """Every full year of every issuer of the real files, by currency."""
+def world(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> World:
     desk = Desk(tmp_path_factory.mktemp("real") / "home", date(2026, 1, 1))
     facts = shared_data / "fundamentals"
     for source, folder in (
@@ -35,7 +44,12 @@ def years(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> list[t
     ):
         summary = desk.take(source, *sorted(p for p in folder.iterdir() if p.is_file()))
         assert not summary.failures
-    world = World(desk.ledger())
+    return World(desk.ledger())
+
+
+@pytest.fixture(scope="module")
+def years(world: World) -> list[tuple[str, int, Lines]]:
+    """Every full year of every issuer of the real files, by currency."""
     return [
         (entity.legal_name or entity.service_id, year.end, lines)
         for entity in world.entities
@@ -117,3 +131,54 @@ def test_a_route_agrees_with_the_figure_that_issuers_report(
             agree += abs(own.value - other.value) * 100 <= abs(own.value)
     assert together > 100
     assert agree / together >= least
+
+
+def as_told(path: Path) -> list[Told]:
+    """The twelve-month figures and instants of a registrant, in the words of the reference."""
+    told = []
+    document = json.loads(gzip.decompress(path.read_bytes()), parse_float=Decimal)
+    for taxonomy in ("us-gaap", "ifrs-full"):
+        for concept, found in document["facts"].get(taxonomy, {}).items():
+            for unit, rows in found["units"].items():
+                for row in rows if len(unit) == 3 else ():
+                    start = date.fromisoformat(row["start"]) if row.get("start") else None
+                    end, filed = date.fromisoformat(row["end"]), date.fromisoformat(row["filed"])
+                    if start is None or 345 <= (end - start).days + 1 <= 385:
+                        told.append(
+                            Told(
+                                f"{taxonomy}:{concept}", unit, start, end, row["accn"],
+                                Decimal(str(row["val"])), filed, date(2026, 1, 1),
+                            )
+                        )  # fmt: skip
+    return told
+
+
+@pytest.mark.parametrize("number", REPLAYED)
+def test_no_day_of_a_real_registrant_shows_what_a_replay_does_not_show(
+    world: World, shared_data: Path, number: str
+) -> None:
+    told = as_told(shared_data / "fundamentals" / "companyfacts-2021" / f"CIK{number}.json.gz")
+    own = service_id(str(cik(int(number))))
+    (entity,) = [entity for entity in world.entities if entity.service_id == own]
+    values = derive(Issuer(entity, world.ledger, world.captures).years).values
+    began = min(t.available for t in told if t.start and t.available)
+    told = [t for t in told if t.available and t.available >= began]  # a year is known from then on
+    days = sorted({t.available for t in told if t.available})
+    replay = Replay(told, date(2026, 1, 1))
+    compared = left_out = 0
+    for day in random.Random(number).sample(days, min(5, len(days))):
+        shown = {
+            v.metric.slug: (v.value, Counter((p.concept, p.value) for f in v.figures for p in f.parts))
+            for v in values
+            if v.first <= day.toordinal() < v.until
+        }
+        expected = {
+            slug: (worked.value, Counter((row.concept, row.value) for row in worked.inputs))
+            for slug, (state, worked, _) in replay.shown(day).items()
+            if state == "stands" and worked is not None
+        }
+        # Where what merely guards a route was restated, a value may stand later than it could; never earlier.
+        assert all(expected.get(slug) == value for slug, value in shown.items()), day
+        compared += len(shown)
+        left_out += len(expected) - len(shown)
+    assert compared > 20 * left_out
