@@ -34,7 +34,9 @@ def rejects(home: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("ending", ["csv.gz", "zip"])
-def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_by_name(home: Path, tmp_path: Path, ending: str) -> None:
+def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_by_name(
+    home: Path, tmp_path: Path, ending: str
+) -> None:
     bomb = tmp_path / f"bomb.{ending}"
     content = (HEADER + ROW * 100_000).encode()
     if ending == "zip":
@@ -51,7 +53,9 @@ def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_by_name(home:
     assert run(home, "ingest", "sample-filings", bomb).returncode == 0
 
 
-@pytest.mark.parametrize("source", ["sample-filings", "sample-lei", "sample-isin", "sample-worldbank", "sample-series"])
+@pytest.mark.parametrize(
+    "source", ["sample-filings", "sample-lei", "sample-isin", "sample-worldbank", "sample-series"]
+)
 def test_an_endless_line_is_refused_by_name(home: Path, tmp_path: Path, source: str) -> None:
     file = tmp_path / "endless.csv.gz"
     file.write_bytes(gzip.compress(b"a," * 4_000_000))
@@ -69,7 +73,9 @@ def test_an_endless_line_is_refused_by_name(home: Path, tmp_path: Path, source: 
         ("list.json", b'{"releases":[' + b'{"x":"' + b"x" * 40_000_000 + b'"}]}'),
     ],
 )
-def test_an_endless_value_among_tenders_is_refused_by_name(home: Path, tmp_path: Path, name: str, content: bytes) -> None:
+def test_an_endless_value_among_tenders_is_refused_by_name(
+    home: Path, tmp_path: Path, name: str, content: bytes
+) -> None:
     file = tmp_path / f"{name}.gz"
     file.write_bytes(gzip.compress(content, 1))
     done = run(home, "ingest", "sample-tenders-ke", file, ingest_line_bytes="1000000")
@@ -78,7 +84,15 @@ def test_an_endless_value_among_tenders_is_refused_by_name(home: Path, tmp_path:
 
 
 @pytest.mark.parametrize(
-    "source", ["sample-companyfacts", "sample-lei", "sample-isin", "sample-openfigi", "sample-worldbank", "sample-tenders-ke"]
+    "source",
+    [
+        "sample-companyfacts",
+        "sample-lei",
+        "sample-isin",
+        "sample-openfigi",
+        "sample-worldbank",
+        "sample-tenders-ke",
+    ],
 )
 @pytest.mark.parametrize("opening", [b"[", b'{"facts":', b'{"releases":['])
 def test_deep_nesting_is_refused_in_one_line(home: Path, tmp_path: Path, source: str, opening: bytes) -> None:
@@ -98,7 +112,9 @@ def test_a_document_that_is_read_whole_has_a_limit(home: Path, tmp_path: Path) -
     assert "more than 1,000,000 bytes in one document (INGEST_DOCUMENT_BYTES)" in done.stderr
 
 
-def test_a_row_with_a_text_that_is_too_long_is_rejected_and_the_others_are_kept(home: Path, tmp_path: Path) -> None:
+def test_a_row_with_a_text_that_is_too_long_is_rejected_and_the_others_are_kept(
+    home: Path, tmp_path: Path
+) -> None:
     package = {
         "releases": [
             {
@@ -143,7 +159,12 @@ def test_a_weekly_ingest_of_a_fresh_file_is_not_refused(home: Path, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("ahead", "doubtful"),
-    [(timedelta(days=-2), True), (timedelta(hours=-23), False), (timedelta(0), False), (timedelta(days=400), True)],
+    [
+        (timedelta(days=-2), True),
+        (timedelta(hours=-23), False),
+        (timedelta(0), False),
+        (timedelta(days=400), True),
+    ],
 )
 def test_a_clock_behind_the_newest_capture_or_a_year_ahead_is_doubtful(
     tmp_path: Path, ahead: timedelta, doubtful: bool
