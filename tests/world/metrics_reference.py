@@ -3,8 +3,7 @@
 Nothing of the product is used here. For each day asked about it looks at what was
 public by then (`reference.knowable`), finds the latest full year, computes today's value of it, asks of
 every input whether the figure it holds today was the one in force on that day, and works the line items out
-again from the figures of that day alone, and of each day since: they must come by the same routes
-(`routes_reference`).
+again from the figures of that day alone: they must come by the same routes (`routes_reference`).
 """
 
 from collections import Counter
@@ -120,10 +119,21 @@ class Issuer:
         # what it is computed from must have been in force then, and chosen then as it is today
         if not {*now.inputs} <= then:
             return "revised_after_as_of", None, end
-        later = {t.available for t in self.told if t.end in (end, now.before) and t.available}
-        if not all(self._same(slug, end, now, d) for d in {day, *(d for d in later if d > day)}):
+        if not self._same(slug, end, now, day):
             return "revised_after_as_of", None, end
         return "stands", now, end
+
+    def stood_throughout(self, slug: str, day: date) -> bool:
+        """Whether a value that stands on a day was had by the same figures on every day since.
+
+        Where it was not, a figure that only guards a route was restated in between: the value may be
+        left out until that figure was settled, never shown before its own figures were.
+        """
+        _, now, end = self.shown(day)[slug]
+        if now is None or end is None:
+            return False
+        later = {t.available for t in self.told if t.end in (end, now.before) and t.available}
+        return all(self._same(slug, end, now, d) for d in later if d > day)
 
     def _same(self, slug: str, end: date, now: Worked, day: date) -> bool:
         """Whether a day had the value that is had today, by the same figures."""

@@ -16,6 +16,7 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import derive
 from sankofa.derive.metrics.figures import Fact
 from sankofa.derive.metrics.lines import Lines, possible
+from sankofa.edition.build.context import BuildContext
 from sankofa.model.identifiers import cik, service_id
 from sankofa.model.routes import table
 from tests.world.desk import Desk
