@@ -34,6 +34,11 @@ class Settings:
     usagestore: str = _setting(
         "embedded:", "Where quotas are counted: embedded: (a file in HOME) or redis://...", secret=True
     )
+    usage_reserve: int = _setting(
+        32,
+        "MiB of disk taken in advance for the counters of an embedded usage store; 32 is room for all, so that a full "
+        "disk stops no key.",
+    )
     base_url: str = _setting("http://127.0.0.1:8000", "Public address of the REST API.")
     mcp_url: str = _setting("", "Public address of the MCP server, without /mcp; BASE_URL where empty.")
     domain_scheme: str = _setting(
@@ -69,6 +74,14 @@ class Settings:
     per_month_starter: int = _setting(100_000, "Requests per UTC calendar month, starter tier.")
     per_month_professional: int = _setting(2_000_000, "Requests per UTC calendar month, professional tier.")
     editions_kept: int = _setting(5, "Editions kept behind the current one.")
+    ingest_file_bytes: int = _setting(64 << 30, "Most bytes of one ingested file, decompressed.")
+    ingest_document_bytes: int = _setting(
+        1 << 30, "Most bytes of a document that is read as a whole: a JSON file, or a member of an archive."
+    )
+    ingest_line_bytes: int = _setting(64 << 20, "Most bytes of one line, or of one element of a JSON list.")
+    ingest_text_length: int = _setting(
+        1_000_000, "Most characters of one text; a row with a longer one is rejected."
+    )
     mcp_allowed_hosts: str = _setting(
         "", "Comma-separated Host values MCP answers to besides the local ones and MCP_URL's; * for any."
     )

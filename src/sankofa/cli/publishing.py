@@ -17,25 +17,33 @@ from sankofa.edition.naming import may_hold, may_name_a_person
 from sankofa.edition.reading import open_edition
 from sankofa.edition.world import left_out as left_out_of
 from sankofa.engines.datastore import Datastore, EditionList
+from sankofa.ledger.clock import refuse_doubtful_clock
 from sankofa.ledger.ingest import Summary, files_under, ingest
 from sankofa.ledger.seals import Checked
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import EditionError
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
+from sankofa.sources.base import Limits
 from sankofa.sources.registry import find_source, load_sources
 
 
-def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> Summary:
+def ingest_files(
+    settings: Settings, source_id: str, paths: Iterable[Path], *, clock_is_right: bool = False
+) -> Summary:
     """Read files of a source into the ledger, with a progress bar on a terminal."""
     source = find_source(settings.home, source_id)
     source.refuse_unless_redistributable()
     found = files_under(paths)
+    in_home = list(settings.home.glob("*"))  # before this command itself changes any
+    witnesses = [path for path in (*in_home, *found) if not path.name.startswith("ledger.sqlite")]
     with (
         _ledger(settings) as ledger,
         _progress(source_id, len(found)) as started,
         without_cycle_collection(),
     ):
+        if not clock_is_right:
+            refuse_doubtful_clock(_now(), ledger.newest_capture(), witnesses)
         return ingest(
             ledger,
             source,
@@ -43,6 +51,7 @@ def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> S
             rejects_folder=settings.home / "rejects",
             clock=_now,
             started=lambda p: started(p.name),
+            limits=Limits.of(settings),
         )
 
 

@@ -4,14 +4,14 @@ import gc
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sankofa.edition.blocks import Entry, row_ends
 from sankofa.edition.checks import RowCheck, check_days
 from sankofa.edition.flat import columns_kind
-from sankofa.edition.naming import edition_name, ledger_position
+from sankofa.edition.naming import edition_name, ledger_position, may_hold, may_name_a_person
 from sankofa.edition.ready import Ready
 from sankofa.edition.tables import tables
 from sankofa.edition.world import Dataset, Places, World, datasets
@@ -54,8 +54,26 @@ def publish(
         store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole
         with store.exclusive("switch"):
             _refuse_to_move_back(manifest["edition"], before, store.list_editions().current)
+            store.withdraw(_withdrawn_by(store, manifest))
             switch(store, manifest["edition"], keep)
     return manifest
+
+
+def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any]) -> list[str]:
+    """The kept editions that may not be served in the place of this one, should it be lost."""
+    refused = [one["source"] for one in manifest.get("left_out", ())]
+    withdrawn = []
+    for name in store.list_editions().editions:
+        if name == manifest["edition"]:
+            continue
+        try:
+            with closing(store.open(name, verified=True)) as older:
+                held = may_hold(older.manifest, refused)
+        except EditionError:
+            held = bool(refused)
+        if held or may_name_a_person(name, manifest["proven"]):
+            withdrawn.append(name)
+    return withdrawn
 
 
 def _refuse_to_move_back(edition: str, before: str | None, current: str | None) -> None:

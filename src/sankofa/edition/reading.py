@@ -240,12 +240,19 @@ def open_edition(store: Datastore, edition_id: str, *, verified: bool = False) -
 
 
 def open_newest_usable(store: Datastore) -> tuple[Edition | None, list[str]]:
-    """The current edition, or the newest before it that is whole; and what was wrong with the others."""
+    """The current edition, or the newest before it that is whole; and what was wrong with the others.
+
+    None that a newer one withdrew: it may name a natural person, or hold what may not be redistributed.
+    """
     shelf = store.list_editions()
+    withdrawn = store.withdrawn() - {shelf.current}
     complaints: list[str] = []
     candidates = [shelf.current] if shelf.current else []
     candidates += [name for name in shelf.editions if shelf.current is None or name < shelf.current]
     for name in candidates:
+        if name in withdrawn:
+            complaints.append(f"edition {name}: withdrawn by a later one")
+            continue
         try:
             return open_edition(store, name), complaints
         except EditionError as failure:

@@ -4,7 +4,7 @@ Two engines stand behind these protocols: SQLite files under HOME (the default) 
 Statements are written once, with `?` for parameters, in the SQL both understand.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -110,7 +110,7 @@ class EditionList(NamedTuple):
 
 
 class Datastore(Protocol):
-    """Seven verbs and a farewell; everything an engine must do."""
+    """Everything an engine must do."""
 
     def ledger(self) -> LedgerSession: ...
 
@@ -140,6 +140,12 @@ class Datastore(Protocol):
 
     def published(self) -> frozenset[str]:
         """The id of every edition that was ever current, kept or not: an append-only list."""
+
+    def withdraw(self, editions: Collection[str]) -> None:
+        """Put kept editions on the list of those that may not be served in the place of a newer one."""
+
+    def withdrawn(self) -> frozenset[str]:
+        """Every edition on that list, which is part of the one of `published` and append-only like it."""
 
     async def ping(self) -> None:
         """A real read. Raises StoreUnavailable."""

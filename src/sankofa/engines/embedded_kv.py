@@ -38,7 +38,11 @@ _NAMES = "SELECT name FROM stored WHERE name >= ?1 AND name < ?1 || char(0x10FFF
 class EmbeddedKeyValue:
     """A KeyValue in one SQLite file and its table of counters (`<file>-counters`)."""
 
-    def __init__(self, path: str, component: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, path: str, component: str, clock: Callable[[], float] = time.time, *, reserve: int = 0
+    ) -> None:
+        """`reserve`: bytes of disk to take in advance for the counters."""
+        self._reserve = reserve
         self._path = Path(path)
         self._component = component
         self._clock = clock
@@ -210,7 +214,7 @@ class EmbeddedKeyValue:
     def _open_counters(self) -> CounterFile:
         if self._counters is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._counters = CounterFile(self._counters_path)
+            self._counters = CounterFile(self._counters_path, self._reserve)
         return self._counters
 
     def _drop_values(self) -> None:

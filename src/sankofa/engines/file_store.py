@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from sankofa.engines.edition_folder import (
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 _listed = msgspec.json.Decoder(list[Any]).decode
+_WITHDRAWN = "withdrawn "
 _EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 
@@ -101,24 +102,37 @@ class FileStore:
         shelf = self.list_editions()
         return self._listed_as_published() | {*shelf.editions, *filter(None, [shelf.current])}
 
+    def withdraw(self, editions: Collection[str]) -> None:
+        self._append_to_list(f"{_WITHDRAWN}{edition}" for edition in sorted({*editions} - self.withdrawn()))
+
+    def withdrawn(self) -> frozenset[str]:
+        return frozenset(
+            line.removeprefix(_WITHDRAWN) for line in self._list_lines() if line.startswith(_WITHDRAWN)
+        )
+
     def _listed_as_published(self) -> frozenset[str]:
+        return frozenset(filter(_EDITION_ID.match, self._list_lines()))
+
+    def _list_lines(self) -> list[str]:
         try:
-            lines = self._published.read_text("ascii", errors="replace").split("\n")
+            return self._published.read_text("ascii", errors="replace").split("\n")
         except FileNotFoundError:
-            return frozenset()
+            return []
         except OSError as failure:
             raise StoreUnavailable("datastore", f"{self._published.name}: {failure}") from failure
-        return frozenset(filter(_EDITION_ID.match, lines))
 
     def _list_as_published(self, current: str) -> None:
         """Append what the list has not: the edition, and those there were before the list was."""
         with operator_errors(self._published):
-            new = (self.published() | {current}) - self._listed_as_published()
-            if new:
-                # A line feed first: the line before may have been cut short by a full disk.
-                with self._published.open("ab", buffering=0) as stream:
-                    stream.write("".join(f"\n{edition}" for edition in sorted(new)).encode() + b"\n")
-                    os.fsync(stream.fileno())
+            self._append_to_list(sorted((self.published() | {current}) - self._listed_as_published()))
+
+    def _append_to_list(self, lines: Iterable[str]) -> None:
+        text = "".join(f"\n{line}" for line in lines)
+        if text:
+            # A line feed first: the line before may have been cut short by a full disk.
+            with operator_errors(self._published), self._published.open("ab", buffering=0) as stream:
+                stream.write(text.encode() + b"\n")
+                os.fsync(stream.fileno())
 
     async def ping(self) -> None:
         try:

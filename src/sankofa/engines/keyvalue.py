@@ -47,17 +47,18 @@ class KeyValue(Protocol):
         """Give up what is held open. A later call opens it again."""
 
 
-def open_keyvalue(url: str, component: str = "key-value store") -> KeyValue:
+def open_keyvalue(url: str, component: str = "key-value store", *, reserve: int = 0) -> KeyValue:
     """The store at `embedded:/path/to/file`, `redis://...` or `rediss://...`, opened at its first call.
 
     The component is what a StoreUnavailable names. Drivers are imported here, so that an
-    installation without Redis needs no driver for it.
+    installation without Redis needs no driver for it. `reserve` is the disk that a file takes in advance for
+    its counters, in bytes.
     """
     scheme, _, rest = url.partition(":")
     if scheme == "embedded" and rest:
         from sankofa.engines.embedded_kv import EmbeddedKeyValue
 
-        return EmbeddedKeyValue(rest, component)
+        return EmbeddedKeyValue(rest, component, reserve=reserve)
     if scheme in ("redis", "rediss"):
         from sankofa.engines.redis_kv import RedisKeyValue
 

@@ -5,7 +5,7 @@ server through the driver and may wait; the serving side has a clock of its own 
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -36,6 +36,7 @@ _POINT = b"""
 _POINTER = "SELECT edition FROM sankofa_shelf.current"
 _CREATE_PUBLISHED = b"CREATE TABLE IF NOT EXISTS sankofa_shelf.published (edition TEXT PRIMARY KEY)"
 _LIST_AS_PUBLISHED = b"INSERT INTO sankofa_shelf.published VALUES (%s) ON CONFLICT DO NOTHING"
+_WITHDRAWN = "withdrawn "
 _PUBLISHED = "SELECT edition FROM sankofa_shelf.published"
 _EDITIONS = """
     SELECT substr(n.nspname, 11) FROM pg_namespace AS n
@@ -141,13 +142,27 @@ class PostgresStore:
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""
         shelf = self.list_editions()
+        listed = {name for name in self._list_rows() if not name.startswith(_WITHDRAWN)}
+        return frozenset({*listed, *shelf.editions, *filter(None, [shelf.current])})
+
+    def _list_rows(self) -> list[str]:
         try:
-            listed = {str(name) for (name,) in self._enquiry.rows(_PUBLISHED)}
+            return [str(name) for (name,) in self._enquiry.rows(_PUBLISHED)]
         except Refused as refused:
             if refused.sqlstate not in _NO_SUCH_TABLE:
                 raise StoreUnavailable("datastore", str(refused)) from None
-            listed = set()
-        return frozenset({*listed, *shelf.editions, *filter(None, [shelf.current])})
+            return []
+
+    def withdraw(self, editions: Collection[str]) -> None:
+        if editions:
+            with operator_errors(), self._server.connect() as connection:
+                connection.execute(_CREATE_PUBLISHED)
+                for edition in sorted(editions):
+                    connection.execute(_LIST_AS_PUBLISHED, (f"{_WITHDRAWN}{edition}",))
+
+    def withdrawn(self) -> frozenset[str]:
+        listed = self._list_rows()
+        return frozenset(name.removeprefix(_WITHDRAWN) for name in listed if name.startswith(_WITHDRAWN))
 
     async def ping(self) -> None:
         """Reads the pointer, then a row of the edition it names."""

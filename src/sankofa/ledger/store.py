@@ -217,6 +217,11 @@ class Ledger:
         ((newest,),) = self._session.query("SELECT max(capture_id) FROM capture")
         return newest or 0
 
+    def newest_capture(self) -> datetime | None:
+        """The latest instant at which anything was captured."""
+        ((newest,),) = self._session.query("SELECT max(observed_at) FROM capture")
+        return None if newest is None else datetime.fromisoformat(newest)
+
     def captures(self) -> dict[int, CaptureInfo]:
         rows = self._session.query(
             "SELECT capture_id, source_id, observed_at, license_class, file_name, content_sha256 FROM capture"

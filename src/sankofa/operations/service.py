@@ -37,7 +37,9 @@ class Service:
         self.datastore: Datastore = open_store(settings)
         self.keystore: KeyValue = open_keyvalue(settings.keyvalue_url(settings.keystore, "keys"), "key store")
         self.usagestore: KeyValue = open_keyvalue(
-            settings.keyvalue_url(settings.usagestore, "usage"), "usage store"
+            settings.keyvalue_url(settings.usagestore, "usage"),
+            "usage store",
+            reserve=settings.usage_reserve << 20,
         )
         self._records = SealedRecords(self.keystore, settings.keys_key())
         self.keys = Keys(self._records, settings, clock)

@@ -1,0 +1,32 @@
+"""A server that cannot read the current edition falls back to an older one, but to none that was withdrawn."""
+
+from pathlib import Path
+
+from tests.faults.conftest import Serve, current
+from tests.faults.load import ask
+from tests.faults.test_damaged_editions import flip_one_bit
+from tests.live import run
+
+REFUSED = """
+[sources.sample-worldbank]
+adapter = "worldbank"
+license_class = "cc-by"
+commercial_redistribution = false
+sku = "AF-MACRO"
+"""
+
+
+def test_an_edition_whose_licence_was_withdrawn_is_not_fallen_back_to(
+    serve: Serve, key: str, home: Path, editions: tuple[str, str]
+) -> None:
+    (home / "sources.toml").write_text(REFUSED)
+    published = run(home, "publish")
+    assert published.returncode == 0, published.stderr
+    assert current(home) not in editions
+    flip_one_bit(home / "editions" / current(home))
+    live = serve()
+    assert ask(live, key)[0] == 503
+    assert f"edition {editions[0]}: withdrawn by a later one" in live.log
+    assert run(home, "publish").returncode == 0  # makes it again, whole
+    live = serve()
+    assert ask(live, key) == (200, current(home))
