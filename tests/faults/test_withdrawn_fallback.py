@@ -1,4 +1,4 @@
-"""A server that cannot read the current edition falls back to an older one, but to none that was withdrawn."""
+"""A server that cannot read the current edition falls back to an older one, but to no withdrawn one."""
 
 from pathlib import Path
 

@@ -52,7 +52,7 @@ class CounterFile:
     """An open table. Every method may raise OSError."""
 
     def __init__(self, path: Path, reserve: int = 0) -> None:
-        """`reserve`: the bytes of the table that are given their place on the disk now, full disk or not later."""
+        """`reserve`: how many bytes of the table are given their place on the disk at once."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._placed: set[int] = set()
         try:

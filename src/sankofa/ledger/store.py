@@ -126,7 +126,7 @@ class Ledger:
             notify(f"the ledger was begun before captures were sealed: sealed {sealed} as they are now")
 
     def verify(self) -> seals.Checked:
-        """Hold every row against the seals. Raises LedgerDamaged, or SettingsError with another gate secret."""
+        """Hold every row against the seals. Raises LedgerDamaged; SettingsError with another gate secret."""
         try:
             return seals.verify(self._session, self._gate_key)
         except seals.LedgerDamaged:

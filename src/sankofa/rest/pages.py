@@ -28,7 +28,8 @@ _NO_STORE = (b"cache-control", b"no-store")
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 _ONLY_WHAT_IS_ON_THE_PAGE = (
     b"content-security-policy",
-    b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    b"frame-ancestors 'none'",
 )
 _STATUS_KEPT = 0.25
 _DESCRIPTIONS = 64

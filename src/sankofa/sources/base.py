@@ -90,9 +90,9 @@ class InputFile:
 
 
 class _Counted(io.RawIOBase):
-    """The bytes of a document, counted as they come: those of the file, and those since the last line ended."""
+    """The bytes of a document, counted as they come: all of the file, and those of the line."""
 
-    def __init__(self, stream: IO[bytes], file: InputFile) -> None:
+    def __init__(self, stream: "IO[bytes] | gzip.GzipFile", file: InputFile) -> None:
         self._stream = stream
         self._file = file
         self.by_line = True
@@ -120,7 +120,7 @@ class _Counted(io.RawIOBase):
 class BoundedStream(io.BufferedReader):
     """A document of a file, within its limits."""
 
-    def __init__(self, stream: IO[bytes], file: InputFile) -> None:
+    def __init__(self, stream: "IO[bytes] | gzip.GzipFile", file: InputFile) -> None:
         self._counted = _Counted(stream, file)
         self._input = file
         super().__init__(self._counted, _BUFFER)

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -59,6 +59,11 @@ class Store:
     def published(self) -> frozenset[str]:
         self.lists_read += 1
         return self.ever | set(self.editions)
+
+    def withdraw(self, editions: Collection[str]) -> None: ...
+
+    def withdrawn(self) -> frozenset[str]:
+        return frozenset()
 
     async def ping(self) -> None: ...
 
