@@ -10,7 +10,7 @@ docs/decisions/0029-sealed-ledger-and-keys.md.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -97,7 +97,8 @@ class RowSums:
                 self.loose[_content({table: digest})] += 1
         self.rows += number
 
-    def captures(self) -> set[int]:
+    def captures(self) -> set[Any]:
+        """The capture_id of every row, which in a damaged row may be of any type."""
         return {capture_id for sums in self.by_table.values() for capture_id in sums}
 
     def content(self, capture_id: int) -> str:
@@ -187,7 +188,6 @@ def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums, *, unsea
     sealed = {seal.capture_id: seal.content for seal in seals if seal.capture_id}
     newest = max(sealed, default=0)
     named = _named(session)
-    # Of a damaged row capture_id may be of any type.
     for capture_id in sorted(sums.captures() | sealed.keys(), key=lambda number: f"{number!s:>20}"):
         if capture_id in sealed:
             content = sums.content(capture_id)
