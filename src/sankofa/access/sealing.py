@@ -97,13 +97,13 @@ class SealedRecords:
 
     async def _seal_what_was_there(self, *, begun: bool) -> None:
         """Only where no record has a seal yet, or this was cut short: a lost seal is not given back."""
-        found = [
+        records = [
             (n, await self._store.get(n)) for prefix in self._checks for n in await self._store.names(prefix)
         ]
         unsealed = [
-            (name, stored) for name, stored in found if stored is not None and not _SEAL.search(stored)
+            (name, stored) for name, stored in records if stored is not None and not _SEAL.search(stored)
         ]
-        if unsealed and (begun or len(unsealed) == sum(stored is not None for _, stored in found)):
+        if unsealed and (begun or len(unsealed) == sum(stored is not None for _, stored in records)):
             await self.put(_MARK, _SEALING)
             for name, stored in unsealed:
                 if self._checks[name.partition(":")[0] + ":"](name, stored):

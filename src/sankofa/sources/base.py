@@ -71,10 +71,10 @@ class InputFile:
     def member(self, name: str) -> Iterator[IO[bytes]]:
         """One named member of a zip, at any depth. Raises FormatError when it is not there."""
         with zipfile.ZipFile(self.path) as archive:
-            found = [m for m in archive.infolist() if m.filename.rsplit("/", 1)[-1].lower() == name]
-            if len(found) != 1:
-                raise FormatError(f"{self.name}: expected one {name} in the archive, found {len(found)}")
-            with self._opened(archive, found[0]) as stream:
+            members = [m for m in archive.infolist() if m.filename.rsplit("/", 1)[-1].lower() == name]
+            if len(members) != 1:
+                raise FormatError(f"{self.name}: expected one {name} in the archive, found {len(members)}")
+            with self._opened(archive, members[0]) as stream:
                 yield BoundedStream(stream, self)
 
     def _opened(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
