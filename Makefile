@@ -5,6 +5,7 @@ PORT    ?= 8000
 WORKERS ?= 1
 WORLD   ?= starter
 ARGS    ?=
+EXTRAS  ?=
 
 # The first Python that is new enough; name another with PYTHON=...
 PYTHON ?= $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
@@ -12,6 +13,7 @@ PYTHON ?= $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 p
 
 BIN     := .venv/bin
 RUNTIME := .venv/.runtime
+DRIVERS := .venv/.drivers
 DEV     := .venv/.dev
 PEERS   := .venv-bench/.peers
 LINT    := tools/openapi-lint
@@ -37,9 +39,9 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses auto
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "  settings: HOST=$(HOST) PORT=$(PORT) WORKERS=$(WORKERS) WORLD=$(WORLD) PYTHON=... ARGS=..."
+	@echo "  settings: HOST=$(HOST) PORT=$(PORT) WORKERS=$(WORKERS) WORLD=$(WORLD) PYTHON=... EXTRAS=1 ARGS=..."
 
-setup: $(RUNTIME) ## create .venv with the locked dependencies and the sankofa command
+setup: $(RUNTIME) $(if $(EXTRAS),$(DRIVERS)) ## create .venv with the locked dependencies and the sankofa command; EXTRAS=1 adds PostgreSQL and Redis
 
 serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (starter, sample) when there is none
 	@$(BIN)/sankofa $(WORLD) --if-empty
@@ -76,6 +78,7 @@ bench: $(DEV) $(PEERS) ## run the benchmarks; the peers live in .venv-bench
 lock: $(DEV) ## resolve requirements/*.txt and the npm lock again; ARGS=--upgrade for newer versions
 	$(COMPILE) pyproject.toml --group build -o requirements/runtime.txt
 	$(COMPILE) pyproject.toml --group build --group dev --all-extras -c requirements/runtime.txt -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --all-extras -c requirements/dev.txt -o requirements/extras.txt
 	$(COMPILE) --group bench -o requirements/bench.txt
 	$(BIN)/python $(LINT)/node.py lock
 
@@ -96,6 +99,11 @@ $(RUNTIME): requirements/runtime.txt pyproject.toml
 	@echo "installing the locked dependencies into .venv"
 	@$(BIN)/python $(PIP_INSTALL) requirements/runtime.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DRIVERS): requirements/extras.txt $(RUNTIME)
+	@echo "installing the locked drivers of PostgreSQL and Redis into .venv"
+	@$(BIN)/python $(PIP_INSTALL) requirements/extras.txt
 	@touch $@
 
 $(DEV): requirements/dev.txt $(RUNTIME)

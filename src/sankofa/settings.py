@@ -36,8 +36,8 @@ class Settings:
     )
     usage_reserve: int = _setting(
         32,
-        "MiB of disk taken in advance for the counters of an embedded usage store; 32 is room for all, so that a full "
-        "disk stops no key.",
+        "MiB of disk taken in advance for the counters of an embedded usage store; 32 is room for all: "
+        "a full disk then stops no key.",
     )
     base_url: str = _setting("http://127.0.0.1:8000", "Public address of the REST API.")
     mcp_url: str = _setting("", "Public address of the MCP server, without /mcp; BASE_URL where empty.")
@@ -60,8 +60,8 @@ class Settings:
     )
     keys_secret: str = _setting(
         "",
-        "Seals the records in the key store; the same wherever that store is used. Generated in HOME when unset "
-        "and the store is a file there.",
+        "Seals the records in the key store; the same wherever that store is used. Generated in HOME when "
+        "unset and the store is a file there.",
         secret=True,
     )
     rows_sample: int = _setting(25, "Most rows of one response on the sample tier.")

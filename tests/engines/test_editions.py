@@ -284,3 +284,17 @@ def _directory(engine: Engine, edition: str) -> list[tuple[str, str]]:
         return [(k, v) for k, v in engine.raw(f'SELECT kind, key FROM "sankofa_e_{edition}".directory')]
     with closing(block_file(engine.home / "editions" / edition / "edition.blocks")) as file:
         return list(file.keys())
+
+
+def test_the_list_of_withdrawn_editions_only_grows_and_is_not_that_of_the_published(engine: Engine) -> None:
+    for name in ("20260101T000000Z-00001-aaaaaaaaaa", "20260102T000000Z-00002-bbbbbbbbbb"):
+        shelve(engine.store, name)
+    first, second = sorted(engine.store.list_editions().editions)
+    engine.store.set_current_and_prune([first, second], second)
+    assert engine.store.withdrawn() == frozenset()
+    engine.store.withdraw([first])
+    engine.store.withdraw([first])
+    engine.store.withdraw([])
+    engine.store.set_current_and_prune([second], second)
+    assert engine.store.withdrawn() == {first}
+    assert engine.store.published() == {first, second}

@@ -1,4 +1,4 @@
-"""The seals of the ledger, on both engines: any value of any table that is altered is found by its capture."""
+"""The seals of the ledger, on both engines: any altered value of any table is found by its capture."""
 
 from contextlib import closing
 

@@ -1,4 +1,4 @@
-"""Random damage that can be had again: every run prints its seed, TEST_SEED repeats it, TEST_FLIPS does more."""
+"""Random damage: a run prints its seed, TEST_SEED repeats it, TEST_FLIPS does more."""
 
 import os
 import random

@@ -5,6 +5,7 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ class Store:
         url = "" if redis is None else redis.url
         self.home = home
         self.redis = redis
-        self.settings = {"keystore": url} if url else {}
+        self.settings: dict[str, Any] = {"keystore": url} if url else {}
         self._url = url or f"embedded:{home / 'keys'}"
 
     def get(self, name: str) -> bytes:

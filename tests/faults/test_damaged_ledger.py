@@ -35,7 +35,7 @@ def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
         flipped = flip_a_bit(whole, picked)
         verified = run(home, "ledger", "verify")
         published = run(home, "publish")
-        print(flipped, verified.stderr, published.stderr)
+        print(flipped, verified.stderr, published.stderr)  # noqa: T201 - told where the test fails
         assert verified.returncode == published.returncode
         assert "Traceback" not in verified.stderr + published.stderr
         if published.returncode:
@@ -43,7 +43,7 @@ def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
             assert verified.stderr.count("\n") == 1
         assert current(home) == editions[1]
         assert list((home / "editions").glob("*/manifest.json"))
-    print(f"{refused} refused")
+    print(f"{refused} refused")  # noqa: T201 - told where the test fails
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is too much at ingest is refused by name, and what is wrong with the clock before anything is dated by it."""
+"""What is too much at ingest is refused by name, and so is a clock that cannot be right."""
 
 import gzip
 import json
@@ -118,8 +118,9 @@ def test_a_row_with_a_text_that_is_too_long_is_rejected_and_the_others_are_kept(
     package = {
         "releases": [
             {
-                "ocid": f"ocds-1-{number}", "id": str(number), "date": "2024-01-01T00:00:00Z", "tag": ["tender"],
-                "initiationType": "tender", "tender": {"id": "1", "description": "word " * length},
+                "ocid": f"ocds-1-{number}", "id": str(number), "date": "2024-01-01T00:00:00Z",
+                "tag": ["tender"], "initiationType": "tender",
+                "tender": {"id": "1", "description": "word " * length},
             }
             for number, length in enumerate((10, 400_000))
         ]

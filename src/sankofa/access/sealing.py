@@ -1,8 +1,8 @@
-"""Records of the key store, each sealed with a keyed hash: one that was altered is refused, and only that one.
+"""Records of the key store, each sealed with a keyed hash: one that was altered is refused by itself.
 
-The seal is the last member of the record's JSON, so that a version that knows no seals reads the rest. It is made of
-the record and of the name it is stored under. Records of such a version are sealed once, when the store has no mark
-yet that it is sealed; from then on a record without a seal is refused. See
+The seal is the last member of the record's JSON, so that a version that knows no seals reads the rest. It is
+made of the record and of the name it is stored under. Records of such a version are sealed once, when the
+store has no mark yet that it is sealed; from then on a record without a seal is refused. See
 docs/decisions/0029-sealed-ledger-and-keys.md.
 """
 
@@ -51,8 +51,8 @@ class SealedRecords:
         state = None if mark is None else self._opened(_MARK, mark)
         if mark is not None and state is None:
             raise SettingsError(
-                "SANKOFA_KEYS_SECRET (or keys-secret in HOME): not the one the records of this key store are sealed "
-                "with; it must be the same for every command and machine that shares the store"
+                "SANKOFA_KEYS_SECRET (or keys-secret in HOME): not the one the records of this key store are "
+                "sealed with; it must be the same for every command and machine that shares the store"
             )
         if state != _SEALED:
             await self._seal_what_was_there(begun=state == _SEALING)
@@ -96,14 +96,14 @@ class SealedRecords:
         return await self._store.names(prefix)
 
     async def _seal_what_was_there(self, *, begun: bool) -> None:
-        """Only where no record has a seal yet, or this was cut short: else one that lost its seal gets it back."""
-        found = [
+        """Only where no record has a seal yet, or this was cut short: a lost seal is not given back."""
+        records = [
             (n, await self._store.get(n)) for prefix in self._checks for n in await self._store.names(prefix)
         ]
         unsealed = [
-            (name, stored) for name, stored in found if stored is not None and not _SEAL.search(stored)
+            (name, stored) for name, stored in records if stored is not None and not _SEAL.search(stored)
         ]
-        if unsealed and (begun or len(unsealed) == sum(stored is not None for _, stored in found)):
+        if unsealed and (begun or len(unsealed) == sum(stored is not None for _, stored in records)):
             await self.put(_MARK, _SEALING)
             for name, stored in unsealed:
                 if self._checks[name.partition(":")[0] + ":"](name, stored):

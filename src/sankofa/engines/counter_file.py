@@ -52,7 +52,7 @@ class CounterFile:
     """An open table. Every method may raise OSError."""
 
     def __init__(self, path: Path, reserve: int = 0) -> None:
-        """`reserve`: the bytes of the table that are given their place on the disk now, full disk or not later."""
+        """`reserve`: how many bytes of the table are given their place on the disk at once."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._placed: set[int] = set()
         try:
@@ -61,7 +61,7 @@ class CounterFile:
             self.check()
             if os.fstat(self._descriptor).st_size < _SIZE:
                 os.ftruncate(self._descriptor, _SIZE)
-            self._reserved = self._reserve(min(reserve, _SIZE))
+            self._reserved = self._reserve(min(reserve + _PAGE, _SIZE) if reserve else 0)
             self._map = mmap.mmap(self._descriptor, _SIZE)
         except OSError:
             os.close(self._descriptor)

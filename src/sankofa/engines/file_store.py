@@ -231,8 +231,8 @@ class SqliteLedger:
             yield from cursor
 
     def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
-        """Written by SQLite, which is cheaper than an object for each value, and as bytes: a damaged text need
-        not be UTF-8."""
+        """Written by SQLite, which is cheaper than an object for each value; as bytes, because a damaged text
+        need not be UTF-8."""
         with operator_errors(self._path):
             names = [row[1] for row in self._database.execute(f"PRAGMA table_info({table})")]
         capture = "capture_id" if "capture_id" in names else "0"

@@ -36,7 +36,8 @@ JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
 WHERE i.indisprimary AND i.indrelid = to_regclass(?) ORDER BY k.place
 """
 _COLUMNS = """
-SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+SELECT attname FROM pg_attribute
+WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
 """
 # The planner knows nothing of a table that is filled in this very transaction: have it follow the keys.
 _WRITER_SETTINGS = b"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off"

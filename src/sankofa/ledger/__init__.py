@@ -1,1 +1,1 @@
-"""The append-only record of what was ingested, and the gates at its door."""
+"""The append-only record of what was ingested, and the checks that every row passes on its way in."""

@@ -1,4 +1,4 @@
-"""One file on its way into the ledger: what it brings is staged, and only what is new is kept."""
+"""One file being ingested: its rows are staged, and only those that are new are appended."""
 
 import hashlib
 from collections import defaultdict
@@ -46,7 +46,7 @@ ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true
 
 
 def holds_record(session: LedgerSession, subject: str) -> bool:
-    """Whether a register told anything of it: a name in somebody's template is no record."""
+    """Whether a register has a record of it; a name in somebody's template is none."""
     return any(True for _ in session.query(_RECORDS, (subject,)))
 
 

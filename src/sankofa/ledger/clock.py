@@ -1,8 +1,9 @@
 """Whether the clock can be believed: what is captured under it is dated by it for ever.
 
-A clock behind the newest capture by more than a day is wrong, or that capture was. A clock that is ahead cannot be told
-from a long pause by the ledger alone, so other witnesses of the time are asked: the files of HOME and the files to be
-read. More than a day after all of them, or more than a year after the newest capture, it is not believed.
+A clock behind the newest capture by more than a day is wrong, or that capture was. A clock that is ahead
+cannot be told from a long pause by the ledger alone, so other witnesses of the time are asked: the files of
+HOME and the files to be read. More than a day after all of them, or more than a year after the newest
+capture, it is not believed.
 """
 
 from collections.abc import Iterable

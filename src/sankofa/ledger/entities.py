@@ -132,14 +132,14 @@ def resolve(ledger: Ledger, captures: dict[int, CaptureInfo], issued: IssuedIds 
             source_ref = captures[capture_id].ref(location)
             claims[subject].append(Claim(in_one_spelling(identifier), source_ref, capture_id))
     loaded = bool(claims) or any(
-        subject.startswith("lei:") and not all(told.profile.secondary for told in statements)
+        subject.startswith("lei:") and not all(statement.profile.secondary for statement in statements)
         for subject, statements in named.items()
     )
     for subject, statements in named.items():
         for statement in statements:
-            told_in = captures[statement.capture_id].ref(subject, statement.profile.document)
+            source_ref = captures[statement.capture_id].ref(subject, statement.profile.document)
             claims[subject] += [
-                Claim(in_one_spelling(identifier), told_in, statement.capture_id)
+                Claim(in_one_spelling(identifier), source_ref, statement.capture_id)
                 for identifier in statement.profile.identifiers
             ]
     groups, conflicts = _merge(first_seen, claims)

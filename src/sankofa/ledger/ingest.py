@@ -1,4 +1,4 @@
-"""Files into the ledger: one transaction each, the gates at the door, nothing lost silently.
+"""Ingests files: one transaction each, every record checked, every rejected row written down.
 
 See contract: ING-1, ING-2, ING-3, ING-4.
 """
@@ -17,7 +17,7 @@ import msgspec
 from sankofa.ledger.capture import Capture, Counts
 from sankofa.ledger.macro import placed
 from sankofa.ledger.store import Ledger
-from sankofa.ledger.tenders import TenderDoor, too_long_text
+from sankofa.ledger.tenders import ReleaseIngester, too_long_text
 from sankofa.model.countries import country
 from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.observations import AnnualColumn, SeriesColumn
@@ -52,7 +52,7 @@ def ingest(
     started: Callable[[Path], None] = lambda path: None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
 ) -> Summary:
-    """Read files of one source into the ledger. A file not of its format is told and costs no other file."""
+    """Read files of one source into the ledger. A file of another format fails alone."""
     source.refuse_unless_redistributable()
     summary = Summary(source.id)
     rejects = _RejectsFile(rejects_folder, f"{source.id}-{clock():%Y%m%dT%H%M%S%fZ}.jsonl")
@@ -67,12 +67,12 @@ def ingest(
                 rejects.of(capture) as reject,
             ):
                 records = adapters()[source.adapter].read(InputFile(path, limits))
-                place = country(source.country or "") or ""
-                if place:
-                    records = placed(records, place)
+                country_code = country(source.country or "") or ""
+                if country_code:
+                    records = placed(records, country_code)
                 longest = limits.text_length
-                door = TenderDoor(capture, place, clock(), longest)
-                _take(records, capture, door, reject, clock(), longest)
+                release_ingester = ReleaseIngester(capture, country_code, clock(), longest)
+                _take(records, capture, release_ingester, reject, clock(), longest)
                 counts = capture.counts
         except FormatError as failure:
             summary.failures.append(str(failure))
@@ -87,22 +87,22 @@ def ingest(
 
 def files_under(paths: Iterable[Path]) -> list[Path]:
     """The files named, and those inside the folders named, in a stable order."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         if path.is_dir():
             inside = (p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
-            found += sorted(inside)
+            files += sorted(inside)
         elif path.exists():
-            found.append(path)
+            files.append(path)
         else:
             raise OperatorError(f"{path}: no such file")
-    return found
+    return files
 
 
 def _take(
     records: Iterator[Record],
     capture: Capture,
-    door: TenderDoor,
+    release_ingester: ReleaseIngester,
     reject: Callable[[Rejected], None],
     now: datetime,
     longest: int,
@@ -119,7 +119,7 @@ def _take(
                 counts.rejected += 1
                 reject(Rejected(f"{record.document}#{record.location}"[:_LONGEST_KEY], fault))
         elif type(record) is Release:
-            for rejected in door.take(record):
+            for rejected in release_ingester.take(record):
                 counts.rejected += 1
                 reject(rejected)
         elif type(record) is EntityRecord:
@@ -147,7 +147,7 @@ def _take(
         elif type(record) is Skipped:
             counts.read += record.rows
             counts.skipped += record.rows
-    door.flush()
+    release_ingester.flush()
     capture.flush()
 
 
@@ -190,11 +190,11 @@ class _RejectsFile:
     def close(self) -> Path | None:
         if self._stream is None:
             return None
-        kept = self._stream.tell() > 0
+        has_rows = self._stream.tell() > 0
         self._stream.close()
-        if not kept:
+        if not has_rows:
             self._path.unlink()
-        return self._path if kept else None
+        return self._path if has_rows else None
 
 
 class _RejectsOfFile:

@@ -34,8 +34,8 @@ class LeavingOut:
 
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
         columns = self._session.columns(table, names, key)
-        kept = [number in self._captures for number in columns[names.index("capture_id")]]
-        return columns if all(kept) else [list(compress(column, kept)) for column in columns]
+        wanted = [number in self._captures for number in columns[names.index("capture_id")]]
+        return columns if all(wanted) else [list(compress(column, wanted)) for column in columns]
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._session.snapshot()

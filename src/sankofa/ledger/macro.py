@@ -84,8 +84,12 @@ class MacroCapture:
 
     def annual(self, column: AnnualColumn) -> None:
         year = self._day[:4]
-        if any(told > year for told in column.values):
-            given = {told: value for told, value in column.values.items() if told <= year}
+        if any(reported_year > year for reported_year in column.values):
+            given = {
+                reported_year: value
+                for reported_year, value in column.values.items()
+                if reported_year <= year
+            }
             self._forecasts += len(column.values) - len(given)
             column = column._replace(values=given)
         self._annual.append(column)
@@ -96,19 +100,21 @@ class MacroCapture:
 
     def series(self, column: SeriesColumn) -> Iterator[Rejected]:
         """Raises nothing; yields what no source may say. A rate is of the country it is quoted in."""
-        kept: list[ReportedValue] = []
+        observed: list[ReportedValue] = []
         day = self._day
-        for told in column.told:
-            if told.release > day:
+        for value in column.told:
+            if value.release > day:
                 yield Rejected(
-                    f"{column.document} {told.location or told.date}", "release_date is in the future"
+                    f"{column.document} {value.location or value.date}", "release_date is in the future"
                 )
-            elif told.date > day:
-                self._forecasts += bool(told.value)
+            elif value.date > day:
+                self._forecasts += bool(value.value)
             else:
-                kept.append(told)
-        self._series.append(column._replace(told=kept, country=column.country or quoted_in(column.series)))
-        self._pending += len(kept)
+                observed.append(value)
+        self._series.append(
+            column._replace(told=observed, country=column.country or quoted_in(column.series))
+        )
+        self._pending += len(observed)
         if self._pending >= _SERIES_BATCH:
             self.flush()
 
@@ -132,8 +138,8 @@ class MacroCapture:
         self._touched |= keys
         held: defaultdict[tuple[str, str], Years] = defaultdict(dict)
         ever: defaultdict[tuple[str, str], set[tuple[str, str | None]]] = defaultdict(set)
-        for country, indicator, told in self._held("annual", _HELD_ANNUAL, asked):
-            said = _years(told)
+        for country, indicator, column_json in self._held("annual", _HELD_ANNUAL, asked):
+            said = _years(column_json)
             held[country, indicator].update(said)
             if self._repeated:
                 ever[country, indicator].update(said.items())
@@ -148,8 +154,8 @@ class MacroCapture:
             self._appended += len(news)
             if news:
                 self._part += 1
-                place = (self._id, self._part, self._source_id, column.document)
-                rows.append((*key, *place, _encode(news).decode()))
+                origin = (self._id, self._part, self._source_id, column.document)
+                rows.append((*key, *origin, _encode(news).decode()))
                 held[key].update(news)
         self._annual.clear()
         self._append("annual", rows)
@@ -157,45 +163,45 @@ class MacroCapture:
     def _flush_series(self) -> None:
         held: defaultdict[tuple[str, ...], _Held] = defaultdict(lambda: _Held(every=self._repeated))
         keys = {column[:4] for column in self._series}
-        for *identity, told in self._held("series", _HELD_SERIES, keys):
+        for *identity, column_json in self._held("series", _HELD_SERIES, keys):
             known = held[tuple(identity)]
-            for entry in _reported_values(told):
+            for entry in _reported_values(column_json):
                 known.add(entry)
         rows: list[Row] = []
         for column in self._series:
             known = held[column[:4]]
             news: list[ReportedValue] = []
-            for told in column.told:
-                dated = self._dated(told, known, column)
+            for value in column.told:
+                dated = self._dated(value, known, column)
                 if dated is None:
                     # A rate that is not quoted is no row of the file; an empty value in our template is one.
-                    self._unchanged += bool(told.value) or not column.on_its_day
+                    self._unchanged += bool(value.value) or not column.on_its_day
                 else:
                     known.add(dated)
                     news.append(dated)
             self._appended += len(news)
             if news:
                 self._part += 1
-                place = (self._id, self._part, self._source_id, column.document)
-                rows.append((*column[:4], *place, _encode(news).decode()))
+                origin = (self._id, self._part, self._source_id, column.document)
+                rows.append((*column[:4], *origin, _encode(news).decode()))
         self._series.clear()
         self._pending = 0
         self._append("series", rows)
 
-    def _dated(self, told: ReportedValue, held: "_Held", column: SeriesColumn) -> ReportedValue | None:
+    def _dated(self, value: ReportedValue, held: "_Held", column: SeriesColumn) -> ReportedValue | None:
         """The vintage with the day it became public; None where the source said so before."""
-        figure = (told.value, told.unit if told.value else "")
-        if told.release:
-            return None if (told.date, told.release, *figure) in held.said else told
-        now = held.now.get(told.date)
+        figure = (value.value, value.unit if value.value else "")
+        if value.release:
+            return None if (value.date, value.release, *figure) in held.said else value
+        now = held.now.get(value.date)
         if now is None:
-            if not told.value:
+            if not value.value:
                 return None
-            day = told.date if column.on_its_day else self._day
-            return told._replace(release=day, evidenced=column.on_its_day)
-        if now[1] == figure or (self._repeated and (told.date, *figure) in held.figures):
+            day = value.date if column.on_its_day else self._day
+            return value._replace(release=day, evidenced=column.on_its_day)
+        if now[1] == figure or (self._repeated and (value.date, *figure) in held.figures):
             return None
-        return told._replace(release=self._day, evidenced=False)
+        return value._replace(release=self._day, evidenced=False)
 
     def _flush_names(self) -> None:
         if self._known_names is None:
@@ -251,14 +257,14 @@ class _Held:
         self.figures: set[tuple[str, ...]] = set()
         self.now: dict[str, tuple[str, tuple[str, str]]] = {}
 
-    def add(self, told: ReportedValue) -> None:
-        figure = (told.value, told.unit if told.value else "")
-        self.said.add((told.date, told.release, *figure))
+    def add(self, value: ReportedValue) -> None:
+        figure = (value.value, value.unit if value.value else "")
+        self.said.add((value.date, value.release, *figure))
         if self._every:
-            self.figures.add((told.date, *figure))
-        now = self.now.get(told.date)
-        if now is None or now[0] <= told.release:
-            self.now[told.date] = (told.release, figure)
+            self.figures.add((value.date, *figure))
+        now = self.now.get(value.date)
+        if now is None or now[0] <= value.release:
+            self.now[value.date] = (value.release, figure)
 
 
 def placed(records: Iterable[Record], country: str) -> Iterator[Record]:
@@ -272,20 +278,20 @@ def placed(records: Iterable[Record], country: str) -> Iterator[Record]:
 
 def annual_rows(session: LedgerSession) -> Iterator[tuple[str, str, int, str, Years]]:
     """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
-    for *row, told in session.query(
+    for *row, column_json in session.query(
         "SELECT country, indicator, capture_id, document, told FROM annual "
         "ORDER BY country, indicator, capture_id, part"
     ):
-        yield (*row, _years(told))
+        yield (*row, _years(column_json))
 
 
 def series_rows(session: LedgerSession) -> Iterator[tuple[Any, ...]]:
     """(series, series_type, frequency, country, capture_id, document, values), the columns together."""
-    for *row, told in session.query(
+    for *row, column_json in session.query(
         "SELECT series, series_type, frequency, country, capture_id, document, told FROM series "
         "ORDER BY series, series_type, frequency, country, capture_id, part"
     ):
-        yield (*row, _reported_values(told))
+        yield (*row, _reported_values(column_json))
 
 
 def indicator_names(session: LedgerSession) -> dict[str, str]:

@@ -49,23 +49,23 @@ def with_parties(
     matcher = PartyMatcher(entities)
     plain = {number for number, own in named.items() if len({normalised(party.name) for party in own}) == 1}
     aliases = defaultdict[str, set[str]](set)
-    found: dict[str, Entity] = {}
+    by_number: dict[str, Entity] = {}
     for number in sorted(plain):
         party = min(named[number], key=lambda p: (p.capture_id, p.name, p.country, p.party_id))
         holder = matcher.match(party.name, party.country, party.identifiers).service_id
         if holder:
             aliases[holder].add(service_id(number))
-        elif not matcher.holds(number) and number not in found:
-            others = (n for n in register_numbers(party.identifiers) if n in plain and n not in found)
+        elif not matcher.holds(number) and number not in by_number:
+            others = (n for n in register_numbers(party.identifiers) if n in plain and n not in by_number)
             numbers = [n for n in others if not matcher.holds(n)]
-            found |= dict.fromkeys(numbers, _entity(party, number, numbers, captures))
+            by_number |= dict.fromkeys(numbers, _entity(party, number, numbers, captures))
     held = [
         replace(entity, aliases=tuple(sorted({*entity.aliases, *more} - {entity.service_id})))
         if (more := aliases.get(entity.service_id))
         else entity
         for entity in entities
     ]
-    minted = {entity.service_id: entity for entity in found.values()}
+    minted = {entity.service_id: entity for entity in by_number.values()}
     return sorted([*held, *minted.values()], key=lambda entity: entity.service_id)
 
 

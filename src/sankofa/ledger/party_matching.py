@@ -59,7 +59,7 @@ class PartyMatcher:
 
         A name leads to nobody who has another number in the register that the party's number is of.
         """
-        found = UNRESOLVED
+        match = UNRESOLVED
         for scheme, value in identifiers:
             is_lei = scheme.upper() in LEI_SCHEMES
             try:
@@ -69,22 +69,22 @@ class PartyMatcher:
             if holder := self._holders.get(str(identifier)):
                 if is_lei:
                     return Match(holder, "lei")
-                found = found if found.service_id else Match(holder, "identifier")
-        if not found.service_id and (holder := self._named.get((country, normalised(name)))):
+                match = match if match.service_id else Match(holder, "identifier")
+        if not match.service_id and (holder := self._named.get((country, normalised(name)))):
             strange = (number for number in register_numbers(identifiers) if not self.holds(number))
             if not any((holder, register_of(number)) in self._registered for number in strange):
                 return Match(holder, "name")
-        return found
+        return match
 
 
 def register_numbers(identifiers: Sequence[tuple[str, str]]) -> list[str]:
     """The well-formed numbers of companies registers among identifiers, as `str(Identifier)`."""
-    found = []
+    numbers = []
     for scheme, value in identifiers:
         if in_companies_register(scheme, value):
             with suppress(ValueError):
-                found.append(str(make_identifier("registry", value, scheme)))
-    return list(dict.fromkeys(found))
+                numbers.append(str(make_identifier("registry", value, scheme)))
+    return list(dict.fromkeys(numbers))
 
 
 def register_of(identifier: str) -> str:

@@ -1,4 +1,4 @@
-"""The published reports of an issuer: what the ledger holds of each fact, ready to be told into vintages.
+"""The published reports of an issuer: what the ledger holds of each fact, from which its vintages are made.
 
 One place says which figures are published at all, on which day each became known, and in which order
 two of one day stand. Facts and derived values both read the ledger through it.
@@ -89,12 +89,14 @@ class Published:
         self._told_rounded = self._periods(rounded)
 
     def _periods(self, held: list[tuple[str, FactColumns]]) -> Counter[_Told]:
-        """How many figures were told of each period on each day."""
-        told: Counter[_Told] = Counter()
+        """How many figures became known of each period on each day."""
+        counts: Counter[_Told] = Counter()
         for _, facts in held:
             known = facts.available_at if self._dated else self._known(facts)
-            told.update(zip(known, facts.period_start, facts.period_end, facts.declared_period, strict=True))
-        return told
+            counts.update(
+                zip(known, facts.period_start, facts.period_end, facts.declared_period, strict=True)
+            )
+        return counts
 
     def _known(self, facts: FactColumns) -> list[str]:
         """The days on which facts became known: those of their captures where the source evidences none."""
@@ -114,8 +116,8 @@ class Published:
                 facts,
                 rounded,
             )
-            for told, rounded in ((self._told, False), (self._told_rounded, True))
-            for (day, start, end, declared), facts in told.items()
+            for counts, rounded in ((self._told, False), (self._told_rounded, True))
+            for (day, start, end, declared), facts in counts.items()
         ]
 
     def reports(
@@ -137,11 +139,11 @@ class Published:
             every = not self._dated or len(self._facts) > 1
             self._gather(reports, subject, rows, every=every, whole=whole)
         if not self._dated:
-            reports = {identity: _first_captures(told) for identity, told in reports.items()}
+            reports = {identity: _first_captures(same_fact) for identity, same_fact in reports.items()}
         if len({number for _, facts in self._facts for number in facts.capture_id}) > 1:
-            for told in reports.values():
-                if len(told) > 1:
-                    _mark_recaptured(told)
+            for same_fact in reports.values():
+                if len(same_fact) > 1:
+                    _mark_recaptured(same_fact)
         return reports
 
     def _gather(
@@ -153,7 +155,7 @@ class Published:
         a filing are comparatives. Which of several figures of one day is the last is told elsewhere, so next
         to such a day nothing is left out.
         """
-        told: list[Report] = []
+        same_fact: list[Report] = []
         c = u = e = s = same_day = same_value = ""
         several = kept = every
         repeated: _Fact | None = None
@@ -161,12 +163,12 @@ class Published:
             concept, unit, end, start, day, _, value, _, _, _, _ = row
             if end != e or concept != c or start != s or unit != u:
                 c, u, e, s = concept, unit, end, start
-                told = reports.setdefault((concept, unit, end, start), [])
+                same_fact = reports.setdefault((concept, unit, end, start), [])
                 kept = every or concept in whole
                 several, repeated = kept, None
             elif day == same_day:
                 if repeated is not None:
-                    told.append(self._report(subject, repeated))
+                    same_fact.append(self._report(subject, repeated))
                 several, repeated = True, None
             elif value == same_value and not several:
                 same_day, repeated = day, row
@@ -174,7 +176,7 @@ class Published:
             else:
                 several, repeated = kept, None
             same_day, same_value = day, value
-            told.append(self._report(subject, row))
+            same_fact.append(self._report(subject, row))
 
     def _report(self, subject: str, row: _Fact) -> Report:
         _, _, _, _, day, document, value, confidence, location, _, capture_id = row
@@ -188,8 +190,8 @@ def _published(facts: FactColumns) -> FactColumns:
     doubted = {said for said in set(facts.confidence) if said and Decimal(said) < PUBLISHED_CONFIDENCE}
     if not doubted:
         return facts
-    kept = [said not in doubted for said in facts.confidence]
-    columns: list[list[Any]] = [list(compress(column, kept)) for column in facts]
+    published = [said not in doubted for said in facts.confidence]
+    columns: list[list[Any]] = [list(compress(column, published)) for column in facts]
     return FactColumns(*columns)
 
 
@@ -200,8 +202,8 @@ def _first_captures(reports: list[Report]) -> list[Report]:
     first: dict[tuple[str, str | None], int] = {}
     for report in reports:
         if not report.evidenced:
-            told = report.document, report.value
-            first[told] = min(first.get(told, report.available), report.available)
+            figure = report.document, report.value
+            first[figure] = min(first.get(figure, report.available), report.available)
     return [
         r if r.evidenced else msgspec.structs.replace(r, available=first[r.document, r.value])
         for r in reports
@@ -213,9 +215,9 @@ def _mark_recaptured(reports: list[Report]) -> None:
     if len({report.document for report in reports}) == len(reports):
         return
     first: dict[tuple[str, ...], int] = {}
-    places = [(r.capture.source_id, r.document, r.location or r.subject) for r in reports]
-    for place, report in zip(places, reports, strict=True):
-        first[place] = min(first.get(place, report.capture_id), report.capture_id)
-    for number, (place, report) in enumerate(zip(places, reports, strict=True)):
-        if report.capture_id != first[place]:
+    locations = [(r.capture.source_id, r.document, r.location or r.subject) for r in reports]
+    for location, report in zip(locations, reports, strict=True):
+        first[location] = min(first.get(location, report.capture_id), report.capture_id)
+    for number, (location, report) in enumerate(zip(locations, reports, strict=True)):
+        if report.capture_id != first[location]:
             reports[number] = msgspec.structs.replace(report, recaptured=True)

@@ -1,15 +1,16 @@
 """Seals: whether the ledger still holds exactly the rows that were appended to it.
 
-Every row has a digest. A capture is sealed with the sum of the digests of its rows, table by table: a sum does not
-depend on the order in which rows are read, so one scan of each table checks all captures at once. The seals form a
-chain that is keyed with the gate secret, so a capture that was altered, removed or put in another place shows, and
-nobody without the secret can seal it again. See docs/decisions/0029-sealed-ledger-and-keys.md.
+Every row has a digest. A capture is sealed with the sum of the digests of its rows, table by table: a sum
+does not depend on the order in which rows are read, so one scan of each table checks all captures at once.
+The seals form a chain that is keyed with the gate secret, so a capture that was altered, removed or put in
+another place shows, and nobody without the secret can seal it again. See
+docs/decisions/0029-sealed-ledger-and-keys.md.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -17,11 +18,13 @@ from sankofa.engines.datastore import LedgerSession, Row
 from sankofa.model.errors import OperatorError
 
 TABLES: Final = (
-    "annual", "capture", "entity_record", "fact", "fact_subject", "indicator", "link", "party", "release", "series",
-    "sighting", "withheld", "withheld_party",
+    "annual", "capture", "entity_record", "fact", "fact_subject", "indicator", "link", "party", "release",
+    "series", "sighting", "withheld", "withheld_party",
 )  # fmt: skip
 """Every table of the ledger but the seals."""
 _WITHOUT_CAPTURE: Final = "sighting"
+_CAPTURE_COLUMN: Final = {"capture": 0, "indicator": 1, "annual": 2, "series": 4}
+"""Where capture_id is not the last column."""
 # Releases are read through two indexes, each of which can be damaged by itself.
 _ORDERS: Final = {
     "release": (
@@ -30,6 +33,7 @@ _ORDERS: Final = {
     )
 }
 _SEALS: Final = "SELECT position, capture_id, content, chain FROM seal ORDER BY position"
+_LAST_SEAL: Final = f"{_SEALS} DESC LIMIT 1"
 _NAMED_AT_MOST: Final = 5
 _DIGEST: Final = 16
 
@@ -61,7 +65,7 @@ class RowSums:
     """The digests of rows, summed by capture and table; of rows of no capture each by itself."""
 
     def __init__(self) -> None:
-        self._sums: defaultdict[str, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self.by_table: defaultdict[str, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
         self.loose: Counter[str] = Counter()
         """The content of each row that belongs to no capture."""
         self.rows = 0
@@ -72,13 +76,18 @@ class RowSums:
             return
         if table == _WITHOUT_CAPTURE:
             self.add_encoded(table, ((0, _encode_row(row)) for row in rows))
-        else:
-            at = -1 if table not in ("annual", "indicator", "series", "capture") else _capture_column(table)
-            self.add_encoded(table, ((row[at], _encode_row(row)) for row in rows))
+            return
+        at, sums = _CAPTURE_COLUMN.get(table, -1), self.by_table[table]
+        from_bytes = int.from_bytes
+        for row in rows:  # as `add_encoded`, written out: it is done for every row that is ingested
+            sums[row[at]] += from_bytes(blake2b(_encode_row(row), digest_size=_DIGEST).digest(), "little")
+        if 0 in sums:
+            self.loose[_content({table: sums.pop(0)})] += 1  # the gate's mark, the only one that there is
+        self.rows += len(rows)
 
     def add_encoded(self, table: str, rows: Iterable[tuple[int, bytes]]) -> None:
         """Rows as `LedgerSession.encoded_rows` has them."""
-        sums, number = self._sums[table], 0
+        sums, number = self.by_table[table], 0
         from_bytes = int.from_bytes
         for number, (capture_id, text) in enumerate(rows, 1):  # noqa: B007 - counted after the loop
             digest = from_bytes(blake2b(text, digest_size=_DIGEST).digest(), "little")
@@ -88,29 +97,21 @@ class RowSums:
                 self.loose[_content({table: digest})] += 1
         self.rows += number
 
-    def captures(self) -> set[int]:
-        return {capture_id for sums in self._sums.values() for capture_id in sums}
+    def captures(self) -> set[Any]:
+        """The capture_id of every row, which in a damaged row may be of any type."""
+        return {capture_id for sums in self.by_table.values() for capture_id in sums}
 
     def content(self, capture_id: int) -> str:
         """What a seal says of a capture."""
-        return _content({table: sums[capture_id] for table, sums in self._sums.items() if capture_id in sums})
+        return _content(
+            {table: sums[capture_id] for table, sums in self.by_table.items() if capture_id in sums}
+        )
 
 
 def append_seals(session: LedgerSession, key: bytes, sums: RowSums) -> None:
     """Seal what was appended, in the same transaction."""
-    last: _Seal | None = None
-    for row in session.query(
-        "SELECT position, capture_id, content, chain FROM seal ORDER BY position DESC LIMIT 1"
-    ):
-        last = _Seal(*row)
-    new = [(0, content) for content in sorted(sums.loose.elements())]
-    new += [(capture_id, sums.content(capture_id)) for capture_id in sorted(sums.captures())]
-    seals: list[Row] = []
-    for capture_id, content in new:
-        last = _seal(key, last, capture_id, content)
-        seals.append(tuple(last))
-    if seals:
-        session.append("seal", seals)
+    last = [_Seal(*row) for row in session.query(_LAST_SEAL)]
+    _append(session, key, last, sums, sorted(sums.captures()))
 
 
 def seal_what_was_there(session: LedgerSession, key: bytes) -> int:
@@ -118,25 +119,27 @@ def seal_what_was_there(session: LedgerSession, key: bytes) -> int:
 
     They are the newest: what comes before a sealed capture and has no seal itself was damaged.
     """
-    sums = _scan(session)
     seals = _chain(session, key)
+    sums = _scan(session)
     _compare(session, seals, sums, unsealed=True)
-    for content, count in Counter(seal.content for seal in seals if not seal.capture_id).items():
-        sums.loose[content] -= count
+    sums.loose -= Counter(seal.content for seal in seals if not seal.capture_id)
     newest = max((seal.capture_id for seal in seals), default=0)
-    rest = RowSums()
-    rest.loose = +sums.loose
-    older = sorted(number for number in sums.captures() if number > newest)
-    last = seals[-1] if seals else None
-    rows: list[Row] = []
-    for capture_id, content in (
-        *((0, content) for content in sorted(rest.loose.elements())),
-        *((number, sums.content(number)) for number in older),
-    ):
-        last = _seal(key, last, capture_id, content)
-        rows.append(tuple(last))
-    session.append("seal", rows)
-    return len(older)
+    unsealed = sorted(number for number in sums.captures() if number > newest)
+    _append(session, key, seals[-1:], sums, unsealed)
+    return len(unsealed)
+
+
+def _append(
+    session: LedgerSession, key: bytes, last: Sequence[_Seal], sums: RowSums, captures: Iterable[int]
+) -> None:
+    """Seal the rows of no capture, then these captures."""
+    seals = list(last)
+    for content in sorted(sums.loose.elements()):
+        seals.append(_seal(key, seals, 0, content))
+    for number in captures:
+        seals.append(_seal(key, seals, number, sums.content(number)))
+    if len(seals) > len(last):
+        session.append("seal", [tuple(seal) for seal in seals[len(last) :]])
 
 
 def verify(session: LedgerSession, key: bytes) -> Checked:
@@ -156,7 +159,7 @@ def _scan(session: LedgerSession) -> RowSums:
             for order in others:
                 again = RowSums()
                 again.add_encoded(table, session.encoded_rows(table, order))
-                if again._sums[table] != sums._sums[table]:
+                if again.by_table[table] != sums.by_table[table]:
                     raise LedgerDamaged(_message(f"an index of table {table} leads to other rows"))
         except LedgerDamaged:
             raise
@@ -168,16 +171,14 @@ def _scan(session: LedgerSession) -> RowSums:
 def _chain(session: LedgerSession, key: bytes) -> list[_Seal]:
     """The seals, each seen to follow from the one before."""
     seals: list[_Seal] = []
-    last: _Seal | None = None
     for row in session.query(_SEALS):
         seal = _Seal(*row)
-        if seal != (expected := _seal(key, last, seal.capture_id, seal.content)):
+        if seal != (expected := _seal(key, seals, seal.capture_id, seal.content)):
             if seal.position != expected.position:
                 raise LedgerDamaged(_message(f"seal {expected.position} is missing"))
             named = f"capture {seal.capture_id}" if seal.capture_id else f"seal {seal.position}"
             raise LedgerDamaged(_message(f"the seal of {named} does not follow from the one before it"))
         seals.append(seal)
-        last = seal
     return seals
 
 
@@ -187,7 +188,7 @@ def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums, *, unsea
     sealed = {seal.capture_id: seal.content for seal in seals if seal.capture_id}
     newest = max(sealed, default=0)
     named = _named(session)
-    for capture_id in sorted(sums.captures() | sealed.keys()):
+    for capture_id in sorted(sums.captures() | sealed.keys(), key=lambda number: f"{number!s:>20}"):
         if capture_id in sealed:
             content = sums.content(capture_id)
             if content != sealed[capture_id]:
@@ -195,7 +196,7 @@ def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums, *, unsea
                 faults.append(
                     f"{_name(capture_id, named)}: rows of {', '.join(tables)} are not those appended"
                 )
-        elif not (unsealed and capture_id > newest):
+        elif not (unsealed and isinstance(capture_id, int) and capture_id > newest):
             faults.append(f"{_name(capture_id, named)}: has no seal")
     expected = Counter(seal.content for seal in seals if not seal.capture_id)
     missing, added = expected - sums.loose, sums.loose - expected
@@ -210,7 +211,7 @@ def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums, *, unsea
 
 def _message(fault: str) -> str:
     return (
-        f"the ledger is damaged: {fault}. Nothing is published from it, and the current edition goes on being served. "
+        f"the ledger is damaged: {fault}. Nothing is published from it; the current edition is served on. "
         "Restore the ledger from a backup and ingest again what came after it (docs/operating.md, Damage)"
     )
 
@@ -237,10 +238,11 @@ def _content(sums: dict[str, int]) -> str:
     return _encode_row({table: f"{sums[table]:x}" for table in sorted(sums)}).decode()
 
 
-def _seal(key: bytes, before: _Seal | None, capture_id: int, content: str) -> _Seal:
-    position = 1 if before is None else before.position + 1
-    said = _encode_row((position, capture_id, content, "" if before is None else before.chain))
-    return _Seal(position, capture_id, content, blake2b(said, digest_size=32, key=_key(key)).hexdigest())
+def _seal(key: bytes, before: Sequence[_Seal], capture_id: int, content: str) -> _Seal:
+    """The seal that follows the last of these."""
+    position, chain = (before[-1].position + 1, before[-1].chain) if before else (1, "")
+    text = _encode_row((position, capture_id, content, chain))
+    return _Seal(position, capture_id, content, blake2b(text, digest_size=32, key=_key(key)).hexdigest())
 
 
 def _key(secret: bytes) -> bytes:
@@ -248,16 +250,12 @@ def _key(secret: bytes) -> bytes:
     return blake2b(secret, person=b"ledger seals").digest()
 
 
-def _capture_column(table: str) -> int:
-    return {"capture": 0, "indicator": 1, "annual": 2, "series": 4}[table]
-
-
 def is_keyed_with(session: LedgerSession, key: bytes) -> bool:
     """Whether the first seal was made with this secret: then a chain that breaks later is damage."""
     try:
         for row in session.query(_SEALS + " LIMIT 1"):
             seal = _Seal(*row)
-            return seal == _seal(key, None, seal.capture_id, seal.content)
+            return seal == _seal(key, [], seal.capture_id, seal.content)
     except OperatorError:
         pass
     return False

@@ -26,7 +26,7 @@ from sankofa.model.records import Profile
 SCHEMA = files("sankofa.ledger").joinpath("schema.sql").read_text()
 
 _GATE_MARK = ""  # the source of the one row that is nobody: it tells which key the hashes are made with
-# Of the subjects of a file only those that it told something new of.
+# Only the subjects of which the file had something new.
 _ABSORB_FACT_SUBJECTS = """
     INSERT INTO fact_subject SELECT * FROM staged_fact_subject AS s
     WHERE s.subject = '' OR EXISTS (
@@ -126,7 +126,7 @@ class Ledger:
             notify(f"the ledger was begun before captures were sealed: sealed {sealed} as they are now")
 
     def verify(self) -> seals.Checked:
-        """Hold every row against the seals. Raises LedgerDamaged, or SettingsError with another gate secret."""
+        """Hold every row against the seals. Raises LedgerDamaged; SettingsError with another gate secret."""
         try:
             return seals.verify(self._session, self._gate_key)
         except seals.LedgerDamaged:
@@ -260,12 +260,12 @@ class Ledger:
 
     def fact_captures(self) -> dict[str, list[int]]:
         """Of every subject of a fact, the captures that brought any: what it says changes only with them."""
-        found: defaultdict[str, list[int]] = defaultdict(list)
+        captures: defaultdict[str, list[int]] = defaultdict(list)
         for subject, capture_id in self._session.query(
             "SELECT subject, capture_id FROM fact_subject WHERE subject <> '' ORDER BY subject, capture_id"
         ):
-            found[subject].append(capture_id)
-        return found
+            captures[subject].append(capture_id)
+        return captures
 
     def facts(self, subject: str) -> FactColumns:
         """The facts of one subject by column, in the order of `schema.sql`."""
@@ -282,18 +282,18 @@ class Ledger:
     def releases(self, country: str, *, bodies: bool) -> Iterator[ReleaseRow]:
         """A country's releases in the order they are served, each as corrected last.
 
-        Content that several sources tell alike is of the one that told it first.
+        Content that several sources publish alike is attributed to the first of them.
         """
         body = "body" if bodies else "''"
         served: ReleaseRow | None = None
         content, repeated = "", False
-        for digest, *told in self._session.query(
+        for digest, *columns in self._session.query(
             "SELECT digest, ocid, release_id, release_date, country, location, summary, parties, "  # noqa: S608 - a column's name
             f"{body}, capture_id FROM release WHERE country = ? "
             "ORDER BY country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC",
             (country,),
         ):
-            row = ReleaseRow(*told)
+            row = ReleaseRow(*columns)
             if served is None or row[:3] != served[:3]:
                 if served is not None:
                     yield served
@@ -325,11 +325,11 @@ class Ledger:
     def _named_parties(self) -> set[str]:
         """The parties of the releases that are read: a party is stored once, whoever else names it."""
         decode = msgspec.json.Decoder(list[list[str]]).decode
-        told = self._session.query("SELECT parties FROM release")
-        return {party_id for (parties,) in told for party_id, *_ in decode(parties)}
+        rows = self._session.query("SELECT parties FROM release")
+        return {party_id for (parties,) in rows for party_id, *_ in decode(parties)}
 
     def holds_record(self, subject: str) -> bool:
-        """Whether a register told anything of an organisation under this identifier."""
+        """Whether a register has a record of an organisation under this identifier."""
         return holds_record(self._session, subject)
 
     def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:

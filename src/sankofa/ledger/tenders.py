@@ -1,4 +1,4 @@
-"""The door for tenders: releases are cleaned, people turned away, corrections told from repetitions."""
+"""Ingests tender releases: cleans each, withholds people, appends only what a source had not said yet."""
 
 import hashlib
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ _PER_CAPTURE = 1 << 32
 Triple = tuple[str, str, str]
 
 
-class TenderDoor:
-    """Takes the releases of one file into the ledger."""
+class ReleaseIngester:
+    """Ingests the releases of one file."""
 
     def __init__(self, capture: Capture, country: str, now: datetime, longest_text: int) -> None:
         self._capture = capture
@@ -38,7 +38,7 @@ class TenderDoor:
         self._gate = Gate(self._evidence)
 
     def take(self, release: Release) -> Iterator[Rejected]:
-        """Let one release in; and tell what of it could not be."""
+        """Ingest one release; yields what of it was rejected."""
         counts = self._capture.counts
         counts.read += 1
         try:
@@ -55,8 +55,8 @@ class TenderDoor:
             position = cleaned.secrets.cut(position)
             self._capture.file_name = cleaned.secrets.cut(self._capture.file_name)
         counts.withheld += len(cleaned.withheld)
-        for place, reason in cleaned.faults:
-            yield Rejected(f"{position}: {place}", reason)
+        for field, reason in cleaned.faults:
+            yield Rejected(f"{position}: {field}", reason)
         self._waiting.append((cleaned[:3], cleaned, position, self._content_digest(cleaned)))
         if len(self._waiting) >= _BATCH:
             self.flush()
@@ -90,7 +90,7 @@ class TenderDoor:
             self._capture.session.append(table, rows)
 
     def _held(self, triples: set[Triple]) -> dict[Triple, list[str]]:
-        """What this source told of each, oldest first: what another told may be left out one day."""
+        """The digests of what this source said of each release, oldest first."""
         marks = ",".join(["(?,?,?)"] * len(triples))
         held: dict[Triple, list[str]] = {}
         for ocid, release_id, release_date, digest in self._capture.session.query(
@@ -106,8 +106,8 @@ class TenderDoor:
     def _row(self, cleaned: CleanRelease, position: str, digest: str) -> Row:
         self._number += 1
         roles = []
-        for known, told in cleaned.parties:
-            roles.append((known.party_id, *told))
+        for known, party_roles in cleaned.parties:
+            roles.append((known.party_id, *party_roles))
             if known.party_id not in self._known:
                 self._known.add(known.party_id)
                 identifiers = encode(known.identifiers).decode()
@@ -126,12 +126,12 @@ class TenderDoor:
     def _content_digest(self, cleaned: CleanRelease) -> str:
         """Tells one content from another: what is served of it, and who is in it."""
         who = [(*known[1:], roles) for known, roles in cleaned.parties]
-        told = msgspec.json.encode((cleaned.summary.category, self._country, who))
-        return hashlib.blake2b(cleaned.body + told, digest_size=16).hexdigest()
+        served_beside_body = msgspec.json.encode((cleaned.summary.category, self._country, who))
+        return hashlib.blake2b(cleaned.body + served_beside_body, digest_size=16).hexdigest()
 
     def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:
-        found = org_evidence(name, identifiers, self._is_organisation, country)
-        return None if found is None else str(found)
+        evidence = org_evidence(name, identifiers, self._is_organisation, country)
+        return None if evidence is None else str(evidence)
 
     def _is_organisation(self, lei: str) -> bool:
         """Whether the record of an LEI is held, and nobody proved it a person's."""

@@ -28,7 +28,8 @@ _STATUS_SECONDS = 0.25
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 _ONLY_WHAT_IS_ON_THE_PAGE = (
     b"content-security-policy",
-    b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    b"frame-ancestors 'none'",
 )
 _DESCRIPTIONS = 64
 """How many descriptions are cached, one for each host."""

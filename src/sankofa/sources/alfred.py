@@ -72,17 +72,17 @@ def read(file: InputFile) -> Iterator[Record]:
 def _series(document: str, data: bytes) -> Iterator[Record]:
     """One document. Raises ValueError, before the first record, where it is something else."""
     key = series_key(document.removesuffix(".json"))
-    found = _decode(data)
-    if found.units != "lin":
+    document_read = _decode(data)
+    if document_read.units != "lin":
         raise ValueError(
-            f"units is {found.units[:20]!r}: expected values as published, not transformed (lin)"
+            f"units is {document_read.units[:20]!r}: expected values as published, not transformed (lin)"
         )
-    if found.output_type not in (1, 4):
+    if document_read.output_type not in (1, 4):
         raise ValueError("output_type: expected observations by real-time period (1) or first releases (4)")
-    told: list[ReportedValue] = []
+    values: list[ReportedValue] = []
     ends: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     rejects: list[Rejected] = []
-    for number, row in enumerate(found.observations):
+    for number, row in enumerate(document_read.observations):
         try:
             day, start, end = (
                 parse_day(text).isoformat() for text in (row.date, row.realtime_start, row.realtime_end)
@@ -93,13 +93,13 @@ def _series(document: str, data: bytes) -> Iterator[Record]:
         except ValueError as failure:
             rejects.append(Rejected(f"{document} observations/{number}", str(failure)))
             continue
-        told.append(ReportedValue(day, start, value, "", f"observations/{number}"))
+        values.append(ReportedValue(day, start, value, "", f"observations/{number}"))
         ends[day].append((start, end))
     frequency = _frequency(ends)
-    if found.output_type == 1:
-        told += _withdrawals(ends, min(found.realtime_end, _FOREVER))
+    if document_read.output_type == 1:
+        values += _withdrawals(ends, min(document_read.realtime_end, _FOREVER))
     yield from rejects
-    yield SeriesColumn(key, _family(key), frequency, "", document, told)
+    yield SeriesColumn(key, _family(key), frequency, "", document, values)
 
 
 def _withdrawals(ends: dict[str, list[tuple[str, str]]], asked_until: str) -> Iterator[ReportedValue]:

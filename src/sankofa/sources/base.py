@@ -71,10 +71,10 @@ class InputFile:
     def member(self, name: str) -> Iterator[IO[bytes]]:
         """One named member of a zip, at any depth. Raises FormatError when it is not there."""
         with zipfile.ZipFile(self.path) as archive:
-            found = [m for m in archive.infolist() if m.filename.rsplit("/", 1)[-1].lower() == name]
-            if len(found) != 1:
-                raise FormatError(f"{self.name}: expected one {name} in the archive, found {len(found)}")
-            with self._opened(archive, found[0]) as stream:
+            members = [m for m in archive.infolist() if m.filename.rsplit("/", 1)[-1].lower() == name]
+            if len(members) != 1:
+                raise FormatError(f"{self.name}: expected one {name} in the archive, found {len(members)}")
+            with self._opened(archive, members[0]) as stream:
                 yield BoundedStream(stream, self)
 
     def _opened(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
@@ -90,9 +90,9 @@ class InputFile:
 
 
 class _Counted(io.RawIOBase):
-    """The bytes of a document, counted as they come: those of the file, and those since the last line ended."""
+    """The bytes of a document, counted as they come: all of the file, and those of the line."""
 
-    def __init__(self, stream: IO[bytes], file: InputFile) -> None:
+    def __init__(self, stream: "IO[bytes] | gzip.GzipFile", file: InputFile) -> None:
         self._stream = stream
         self._file = file
         self.by_line = True
@@ -120,7 +120,7 @@ class _Counted(io.RawIOBase):
 class BoundedStream(io.BufferedReader):
     """A document of a file, within its limits."""
 
-    def __init__(self, stream: IO[bytes], file: InputFile) -> None:
+    def __init__(self, stream: "IO[bytes] | gzip.GzipFile", file: InputFile) -> None:
         self._counted = _Counted(stream, file)
         self._input = file
         super().__init__(self._counted, _BUFFER)

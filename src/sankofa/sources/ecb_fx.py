@@ -30,16 +30,16 @@ def read(file: InputFile) -> Iterator[Record]:
             continue
         readable = True
         columns: dict[int, list[ReportedValue]] = {}
-        for place, code in enumerate(table.header):
-            if place and code and currency(code) in (None, "EUR"):
-                yield Rejected(f"{document} column {place + 1}", "header: not an ISO 4217 code")
-            elif place and code:
-                columns[place] = []
+        for column, code in enumerate(table.header):
+            if column and code and currency(code) in (None, "EUR"):
+                yield Rejected(f"{document} column {column + 1}", "header: not an ISO 4217 code")
+            elif column and code:
+                columns[column] = []
         for line, row in table.rows:
             yield from _take(columns, table.header, f"{document} line {line}", row)
-        for place, told in columns.items():
-            quote = currency(table.header[place])
-            yield SeriesColumn(f"FX.EUR.{quote}", "fx", "daily", "", document, told, on_its_day=True)
+        for column, values in columns.items():
+            quote = currency(table.header[column])
+            yield SeriesColumn(f"FX.EUR.{quote}", "fx", "daily", "", document, values, on_its_day=True)
     if not readable:
         raise FormatError(f"{file.name}: {_EXPECTED}")
 
@@ -58,13 +58,13 @@ def _take(
     except ValueError as failure:
         yield Rejected(position, f"date: {failure}")
         return
-    for place, told in columns.items():
-        text = row[place].strip()
+    for column, values in columns.items():
+        text = row[column].strip()
         try:
             rate = "" if text in _NOT_QUOTED else exact(text)
             if rate and (rate == "0" or rate[0] == "-"):
                 raise ValueError("not above zero")
         except ValueError as failure:
-            yield Rejected(f"{position}, {header[place]}", f"rate: {failure}")
+            yield Rejected(f"{position}, {header[column]}", f"rate: {failure}")
             continue
-        told.append(ReportedValue(day, "", rate, header[place].upper(), ""))
+        values.append(ReportedValue(day, "", rate, header[column].upper(), ""))

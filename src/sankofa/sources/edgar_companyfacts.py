@@ -187,10 +187,10 @@ def _salvaged(data: bytes) -> tuple[_Document, list[Rejected]]:
     rejects: list[Rejected] = []
     facts: dict[str, dict[str, _Concept]] = {}
     for taxonomy, concepts in _members("", whole["facts"], rejects):
-        kept = facts[taxonomy] = {}
+        concepts_read = facts[taxonomy] = {}
         for name, concept in _members(taxonomy, concepts, rejects):
             units = concept.get("units") if isinstance(concept, dict) else None
-            rows_of = kept[name] = _Concept({})
+            rows_of = concepts_read[name] = _Concept({})
             for unit, rows in _members(f"{taxonomy}/{name}", units, rejects):
                 if isinstance(rows, list):
                     rows_of.units[unit] = [_row(row) for row in rows]

@@ -20,17 +20,17 @@ Pairs = Iterator[tuple[str, str, str] | Rejected]
 @adapter("gleif-isin")
 def read(file: InputFile) -> Iterator[Record]:
     """The LEI-ISIN relationship CSV and GLEIF API JSON."""
-    found = False
+    any_document = False
     for name, stream in file.documents(".csv", ".json"):
-        found = True
-        place = f"{name} " if file.is_zip else ""
-        title = f"{file.name}: {place}".strip()
+        any_document = True
+        prefix = f"{name} " if file.is_zip else ""
+        title = f"{file.name}: {prefix}".strip()
         first = stream.readline().removeprefix(b"\xef\xbb\xbf")
         if first.lstrip()[:1] in (b"{", b"["):
-            yield from _links(_from_json(title, place, first + stream.read()))
+            yield from _links(_from_json(title, prefix, first + stream.read()))
         else:
-            yield from _links(_from_csv(title, place, first, stream))
-    if not found:
+            yield from _links(_from_csv(title, prefix, first, stream))
+    if not any_document:
         raise FormatError(f"{file.name}: {_EXPECTED}, found neither in the archive")
 
 
@@ -52,7 +52,7 @@ def _links(pairs: Pairs) -> Iterator[Record]:
             yield Link(identifier, subject, location)
 
 
-def _from_csv(title: str, place: str, first: bytes, stream: IO[bytes]) -> Pairs:
+def _from_csv(title: str, prefix: str, first: bytes, stream: IO[bytes]) -> Pairs:
     columns = [name.upper() for name in _fields(first)]
     if columns.count("LEI") != 1 or columns.count("ISIN") != 1:
         raise FormatError(f"{title} {_EXPECTED}; found no columns LEI and ISIN")
@@ -60,9 +60,9 @@ def _from_csv(title: str, place: str, first: bytes, stream: IO[bytes]) -> Pairs:
     for number, line in enumerate(stream, 2):
         fields = _fields(line)
         if len(fields) == width:
-            yield f"{place}row {number}", fields[lei], fields[isin]
+            yield f"{prefix}row {number}", fields[lei], fields[isin]
         elif fields != [""]:
-            yield Rejected(f"{place}row {number}", f"{len(fields)} fields where the header has {width}")
+            yield Rejected(f"{prefix}row {number}", f"{len(fields)} fields where the header has {width}")
 
 
 def _fields(line: bytes) -> list[str]:
@@ -70,19 +70,19 @@ def _fields(line: bytes) -> list[str]:
     return line.decode("utf-8", "replace").replace('"', "").strip().split(",")
 
 
-def _from_json(title: str, place: str, data: bytes) -> Pairs:
+def _from_json(title: str, prefix: str, data: bytes) -> Pairs:
     try:
         reply = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise FormatError(f"{title} {_EXPECTED}; this is not JSON") from None
-    found = reply.get("data") if isinstance(reply, dict) else None
-    if found == [] and isinstance(reply.get("meta"), dict) and "goldenCopy" in reply["meta"]:
+    records = reply.get("data") if isinstance(reply, dict) else None
+    if records == [] and isinstance(reply.get("meta"), dict) and "goldenCopy" in reply["meta"]:
         return  # an LEI that has issued none
-    if not isinstance(found, list) or not any(_is_isin_record(record) for record in found):
+    if not isinstance(records, list) or not any(_is_isin_record(record) for record in records):
         answer = "an error reply" if isinstance(reply, dict) and "errors" in reply else "other JSON"
         raise FormatError(f"{title} {_EXPECTED}; this is {answer}")
-    for index, record in enumerate(found):
-        location = f"{place}data/{index}"
+    for index, record in enumerate(records):
+        location = f"{prefix}data/{index}"
         attributes = record.get("attributes") if _is_isin_record(record) else None
         lei, isin = (attributes.get(key) if isinstance(attributes, dict) else None for key in ("lei", "isin"))
         if isinstance(lei, str) and isinstance(isin, str):

@@ -69,21 +69,21 @@ def read(file: InputFile) -> Iterator[Record]:
 
     A sole proprietor is a person: counted as withheld, and nothing of the record goes on from here.
     """
-    found = False
+    any_document = False
     for name, stream in file.documents(".csv", ".json"):
-        found = True
-        place = f"{name} " if file.is_zip else ""
+        any_document = True
+        prefix = f"{name} " if file.is_zip else ""
         first = stream.readline().removeprefix(b"\xef\xbb\xbf")
         if first.lstrip()[:1] in (b"{", b"["):
-            published = _from_json(f"{file.name}: {place}".strip(), first + stream.read())
+            published = _from_json(f"{file.name}: {prefix}".strip(), first + stream.read())
         else:
-            published = _from_csv(f"{file.name}: {place}".strip(), first, stream)
+            published = _from_csv(f"{file.name}: {prefix}".strip(), first, stream)
         for position, record, other_names in published:
             if record is None:
-                yield Rejected(place + position, "malformed record")
+                yield Rejected(prefix + position, "malformed record")
             else:
-                yield from _entity(place + position, record, other_names)
-    if not found:
+                yield from _entity(prefix + position, record, other_names)
+    if not any_document:
         raise FormatError(f"{file.name}: {_EXPECTED}, found neither in the archive")
 
 
@@ -161,12 +161,14 @@ def _from_csv(title: str, first: bytes, stream: IO[bytes]) -> Published:
     lines = (line.decode("utf-8", "surrogateescape") for line in chain((first,), stream))
     rows = csv.reader(lines)
     header = [name.strip() for name in next(rows, [])]
-    place = {name: index for index, name in enumerate(header)}
+    column_of = {name: index for index, name in enumerate(header)}
     for field in _REQUIRED:
-        if _COLUMNS[field] not in place:
+        if _COLUMNS[field] not in column_of:
             raise FormatError(f"{title} {_EXPECTED}; found no column {_COLUMNS[field]}")
     absent = len(header)  # an empty field is put there
-    columns = [place.get(name, place.get(_OLDER_NAME.get(name, ""), absent)) for name in _COLUMNS.values()]
+    columns = [
+        column_of.get(name, column_of.get(_OLDER_NAME.get(name, ""), absent)) for name in _COLUMNS.values()
+    ]
     fields = itemgetter(*columns)
     names = [index for index, name in enumerate(header) if _OTHER_NAME.match(name)]
     while True:
@@ -190,10 +192,10 @@ def _from_json(title: str, data: bytes) -> Published:
         reply = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise FormatError(f"{title} {_EXPECTED}; this is not JSON") from None
-    found = reply.get("data") if isinstance(reply, dict) else None
-    if found == [] and isinstance(reply.get("meta"), dict) and "goldenCopy" in reply["meta"]:
+    data_member = reply.get("data") if isinstance(reply, dict) else None
+    if data_member == [] and isinstance(reply.get("meta"), dict) and "goldenCopy" in reply["meta"]:
         return  # a search that found nothing
-    records = [found] if isinstance(found, dict) else found
+    records = [data_member] if isinstance(data_member, dict) else data_member
     if not isinstance(records, list) or not any(_at(record, "type") == "lei-records" for record in records):
         answer = "an error reply" if isinstance(reply, dict) and "errors" in reply else "other JSON"
         raise FormatError(f"{title} {_EXPECTED}; this is {answer}")
@@ -233,5 +235,5 @@ def _get(value: object, *path: str) -> object:
 
 def _at(value: object, *path: str) -> str:
     """The text at a path; empty where there is none, or something else."""
-    found = _get(value, *path)
-    return found.strip() if isinstance(found, str) else ""
+    text = _get(value, *path)
+    return text.strip() if isinstance(text, str) else ""

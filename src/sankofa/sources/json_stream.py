@@ -69,14 +69,14 @@ def at_once(content: bytes, lists: frozenset[str]) -> list[Piece] | None:
         members = _members(content)
         if len(content) > sum((len(raw) + len(name) + _BETWEEN for name, raw in members.items()), _BETWEEN):
             return None  # a name that is there twice: only the last was kept
-        found = []
+        handed_lists = []
         for name in lists.intersection(members):
             if bytes(members[name])[:1] == b"[":
-                found.append((name, _elements(members[name])))
+                handed_lists.append((name, _elements(members[name])))
                 members[name] = msgspec.Raw(b"[]")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    in_order = sorted(found, key=lambda part: list(members).index(part[0]))
+    in_order = sorted(handed_lists, key=lambda part: list(members).index(part[0]))
     handed_out = [piece for name, elements in in_order for piece in _cut(name, elements)]
     return [*handed_out, Piece("", msgspec.json.encode(members), whole=True)]
 
@@ -211,13 +211,13 @@ class _Scan:
 
     def _fill(self) -> bool:
         """Read on, dropping what is behind. False at the end of the document."""
-        kept = self._buffer[self._begun :]
-        if len(kept) > self._longest:
+        unread = self._buffer[self._begun :]
+        if len(unread) > self._longest:
             raise TooLong
-        chunk = self._stream.read(max(self._chunk, len(kept)))
+        chunk = self._stream.read(max(self._chunk, len(unread)))
         self._at -= self._begun
         self._begun = 0
-        self._buffer = kept + chunk
+        self._buffer = unread + chunk
         return bool(chunk)
 
 

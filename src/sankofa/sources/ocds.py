@@ -44,31 +44,31 @@ _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 @adapter("ocds")
 def read(file: InputFile) -> Iterator[Record]:
     """OCDS 1.0 and 1.1: release packages, record packages, bare releases and records, lists, JSON Lines."""
-    found = False
+    any_document = False
     for name, stream in file.documents(*_ENDINGS):
-        found = True
-        place = f"{name}: " if file.is_zip else ""
+        any_document = True
+        position = f"{name}: " if file.is_zip else ""
         title = f"{file.name}: {name}" if file.is_zip else name
         try:
-            yield from _document(io.BufferedReader(_Utf8(stream), _BUFFER), title, place, file.limits)
+            yield from _document(io.BufferedReader(_Utf8(stream), _BUFFER), title, position, file.limits)
         except TooLong:
             raise too_much(title, "in one value", file.limits, "line_bytes") from None
         except Truncated as failure:
             raise FormatError(f"{title}: not JSON: {failure}") from None
-    if not found:
+    if not any_document:
         raise FormatError(f"{file.name}: no JSON document in the archive")
 
 
-def _document(document: IO[bytes], name: str, place: str, limits: Limits) -> Iterator[Record]:
+def _document(document: IO[bytes], name: str, position: str, limits: Limits) -> Iterator[Record]:
     stream, lines = _is_lines(document, name)
     if lines:
-        yield from _lines(stream, name, place, limits.line_bytes)
+        yield from _lines(stream, name, position, limits.line_bytes)
         return
     anything = embedded = foreign = recognised = False
     begun = stream.read(_AT_ONCE + 1)
-    found = at_once(begun, _LISTS) if len(begun) <= _AT_ONCE else None
+    in_memory = at_once(begun, _LISTS) if len(begun) <= _AT_ONCE else None
     longest = limits.line_bytes
-    for piece in pieces(stream, _LISTS, begun=begun, longest=longest) if found is None else found:
+    for piece in pieces(stream, _LISTS, begun=begun, longest=longest) if in_memory is None else in_memory:
         anything = True
         if not piece.whole:
             element, fault = _value(piece.raw)
@@ -76,7 +76,7 @@ def _document(document: IO[bytes], name: str, place: str, limits: Limits) -> Ite
                 recognised = True
             else:
                 foreign = True
-            for record in _unpacked(element, fault, f"{place}{piece.place}"):
+            for record in _unpacked(element, fault, f"{position}{piece.place}"):
                 embedded = embedded or type(record) is not Skipped
                 yield record
             continue
@@ -86,13 +86,13 @@ def _document(document: IO[bytes], name: str, place: str, limits: Limits) -> Ite
         if foreign and not recognised and type(value) is list:
             raise FormatError(f"{name}: {_NOTHING_OCDS}")
         if type(value) is dict and not (embedded and value.keys() & _LISTS):
-            yield from _releases(value, f"{place}release")
+            yield from _releases(value, f"{position}release")
         embedded = foreign = recognised = False
     if not anything:
         raise FormatError(f"{name}: empty")
 
 
-def _lines(stream: IO[bytes], name: str, place: str, longest: int) -> Iterator[Record]:
+def _lines(stream: IO[bytes], name: str, position: str, longest: int) -> Iterator[Record]:
     """The values of JSON Lines. Raises FormatError where there are some and none is OCDS; and TooLong."""
     foreign = recognised = False
     for number, line in enumerate(iter(lambda: stream.readline(longest + 1), b""), 1):
@@ -103,13 +103,13 @@ def _lines(stream: IO[bytes], name: str, place: str, longest: int) -> Iterator[R
         value, fault = _value(line)
         if not fault and _is_release(value):
             recognised = True
-            yield Release(f"{place}line {number}", value)
+            yield Release(f"{position}line {number}", value)
             continue
         if not fault and _is_part(value):
             recognised = True
         else:
             foreign = True
-        yield from _unpacked(value, fault, f"{place}line {number}")
+        yield from _unpacked(value, fault, f"{position}line {number}")
     if foreign and not recognised:
         raise FormatError(f"{name}: {_NOTHING_OCDS}")
 
@@ -119,45 +119,45 @@ def _is_release(value: Any) -> bool:
     return type(value) is dict and "ocid" in value and "tag" in value and _HOLDERS.isdisjoint(value)
 
 
-def _unpacked(value: Any, fault: str, place: str) -> Iterator[Record]:
+def _unpacked(value: Any, fault: str, position: str) -> Iterator[Record]:
     if fault:
-        yield Rejected(place, fault)
+        yield Rejected(position, fault)
     else:
-        yield from _releases(value, place)
+        yield from _releases(value, position)
 
 
-def _releases(value: Any, place: str) -> Iterator[Record]:
+def _releases(value: Any, position: str) -> Iterator[Record]:
     """The releases in a package, a record or a release."""
     if type(value) is not dict:
-        yield Rejected(place, "not an object")
+        yield Rejected(position, "not an object")
         return
     if _is_release(value):
-        yield Release(place, value)
+        yield Release(position, value)
         return
     for name in value.keys() & _LISTS:
         if type(value[name]) is not list:
-            yield Rejected(place, f"{name}: expected a list")
+            yield Rejected(position, f"{name}: expected a list")
     for number, record in enumerate(_list(value, "records")):
-        yield from _releases(record, f"{place}.records[{number}]")
+        yield from _releases(record, f"{position}.records[{number}]")
     releases = _list(value, "releases")
     links = sum(map(_is_link, releases))
     for number, release in enumerate(releases):
         if type(release) is not dict:
-            yield Rejected(f"{place}.releases[{number}]", "not an object")
+            yield Rejected(f"{position}.releases[{number}]", "not an object")
         elif not _is_link(release):
-            yield Release(f"{place}.releases[{number}]", release)
+            yield Release(f"{position}.releases[{number}]", release)
     compiled = value.get("compiledRelease")
     if links == len(releases) and type(compiled) is dict:
-        yield Release(f"{place}.compiledRelease", compiled)
+        yield Release(f"{position}.compiledRelease", compiled)
     elif links:
         yield Skipped(links)
     elif not value.keys() & _LISTS and "compiledRelease" not in value:
-        yield Skipped(1) if _is_link(value) else Release(place, value)
+        yield Skipped(1) if _is_link(value) else Release(position, value)
 
 
 def _list(value: dict[str, Any], name: str) -> list[Any]:
-    found = value.get(name)
-    return found if type(found) is list else []
+    member = value.get(name)
+    return member if type(member) is list else []
 
 
 def _is_link(release: Any) -> bool:

@@ -28,13 +28,13 @@ def read(file: InputFile) -> Iterator[Record]:
     listed. A job answered with an error or a warning ("No identifier found.", one or the other by version of
     the API) is rejected in the reply's own words: the rejects file then says which jobs remained unmapped.
     """
-    found = False
+    any_document = False
     for name, stream in file.documents(".json"):
-        found = True
-        place = f"{name} " if file.is_zip else ""
-        for position, reply in _replies(f"{file.name}: {place}".strip(), stream.read()):
-            yield from _instruments(place + position, reply)
-    if not found:
+        any_document = True
+        prefix = f"{name} " if file.is_zip else ""
+        for position, reply in _replies(f"{file.name}: {prefix}".strip(), stream.read()):
+            yield from _instruments(prefix + position, reply)
+    if not any_document:
         raise FormatError(f"{file.name}: {_EXPECTED}, found none in the archive")
 
 

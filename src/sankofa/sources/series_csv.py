@@ -51,19 +51,19 @@ def _gathered(records: Iterable[Record]) -> Iterator[Record]:
         pending.setdefault(record[:5], []).extend(record.told)
         rows += 1
         if rows == _MOST_PENDING:
-            yield from (SeriesColumn(*identity, told) for identity, told in pending.items())
+            yield from (SeriesColumn(*identity, values) for identity, values in pending.items())
             pending, rows = {}, 0
-    yield from (SeriesColumn(*identity, told) for identity, told in pending.items())
+    yield from (SeriesColumn(*identity, values) for identity, values in pending.items())
 
 
 @lru_cache(maxsize=4096)
-def _series(key: str, family: str, frequency: str, place: str | None) -> tuple[str, str, str, str]:
+def _series(key: str, family: str, frequency: str, country_code: str | None) -> tuple[str, str, str, str]:
     """What identifies a series. Raises ValueError naming the column at fault."""
     if frequency.lower() not in FREQUENCIES:
         raise ValueError(f"frequency: expected one of {', '.join(FREQUENCIES)}")
-    if place and not country(place):
+    if country_code and not country(country_code):
         raise ValueError("country: not an ISO 3166-1 code")
-    return series_key(key), series_type(family), frequency.lower(), country(place or "") or ""
+    return series_key(key), series_type(family), frequency.lower(), country(country_code or "") or ""
 
 
 def _told(row: dict[str, str], location: str) -> ReportedValue:

@@ -1,4 +1,4 @@
-"""Tables as publishers ship them: how the text of one is told from its bytes, and its rows from the text."""
+"""Tables as publishers ship them: detects encoding and separator, and reads the rows."""
 
 import codecs
 import csv

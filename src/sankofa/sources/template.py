@@ -28,28 +28,28 @@ class Template(NamedTuple):
         Separated by comma, semicolon or tab, UTF-8. A row is one line: a quote left open costs its own
         row, never the rest of the file.
         """
-        found = False
+        any_document = False
         issuers = Issuers()
         names_issuers = set(ISSUER_COLUMNS) <= set(self.optional)
         for name, stream in file.documents(".csv"):
-            found = True
-            place = f"{name} " if file.is_zip else ""
-            separator, columns = self._header(f"{file.name}: {place}".rstrip(), stream.readline())
+            any_document = True
+            prefix = f"{name} " if file.is_zip else ""
+            separator, columns = self._header(f"{file.name}: {prefix}".rstrip(), stream.readline())
             for line_number, line in enumerate(stream, 2):
-                location = f"{place}row {line_number}"
+                location = f"{prefix}row {line_number}"
                 try:
                     row = _fields(line, separator, columns)
                     if not row:
                         continue
-                    made = record(row, location)
+                    result = record(row, location)
                     withheld = names_issuers and not issuers.add(row)
                 except ValueError as failure:
                     yield Rejected(location, str(failure))
                     continue
-                yield made
+                yield result
                 if withheld:
                     yield Withheld(location)
-        if not found:
+        if not any_document:
             raise FormatError(f"{file.name}: expected a .csv in the archive")
         yield from issuers.records(file.name)
 
@@ -90,11 +90,11 @@ class Issuers:
 
     def add(self, row: dict[str, str]) -> bool:
         """Take in one row; False where its name may be a person's. Raises ValueError naming the column."""
-        legal_name, place = (row.get(column, "") for column in ISSUER_COLUMNS)
-        if not (legal_name or place):
+        legal_name, country_code = (row.get(column, "") for column in ISSUER_COLUMNS)
+        if not (legal_name or country_code):
             return True
-        code = country(place) if place else None
-        if place and not code:
+        code = country(country_code) if country_code else None
+        if country_code and not code:
             raise ValueError("country: expected an ISO 3166-1 code")
         legal_name = one_line(legal_name)
         if not fit(legal_name) or len(legal_name) > _LONGEST_NAME:
@@ -125,13 +125,13 @@ class Issuers:
             yield EntityRecord(entity, "", profile, incidental=True)
 
 
-def _is_organisation(entity: str, legal_name: str, place: str) -> bool:
+def _is_organisation(entity: str, legal_name: str, country_code: str) -> bool:
     """The organisation gate; who has listed shares is an organisation, an LEI by itself proves nothing."""
     identifier = stored_identifier(entity)
     if identifier.id_type in _LISTED:
         return not names_a_person(legal_name)
     registered = [(identifier.scheme, identifier.value)] if identifier.scheme else []
-    return org_evidence(legal_name, registered, country=place) is not None
+    return org_evidence(legal_name, registered, country=country_code) is not None
 
 
 @lru_cache(maxsize=4096)

@@ -94,7 +94,7 @@ def _document(title: str, document: str, stream: IO[bytes]) -> Iterator[Record] 
         return None
     header = [name.lower() for name in table.header]
     code = next((header.index(n) for n in ("indicator code", "series code") if n in header), None)
-    years = {place: found[1] for place, name in enumerate(table.header) if (found := _YEAR.match(name))}
+    years = {column: year[1] for column, name in enumerate(table.header) if (year := _YEAR.match(name))}
     if code is not None and years:
         return _wide(document, table, header, code, years)
     if "year" in header and "value" in header:
@@ -119,7 +119,7 @@ def _wide(
     document: str, table: Table, header: list[str], code: int, years: dict[int, str]
 ) -> Iterator[Record]:
     """One line per country and indicator, one column per year."""
-    place = header.index("country code")
+    country_at = header.index("country code")
     named = next((header.index(n) for n in ("indicator name", "series name") if n in header), code)
     first, last = min(years), max(years)
     titles = [years.get(column, "") for column in range(first, last + 1)]
@@ -131,12 +131,12 @@ def _wide(
     for line, row in table.rows:
         cells = row[first : last + 1]
         values = {year: value for year, value in zip(titles, cells, strict=False) if value and year}
-        if len(row) <= place:  # a blank line, or the notes below a table
+        if len(row) <= country_at:  # a blank line, or the notes below a table
             continue
         if len(row) not in (widest, widest - 1, widest + 1):
             yield Rejected(f"{document} line {line}", f"{len(row)} fields where the header has {widest}")
             continue
-        alpha2 = _place(row[place])
+        alpha2 = _place(row[country_at])
         if not alpha2:
             if alpha2 is None:
                 yield Rejected(f"{document} line {line}", "country: not an ISO 3166-1 code")
@@ -166,7 +166,7 @@ def _wide(
 
 def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Iterator[Record]:
     """One line per country and year: the whole table of an indicator."""
-    place, year_at, value_at = (header.index(name) for name in ("country code", "year", "value"))
+    country_at, year_at, value_at = (header.index(name) for name in ("country code", "year", "value"))
     columns: dict[str, dict[str, str]] = {}
     unread: defaultdict[str, set[str]] = defaultdict(set)
     skipped = 0
@@ -177,7 +177,7 @@ def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Ite
         if len(row) != len(header):
             yield Rejected(position, f"{len(row)} fields where the header has {len(header)}")
             continue
-        alpha2 = _place(row[place])
+        alpha2 = _place(row[country_at])
         if not alpha2:
             skipped += alpha2 is not None
             if alpha2 is None:

@@ -13,6 +13,6 @@ def ledger() -> None:
 
 @ledger.command()
 def verify() -> None:
-    """Read every row and check that it is as it was appended; exit code 1 and the captures where it is not."""
+    """Check that every row is as it was appended; exit code 1 where one is not, naming its capture."""
     checked = publishing.verify_ledger(settings.load())
     click.echo(f"captures {checked.captures}, rows {checked.rows}: all as they were appended")
