@@ -126,7 +126,7 @@ def test_a_parquet_file_cut_short_on_its_way_is_an_answer_that_does_not_end(serv
     writer.finish(edition, {"format": FORMAT, "content_sha256": "0", "files": [file]})
     store.set_current_and_prune(store.list_editions().editions, edition)
     live = serve()
-    received = []
+    received: list[int] = []
 
     def download() -> None:
         with live.http.stream("GET", "/open/large.parquet") as answer:

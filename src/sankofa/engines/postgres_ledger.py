@@ -28,9 +28,9 @@ AND t.tgname = 'refuses_changes' AND t.tgenabled = 'A'
 """
 _KEY_COLUMNS = """
 SELECT a.attname FROM pg_index AS i
-CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
+CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, position)
 JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-WHERE i.indisprimary AND i.indrelid = to_regclass(?) ORDER BY k.place
+WHERE i.indisprimary AND i.indrelid = to_regclass(?) ORDER BY k.position
 """
 # The planner knows nothing of a table that is filled in this very transaction: have it follow the keys.
 _WRITER_SETTINGS = b"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off"
