@@ -1,6 +1,6 @@
 """Every kind of file of an edition, flipped and cut at random: refused, or read as it was published.
 
-`SANKOFA_TEST_ROUNDS` has more of it tried, `SANKOFA_TEST_SEED` the same again.
+`TEST_ROUNDS` has more of it tried, `TEST_SEED` the same again.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ from sankofa.engines.manifest import open_manifest, seal_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.engines.datastores import Engine, block_file, publish_sample, run
 
-ROUNDS = int(os.environ.get("SANKOFA_TEST_ROUNDS", "60"))
-SEED = int(os.environ.get("SANKOFA_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+ROUNDS = int(os.environ.get("TEST_ROUNDS", "60"))
+SEED = int(os.environ.get("TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 
 
 @pytest.fixture
 def chance() -> random.Random:
-    print(f"SANKOFA_TEST_SEED={SEED}")  # noqa: T201 - to be run again with
+    print(f"TEST_SEED={SEED}")  # noqa: T201 - to be run again with
     return random.Random(SEED)
 
 

@@ -17,7 +17,7 @@ from tests.faults.conftest import Serve
 from tests.faults.load import ISSUER, Load, ask, wait_for_edition
 from tests.live import LiveServer, run
 
-SEED = int(os.environ.get("SANKOFA_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+SEED = int(os.environ.get("TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 
 
 def workers(live: LiveServer) -> set[int]:
@@ -58,7 +58,7 @@ def test_a_block_file_cut_short_under_load_gives_the_previous_edition_and_kills_
 def test_random_bytes_written_into_a_served_edition_are_never_served(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
-    print(f"SANKOFA_TEST_SEED={SEED}")  # noqa: T201 - to be run again with
+    print(f"TEST_SEED={SEED}")  # noqa: T201 - to be run again with
     chance = random.Random(SEED)
     live = serve()
     answers = {edition: live.get(f"{ISSUER}&edition={edition}", key).content for edition in editions}

@@ -8,7 +8,7 @@ Layout, little-endian, every part padded to 8 bytes:
 
     magic
     blocks       the index of a block, then its rows
-    keys         how many blocks, how long the key; the key; of each block its place and how long its parts
+    keys         how many blocks, how long the key; the key; where each block begins, how long its parts
     table        per slot the hash of a key and where it stands; an empty slot is zero
     rows         of each block, in order, where its rows begin
     order        the keys in the order of their bytes: of each where it stands, then of each the digest of its
@@ -27,7 +27,7 @@ from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
 
 _MAGIC = b"SANKOFA2"
 _KEY = struct.Struct("<II")
-_PLACE = struct.Struct("<QII")
+_EXTENT = struct.Struct("<QII")
 _TRAILER = struct.Struct("<QQQQ8s")
 _BUFFER = 1 << 20
 _DIGEST = 16
@@ -51,7 +51,7 @@ class BlockFileWriter:
     def __init__(self, path: Path) -> None:
         self._file = path.open("xb", buffering=_BUFFER)
         self._at = 0
-        self._places: list[tuple[int, int, int]] = []
+        self._extents: list[tuple[int, int, int]] = []
         self._hashes = array("Q")
         self._keys = array("Q")
         self._block_digests = bytearray()
@@ -61,17 +61,17 @@ class BlockFileWriter:
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
         for number, index, rows in blocks:
-            if number != len(self._places) + 1:
+            if number != len(self._extents) + 1:
                 raise ValueError(f"block {number} out of order")
-            self._places.append((self._at, len(index), len(rows)))
+            self._extents.append((self._at, len(index), len(rows)))
             self._append(index, rows)
             digest = blake2b(len(index).to_bytes(8, "little"), digest_size=_DIGEST)
             digest.update(index)
             digest.update(rows)
             self._block_digests += digest.digest()
 
-    def register(self, places: Iterable[tuple[str, str, int, int]]) -> None:
-        for kind, key, first, count in sorted(places):
+    def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
+        for kind, key, first, count in sorted(directory):
             name = _name(kind, key)
             self._ordered &= self._last < name
             self._last = name
@@ -81,8 +81,8 @@ class BlockFileWriter:
             self._hashes.append(_hash(name))
             self._keys.append(self._at)
             self._append(_KEY.pack(count, len(name)), name)
-            for place in self._places[first - 1 : first - 1 + count]:
-                self._append(_PLACE.pack(*place))
+            for extent in self._extents[first - 1 : first - 1 + count]:
+                self._append(_EXTENT.pack(*extent))
 
     def finish(self) -> None:
         """The table at most half full, so that a search ends soon."""
@@ -95,7 +95,7 @@ class BlockFileWriter:
             while table[2 * slot]:
                 slot = (slot + 1) & (slots - 1)
             table[2 * slot], table[2 * slot + 1] = hashed, key
-        rows = array("Q", (at + index for at, index, _ in self._places))
+        rows = array("Q", (at + index for at, index, _ in self._extents))
         trailer = _TRAILER.pack(self._at, slots, self._at + 16 * slots, len(rows), _MAGIC)
         self._append(table.tobytes())
         self._append(rows.tobytes())
@@ -162,27 +162,27 @@ class BlockFileReader:
                 if whole[at : at + length] == name:
                     at += length + -length % 8
                     first, last = (
-                        at + _PLACE.size * min(skip, count),
-                        at + _PLACE.size * min(skip + most, count),
+                        at + _EXTENT.size * min(skip, count),
+                        at + _EXTENT.size * min(skip + most, count),
                     )
-                    places = _PLACE.iter_unpack(whole[first:last])
+                    extents = _EXTENT.iter_unpack(whole[first:last])
                     if not complete:
-                        places = iter(self._check_places(list(places)))
-                    return [(whole[a : a + i], whole[a + i : a + i + r]) for a, i, r in places]
+                        extents = iter(self._check_extents(list(extents)))
+                    return [(whole[a : a + i], whole[a + i : a + i + r]) for a, i, r in extents]
             slot = (slot + 1) & mask
 
-    def pieces(self, places: Iterable[tuple[int, int, int]]) -> list[memoryview]:
+    def pieces(self, ranges: Iterable[tuple[int, int, int]]) -> list[memoryview]:
         """See `engines.datastore.EditionReader`; views of the file."""
         whole, rows = self._bytes, self._rows
         if not self._state.complete:
-            places = list(places)
-            self._check_pieces(places)
-        return [whole[(at := rows[block - 1]) + start : at + end] for block, start, end in places]
+            ranges = list(ranges)
+            self._check_pieces(ranges)
+        return [whole[(at := rows[block - 1]) + start : at + end] for block, start, end in ranges]
 
-    def _check_pieces(self, places: list[tuple[int, int, int]]) -> None:
+    def _check_pieces(self, ranges: list[tuple[int, int, int]]) -> None:
         rows, rows_at = self._rows, self._rows_at
         verified = self._state.verified
-        for block, start, end in places:
+        for block, start, end in ranges:
             at = rows_at + 8 * (block - 1)
             if not verified[at >> PAGE_BITS]:
                 self._file.check(at, at + 8)
@@ -193,14 +193,14 @@ class BlockFileReader:
     def _check_key(self, at: int) -> None:
         self._file.check(at, at + _KEY.size)
         count, length = _KEY.unpack_from(self._bytes, at)
-        self._file.check(at, at + _KEY.size + length + 8 + _PLACE.size * count)
+        self._file.check(at, at + _KEY.size + length + 8 + _EXTENT.size * count)
 
-    def _check_places(self, places: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    def _check_extents(self, extents: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
         """The blocks of a key stand one after another."""
-        if places:
-            at, index, rows = places[-1]
-            self._check(places[0][0], at + index + rows)
-        return places
+        if extents:
+            at, index, rows = extents[-1]
+            self._check(extents[0][0], at + index + rows)
+        return extents
 
     def _check(self, start: int, end: int) -> None:
         if end - start <= _AT_ONCE:

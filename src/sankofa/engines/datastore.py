@@ -63,7 +63,7 @@ class EditionWriter(Protocol):
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
         """Append blocks: (id, index, rows), ids ascending."""
 
-    def register(self, places: Iterable[tuple[str, str, int, int]]) -> None:
+    def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         """Append directory rows: (kind, key, first block id, number of blocks)."""
 
     def finish(self, edition: str, manifest: Manifest) -> None:
@@ -88,8 +88,8 @@ class EditionReader(Protocol):
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
         """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where no such key is."""
 
-    async def pieces(self, places: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Bytes out of the rows of blocks, whatever their keys: one piece for each place."""
+    async def pieces(self, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
+        """Bytes out of the rows of blocks, whatever their keys: one piece for each range."""
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
         """The bytes [start, end) of one of its files, within its size: as many as fit in memory."""

@@ -57,9 +57,9 @@ class EditionFolderWriter:
         with operator_errors(self._file):
             self._blocks.write(blocks)
 
-    def register(self, places: Iterable[tuple[str, str, int, int]]) -> None:
+    def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         with operator_errors(self._file):
-            self._blocks.register(places)
+            self._blocks.register(directory)
 
     def finish(self, edition: str, manifest: Manifest) -> None:
         """Where it is there already, whole, with the same content, that one stays: it may be in service."""
@@ -139,9 +139,9 @@ class EditionFolderReader:
             await self._check(reason)
         return await self.blocks(kind, key, skip, most)
 
-    async def pieces(self, places: Sequence[ByteRange]) -> Sequence[memoryview]:
+    async def pieces(self, ranges: Sequence[ByteRange]) -> Sequence[memoryview]:
         try:
-            return self._blocks.pieces(places)
+            return self._blocks.pieces(ranges)
         except Damaged as damage:
             raise self._unavailable(damage) from None
 

@@ -146,9 +146,13 @@ class FileStore:
             raise StoreUnavailable("datastore", "no edition is published")
         folder = self._editions / current
         try:
-            size = read_manifest(folder)["file_bytes"]
-            if (folder / FILE).stat().st_size != size:
-                raise ValueError(f"{FILE} has not {size} bytes")
+            descriptor = os.open(folder / FILE, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                size = read_manifest(folder)["file_bytes"]
+                if os.fstat(descriptor).st_size != size or not os.pread(descriptor, 1, size - 1):
+                    raise ValueError(f"{FILE} has not {size} bytes")
+            finally:
+                os.close(descriptor)
         except (OSError, ValueError, KeyError) as failure:
             raise StoreUnavailable("datastore", str(failure)) from failure
         if damage := self._states.damage_in(folder):

@@ -129,9 +129,9 @@ class PostgresEditionWriter:
                 self._block.add(_BLOCK_HEAD.pack(number, len(index)), index, rows)
                 copy.write_row(block)
 
-    def register(self, places: Iterable[tuple[str, str, int, int]]) -> None:
+    def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         with self._copy("directory", "text", "text", "int8", "int8") as copy:
-            for row in places:
+            for row in directory:
                 self._directory.add("\x1f".join(map(str, row)).encode())
                 copy.write_row(row)
 

@@ -31,9 +31,9 @@ AND t.tgname = 'refuses_changes' AND t.tgenabled = 'A'
 """
 _KEY_COLUMNS = """
 SELECT a.attname FROM pg_index AS i
-CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
+CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, position)
 JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-WHERE i.indisprimary AND i.indrelid = to_regclass(?) ORDER BY k.place
+WHERE i.indisprimary AND i.indrelid = to_regclass(?) ORDER BY k.position
 """
 _COLUMNS = """
 SELECT attname FROM pg_attribute

@@ -1,8 +1,8 @@
-"""Connections that never outlast their welcome.
+"""Connections of the serving side, with bounded waits.
 
 A frozen server is the hard case: the drivers answer a timeout by asking the server to cancel, and
-wait for it to agree. So the waiting here is our own, on libpq's non-blocking calls: a connection
-that is silent for too long is closed from this side, and nobody waits for its farewell.
+wait for it to agree (docs/decisions/0004 has the figures). So the waiting here is our own, on libpq's
+non-blocking calls: a connection that is silent for too long is closed from this side at once.
 """
 
 import asyncio
@@ -157,7 +157,7 @@ class Link:
             self._prepared.discard(question.statement.name)
         elif result.status == pq.ExecStatus.PIPELINE_SYNC:
             self._waiting.popleft()
-            if question.answer.done():  # its caller is gone, or was told that it is late
+            if question.answer.done():  # its caller is gone, or got its timeout
                 return
             if question.failure is None and question.result is not None:
                 question.answer.set_result(question.result)
@@ -187,7 +187,7 @@ class Link:
 
 
 class Links:
-    """The few connections of one process, made when they are wanted, in the loop that wants them."""
+    """The few connections of one process, opened when they are needed, in the event loop that needs them."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -196,7 +196,7 @@ class Links:
         self._next_dial = 0.0
 
     async def ask(self, statement: Statement, values: Sequence[bytes], seconds: float) -> pq.abc.PGresult:
-        """One round trip; every connection found dead costs another try, for after a restart all of them are.
+        """One round trip; a dead connection costs another try, for after a restart all of them are dead.
 
         Raises StoreUnavailable or Refused.
         """
@@ -288,13 +288,13 @@ class Enquiry:
         if not self._lock.acquire(timeout=_THREAD_SECONDS):
             raise StoreUnavailable("datastore", LATE)
         try:
-            kept = self._connection is not None
+            was_open = self._connection is not None
             try:
                 return self._ask(text, values)
             except Unanswered as failure:
-                if not kept or str(failure) == LATE:
+                if not was_open or str(failure) == LATE:
                     raise
-                return self._ask(text, values)  # what was kept had died meanwhile
+                return self._ask(text, values)  # the open connection had died meanwhile
         except Unanswered as failure:
             raise StoreUnavailable("datastore", str(failure)) from None
         finally:

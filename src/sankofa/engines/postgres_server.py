@@ -1,6 +1,6 @@
-"""The PostgreSQL server: how to reach it, and how its failures are told.
+"""The PostgreSQL server: how to reach it, and the messages of its failures.
 
-The driver is imported here and handed on, so that its absence is told once. No text that leaves
+The driver is imported here and handed on, so that its absence is reported in one place. No text that leaves
 this package quotes the URL, which may carry a password; nor the server's address, which is nobody's
 business on a public surface.
 """
@@ -128,14 +128,14 @@ def _why_not(failure: psycopg.Error) -> str:
 
 @contextmanager
 def operator_errors() -> Iterator[None]:
-    """What the server refuses is told to the operator in its own words, without a traceback."""
+    """What the server refuses is reported to the operator in its own words, without a traceback."""
     try:
         yield
     except psycopg.Error as failure:
-        raise OperatorError(f"PostgreSQL: {_told(failure)}") from None
+        raise OperatorError(f"PostgreSQL: {_message(failure)}") from None
 
 
-def _told(failure: psycopg.Error) -> str:
+def _message(failure: psycopg.Error) -> str:
     if failure.diag.message_primary:
         return failure.diag.message_primary
     if isinstance(failure, psycopg.errors.ConnectionTimeout):

@@ -68,7 +68,7 @@ READ_FILE = """
     SELECT bytes FROM {schema}.file
     WHERE name = $1 AND part >= $2::int AND part < $3::int ORDER BY part
 """
-# Of a key with very many blocks none is told: they could not all be read in the time a question has.
+# Of a key with very many blocks there is none: they could not all be read in the time a question has.
 READ_DIGESTS = """
     SELECT d.key, CASE WHEN d.blocks <= 16 THEN (
         SELECT sha256(string_agg(sha256(b.idx) || sha256(b.rows), ''::bytea ORDER BY b.id))
@@ -277,14 +277,14 @@ class PostgresEditionReader:
                 blocks.append((index, rows))
         return blocks
 
-    async def pieces(self, places: Sequence[ByteRange]) -> list[bytes]:
-        if not places:
+    async def pieces(self, ranges: Sequence[ByteRange]) -> list[bytes]:
+        if not ranges:
             return []
-        columns = zip(*((block, start, end - start) for block, start, end in places), strict=True)
+        columns = zip(*((block, start, end - start) for block, start, end in ranges), strict=True)
         values = [b"{%b}" % ",".join(map(str, column)).encode() for column in columns]
         result = await self._ask(self._pieces, values)
         pieces = [result.get_value(row, 0) or b"" for row in range(result.ntuples)]
-        if list(map(len, pieces)) != [end - start for _, start, end in places]:
+        if list(map(len, pieces)) != [end - start for _, start, end in ranges]:
             raise self._incomplete("block")
         return pieces
 
