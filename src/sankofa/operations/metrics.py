@@ -1,7 +1,7 @@
 """GET /v1/screen and GET /v1/metrics/{service_id}."""
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.edition.format.row_blocks import ANY_TAG
+from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.screens import dated, omissions, screen
 from sankofa.model.facts import FUND

@@ -9,9 +9,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date
-from decimal import Decimal
 from functools import partial
-from itertools import groupby
 from typing import Annotated, Final
 
 import msgspec
@@ -22,11 +20,12 @@ from sankofa.derive.tenders import Resolved, Tender
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import KeyRows, dataset
 from sankofa.edition.build.tables import Table, TableRows, table
+from sankofa.edition.format.day_index import DayRowsWriter
 from sankofa.edition.format.keys import TENDERS_PER_BLOCK, searched_words
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.model.days import ordinal, parse_day
 from sankofa.model.facts import TENDER
-from sankofa.model.rows import PartyIdentifier, Row, TenderRow, wire
+from sankofa.model.rows import Figure, PartyIdentifier, Row, TenderRow, wire
 
 _NUMBERS_PER_BLOCK: Final = 16_384
 
@@ -41,14 +40,10 @@ def releases(context: BuildContext) -> Iterator[KeyRows]:
 @dataset("tender_day", None)
 def days(context: BuildContext) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
-        starts = array("i")
-        dates = (tender.row.release_date[:10] for tender in context.tenders.of(country))
-        number = 0
-        for day, rows in groupby(dates):
-            starts.extend((ordinal(day), number))
-            number += sum(1 for _ in rows)
-        starts.extend((0, number))
-        yield KeyRows(country, _numbers(starts))
+        day_rows = DayRowsWriter()
+        for tender in context.tenders.of(country):
+            day_rows.add(ordinal(tender.row.release_date[:10]))
+        yield KeyRows(country, _numbers(day_rows.pairs(ended=True)))
 
 
 @dataset("tender_word", None)
@@ -111,7 +106,7 @@ class AwardRow(Row, frozen=True, kw_only=True):
     award_date: Annotated[date | None, Meta(description="The day of the award, where published.")]
     status: Annotated[str | None, Meta(description="As published.")]
     value_amount: Annotated[
-        Decimal | None, Meta(description="Of the whole award, every digit; null where not published.")
+        Figure | None, Meta(description="Of the whole award, every digit; null where not published.")
     ]
     value_currency: Annotated[str | None, Meta(description="ISO 4217.")]
     supplier_service_id: Annotated[str | None, Meta(description="The winner, where resolved.")]
