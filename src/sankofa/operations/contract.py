@@ -56,6 +56,10 @@ class Call(msgspec.Struct, frozen=True):
     pinned: bool = False
     """Whether the question names its edition: then whatever its answer leads to is of that edition too."""
 
+    def day_asked(self, as_of: date | None) -> date:
+        """The day that a question is about: as it says, or today."""
+        return as_of or self.today
+
 
 class Answer(msgspec.Struct, frozen=True):
     """The rows of an answer, and the members its envelope has besides the common ones."""

@@ -41,7 +41,7 @@ async def get_fundamentals(
     Ordered by period_end descending, period_type, line_item and vintage. The sample tier gets the
     first rows with `truncated: true`; paid tiers get everything.
     """
-    day = as_of or call.today
+    day = call.day_asked(as_of)
     found = await call.edition.select(
         "fundamentals",
         service_id.upper(),

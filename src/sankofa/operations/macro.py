@@ -71,13 +71,13 @@ async def get_macro(
     else:
         if indicator is not None:
             raise InvalidParameter("indicator", _ANNUAL_ONLY)
-        day = (as_of or call.today).toordinal()
+        day = call.day_asked(as_of).toordinal()
         days = DayRange(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
         most = call.grant.rows(limit)
         found = await _series(call, series, (series_type, frequency, country), days, most)
     if series is None and as_of is None:
         return Answer(found, as_of=None, shape=MacroAnnualRow)
-    return Answer(found, as_of=as_of or call.today, shape=MacroSeriesRow)
+    return Answer(found, as_of=call.day_asked(as_of), shape=MacroSeriesRow)
 
 
 async def _annual(call: Call, country: str, indicator: str, years: DayRange, most: int) -> Selection:

@@ -60,7 +60,7 @@ async def get_screen(
     completed later is left out, not replaced, and `omitted` counts it. Ordered by rank; `rank` is the
     position by size over the whole result, ties by service_id, and not a rating.
     """
-    day = as_of or call.today
+    day = call.day_asked(as_of)
     most = call.grant.rows(limit)
     found = await screen(call.edition, metric, country, day, smallest_first=order == "asc", most=most)
     return Answer(found.selection, as_of=day, members={"omitted": found.omitted})
@@ -87,7 +87,7 @@ async def get_metrics(
     counts the metrics that have none, by reason. Each row's `methodology_ref` names its formula, which is
     explained at `/methodology/` and that name. For information only.
     """
-    day = as_of or call.today
+    day = call.day_asked(as_of)
     most = call.grant.rows(limit)
     tag = ANY_TAG if metric is None else _TAGS[metric]
     key = service_id.upper()
