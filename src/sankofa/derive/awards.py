@@ -51,7 +51,9 @@ _read = msgspec.json.Decoder(_Body).decode
 
 
 def awards(tender: Tender) -> list[Award]:
-    """Those of a release that was read with its body, in its order."""
+    """Those of a release that was read with its body, or with its awards, in its order."""
+    if tender.awards is not None:
+        return tender.awards
     if not tender.summary.award_count:
         return []
     body = _read(tender.row.body)

@@ -89,7 +89,7 @@ def won(tenders: Tenders) -> dict[str, list[Vintage[Won]]]:
     """By service_id the vintages of every award it won, the newest release first, then by ocid and award."""
     told: defaultdict[str, defaultdict[tuple[str, ...], list[Won]]] = defaultdict(lambda: defaultdict(list))
     for country in tenders.countries:
-        for tender in tenders.of(country, bodies=True):
+        for tender in tenders.of(country):
             for place, award in enumerate(awards(tender)):
                 for service_id, report in _won(tender, place, award):
                     told[service_id][tender.row.ocid, award.award_id, award.currency or ""].append(report)

@@ -54,7 +54,7 @@ def closed_awards(basis: Basis, country: str) -> Iterator[AwardedQuarter]:
     first: dict[tuple[str, str], tuple[tuple[str, str], Won]] = {}
     told_in: defaultdict[int, set[tuple[str, str]]] = defaultdict(set)
     seen: set[int] = set()
-    for tender in basis.tenders.of(country, bodies=True):
+    for tender in basis.tenders.of(country):
         seen.add(tender.row.capture_id)
         moment = instant_of(tender)
         for award in awards(tender):

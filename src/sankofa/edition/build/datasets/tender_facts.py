@@ -17,7 +17,7 @@ from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dat
 from sankofa.edition.build.shared_facts import country, organisation, provenance_table
 from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.day_index import DayRowsWriter
-from sankofa.edition.format.keys import FACT_DAYS, FACTS, FACTS_PER_BLOCK
+from sankofa.edition.format.keys import FACT_DAYS, FACTS, FACTS_PER_BLOCK, TENDERS
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.ledger.store import ReleaseRow
 from sankofa.model.countries import alpha3_of
@@ -29,8 +29,8 @@ from sankofa.model.vintages import Mode, Vintage, visibilities
 _LATEST: Final = int(Mode.LATEST)
 
 
-@dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK))
-def facts(context: BuildContext) -> Building:
+@dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK), needs=(TENDERS,))
+def facts(context: BuildContext, releases: Built[None]) -> Building:
     """Returns of each country that has facts their days."""
     days: list[KeyRows] = []
     for alpha2 in context.tenders.countries:
