@@ -193,7 +193,7 @@ def test_every_day_shows_the_values_and_the_reasons_that_a_replay_of_the_rules_s
             expected = issuer.shown(day)
             shown = {r["metric"] for r in rows}
             for slug in [s for s, (why, _, _) in expected.items() if why == "stands" and s not in shown]:
-                # A guard of its route was restated since: it may be left out, as revised, until that is settled.
+                # A guard of its route was restated since: it may be left out until that is settled.
                 assert not issuer.stood_throughout(slug, day), (key, day, slug)
                 expected[slug] = ("revised_after_as_of", None, None)
             values = {slug: found for slug, found in expected.items() if found[0] == "stands"}

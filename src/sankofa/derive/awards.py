@@ -58,7 +58,9 @@ _read = msgspec.json.Decoder(_Body).decode
 
 
 def awards(tender: Tender) -> list[Award]:
-    """The awards of a release that was read with its body, in document order."""
+    """The awards of a release that was read with its body or its awards, in document order."""
+    if tender.awards is not None:
+        return tender.awards
     if not tender.summary.award_count:
         return []
     body = _read(tender.row.body)

@@ -91,7 +91,7 @@ def won(tenders: Tenders) -> dict[str, list[Vintage[Won]]]:
         lambda: defaultdict(list)
     )
     for country in tenders.countries:
-        for tender in tenders.of(country, bodies=True):
+        for tender in tenders.of(country):
             for position, award in enumerate(awards(tender)):
                 for service_id, report in _won(tender, position, award):
                     reports[service_id][tender.row.ocid, award.award_id, award.currency or ""].append(report)

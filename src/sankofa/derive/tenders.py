@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+if TYPE_CHECKING:
+    from sankofa.derive.awards import Award
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.party_entities import Party
 from sankofa.ledger.party_matching import Match, PartyMatcher
@@ -27,6 +29,8 @@ class Tender(NamedTuple):
     summary: ReleaseSummary
     parties: list[tuple["Resolved", list[str]]]
     """Each with its roles."""
+    awards: "list[Award] | None" = None
+    """Where they were read before; else they are in the body (`derive.awards`)."""
 
 
 class Resolved(NamedTuple):

@@ -20,6 +20,8 @@ from sankofa.model.provenance import SKUS
 
 FOLLOWED = ("crosswalk", "entities", "fundamentals", "macro-annual", "macro-series", "tenders")
 """The datasets whose changes can be followed, in the order in which changes are listed."""
+Figure = Annotated[Decimal, Meta(extra={"figure": True})]
+"""A figure as it was given, every digit kept, as against a number rounded to ten digits."""
 _Day = date  # where a row has a field of that name
 
 
@@ -46,7 +48,7 @@ class FundamentalsRow(Row, frozen=True, kw_only=True):
     line_item: Annotated[str, Meta(description="Financial line item, e.g. revenue.")]
     concept: Annotated[str | None, Meta(description="The source's own concept, e.g. us-gaap:Revenues.")]
     value_reported: Annotated[
-        Decimal | None, Meta(description="As reported, every digit; null where withdrawn.")
+        Figure | None, Meta(description="As reported, every digit; null where withdrawn.")
     ]
     currency_reported: Annotated[
         str | None, Meta(description="ISO 4217 code; null where the unit is not money.")
@@ -156,7 +158,7 @@ class TenderRow(Row, frozen=True, kw_only=True):
     procurement_method: Annotated[str | None, Meta(description="As published.")]
     status: Annotated[str | None, Meta(description="Of the tender, as published.")]
     value_amount: Annotated[
-        Decimal | None, Meta(description="The tender's own value, every digit; null where not published.")
+        Figure | None, Meta(description="The tender's own value, every digit; null where not published.")
     ]
     value_currency: Annotated[str | None, Meta(description="ISO 4217.")]
     buyer_name: Annotated[str | None, Meta(description="Null where not established to be an organisation.")]
@@ -211,7 +213,7 @@ class MetricInput(msgspec.Struct, frozen=True):
         str | None, Meta(description="As the taxonomy names it; null where the source names none.")
     ]
     period_end: Annotated[date, Meta(description="Of the full year, or of the one before.")]
-    value: Annotated[Decimal, Meta(description="As reported, every digit.")]
+    value: Annotated[Figure, Meta(description="As reported, every digit.")]
     vintage: Annotated[int, Meta(description="Which vintage of the fact it is: the latest.", ge=1)]
     source_ref: Annotated[str, Meta(description="Source reference: document plus location.")]
 
@@ -248,7 +250,7 @@ class MacroAnnualRow(Row, frozen=True, kw_only=True):
     indicator: Annotated[str, Meta(description="Indicator code, e.g. NY.GDP.MKTP.CD.")]
     indicator_name: Annotated[str | None, Meta(description="In words; null where no table says.")]
     year: Annotated[int, Meta(description="The year it is of.")]
-    value: Annotated[Decimal | None, Meta(description="Every digit; null where withdrawn.")]
+    value: Annotated[Figure | None, Meta(description="Every digit; null where withdrawn.")]
     unit: Annotated[str | None, Meta(description="As the indicator's name has it in parentheses.")]
     available_at: Annotated[None, Meta(description="Always null: no release date is evidenced.")]
     vintage: Annotated[int, Meta(description="Counts the captures that changed the value.", ge=1)]
@@ -268,7 +270,7 @@ class MacroSeriesRow(Row, frozen=True, kw_only=True):
         str | None, Meta(description="ISO 3166-1 alpha-2; null where it is of no one country.")
     ]
     date: Annotated[_Day, Meta(description="The day, or the period by the day its source dates it with.")]
-    value: Annotated[Decimal | None, Meta(description="Every digit; null where withdrawn.")]
+    value: Annotated[Figure | None, Meta(description="Every digit; null where withdrawn.")]
     unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
     available_at: Annotated[_Day, Meta(description="The day this vintage became public.")]
     vintage: Annotated[int, Meta(description="1 is the value as first released.", ge=1)]
@@ -314,7 +316,7 @@ class FactRow(Row, frozen=True, kw_only=True):
         str,
         Meta(description="A line item, award_value, tender_value, an indicator code or the key of a series."),
     ]
-    value: Annotated[Decimal | None, Meta(description="Every digit; null where withdrawn.")]
+    value: Annotated[Figure | None, Meta(description="Every digit; null where withdrawn.")]
     unit: Annotated[str | None, Meta(description="Unit or currency as the source writes it.")]
     period_end: Annotated[
         date,

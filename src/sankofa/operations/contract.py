@@ -57,6 +57,10 @@ class Call(msgspec.Struct, frozen=True):
     pinned: bool = False
     """Whether the request names its edition; links in the answer then name it too."""
 
+    def day_asked(self, as_of: date | None) -> date:
+        """The day that a question is about: as it says, or today."""
+        return as_of or self.today
+
 
 class Answer(msgspec.Struct, frozen=True):
     """The rows of an answer, and the envelope members that only this operation has."""

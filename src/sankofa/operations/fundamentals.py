@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sankofa.edition.format.row_blocks import ANY_TAG
+from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.model.errors import NotFound
 from sankofa.model.facts import FUND
 from sankofa.model.periods import PERIOD_TYPES
@@ -41,7 +41,7 @@ async def get_fundamentals(
     Ordered by period_end descending, period_type, line_item and vintage. The sample tier gets the
     first rows with `truncated: true`; paid tiers get everything.
     """
-    day = as_of or call.today
+    day = call.day_asked(as_of)
     selection = await call.edition.select(
         "fundamentals",
         service_id.upper(),

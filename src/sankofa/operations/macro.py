@@ -70,7 +70,7 @@ async def get_macro(
         return Answer(selection, as_of=None, shape=MacroAnnualRow)
     if indicator is not None:
         raise InvalidParameter("indicator", _ANNUAL_ONLY)
-    as_of = as_of or call.today
+    as_of = call.day_asked(as_of)
     day = as_of.toordinal()
     days = DayRange(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
     most = call.grant.rows(limit)

@@ -1,7 +1,7 @@
 """GET /v1/screen and GET /v1/metrics/{service_id}."""
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.edition.format.row_blocks import ANY_TAG
+from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.screens import dated, omissions, screen
 from sankofa.model.facts import FUND
@@ -59,7 +59,7 @@ async def get_screen(
     completed later is left out, not replaced, and `omitted` counts it. Ordered by rank; `rank` is the
     position by size over the whole result, ties by service_id, and not a rating.
     """
-    day = as_of or call.today
+    day = call.day_asked(as_of)
     most = call.grant.rows(limit)
     ranking = await screen(call.edition, metric, country, day, smallest_first=order == "asc", most=most)
     return Answer(ranking.selection, as_of=day, members={"omitted": ranking.omitted})
@@ -86,7 +86,7 @@ async def get_metrics(
     counts the metrics that have none, by reason. Each row's `methodology_ref` names its formula, which is
     explained at `/methodology/` and that name. For information only.
     """
-    day = as_of or call.today
+    day = call.day_asked(as_of)
     most = call.grant.rows(limit)
     tag = ANY_TAG if metric is None else _TAGS[metric]
     key = service_id.upper()

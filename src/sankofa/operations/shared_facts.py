@@ -45,7 +45,7 @@ async def get_shared_facts(
     issuer = entity_id if entity_id and entity_id.startswith("DC") else None
     dataset = _dataset(issuer, country, dataset)
     most = call.grant.rows(limit)
-    day = as_of or call.today
+    day = call.day_asked(as_of)
     if issuer:
         selection = await _of_issuer(call, issuer.upper(), dataset, day.toordinal(), measure, most)
     else:

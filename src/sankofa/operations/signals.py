@@ -46,7 +46,7 @@ async def get_procurement_demand(
     Only months closed by `as_of`, computed only from releases dated by then. Ordered by month descending,
     then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
     """
-    day = as_of or call.today
+    day = call.day_asked(as_of)
     most = call.grant.rows(limit)
     key = panel_key(country, category) if category else panel_key(country)
     span = DayRange(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sankofa.access.cursors import Position
+from sankofa.edition.format.day_index import DayRows
 from sankofa.edition.format.keys import TENDERS_PER_BLOCK, party_key, searched_words
 from sankofa.edition.format.row_blocks import Run
 from sankofa.edition.read.edition import Edition, Selection
@@ -78,13 +79,8 @@ async def search_tenders(
 
 async def _end(edition: Edition, country: str, earliest: int) -> int:
     """The number of the first row older than `earliest`, or the number of rows."""
-    starts = await edition.numbers("tender_day", country, keep=True)
-    if not len(starts):
-        return 0
-    if not earliest:
-        return int(starts[-1])
-    day_number = bisect_left(range(len(starts) // 2 - 1), True, key=lambda n: starts[2 * n] < earliest)
-    return int(starts[2 * day_number + 1])
+    days = DayRows(await edition.numbers("tender_day", country, keep=True))
+    return (days.first_row(earliest - 1) or 0) if earliest else days.count
 
 
 async def _search(

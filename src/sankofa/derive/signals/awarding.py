@@ -52,7 +52,7 @@ def closed_awards(basis: Basis, country: str) -> Iterator[AwardedQuarter]:
     first: dict[tuple[str, str], tuple[tuple[str, str], QuarterAward]] = {}
     named_in: defaultdict[int, set[tuple[str, str]]] = defaultdict(set)
     capture_ids: set[int] = set()
-    for tender in basis.tenders.of(country, bodies=True):
+    for tender in basis.tenders.of(country):
         capture_ids.add(tender.row.capture_id)
         moment = instant_of(tender)
         for award in awards(tender):

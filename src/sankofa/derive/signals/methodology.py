@@ -53,6 +53,6 @@ def columns_of(panel: Panel) -> list[tuple[str, str]]:
     """The fields of a panel's rows, and what each means."""
     hints = get_type_hints(panel.row, include_extras=True)
     return [
-        (name, next(m.description or "" for m in get_args(hints[name]) if isinstance(m, Meta)))
+        (name, next(m.description for m in get_args(hints[name]) if isinstance(m, Meta) and m.description))
         for name in panel.row.__struct_fields__
     ]

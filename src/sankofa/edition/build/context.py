@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.derive.quality import Measurement, measure
+from sankofa.derive.tender_records import RecordedTenders
 from sankofa.derive.tenders import EvidencedParties, Tenders
 from sankofa.edition.build.fact_counts import served_facts
 from sankofa.edition.build.issuer_parts import Issuers
@@ -102,7 +103,7 @@ class BuildContext:
 
     @cached_property
     def tenders(self) -> Tenders:
-        return Tenders(self.parties, self.entities)
+        return RecordedTenders(self.parties, self.entities)
 
     @cached_property
     def parties(self) -> EvidencedParties:

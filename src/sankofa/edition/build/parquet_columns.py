@@ -1,4 +1,4 @@
-"""How the fields of a row become Arrow columns: the one mapping behind every Parquet file.
+"""How the fields of a row (`format.field_types`) become the columns of a Parquet file.
 
 | field | column |
 |---|---|
@@ -6,7 +6,7 @@
 | date | date32 |
 | instant (text of format date-time) | timestamp[us, UTC] |
 | whole number, number, truth | int64, float64, bool |
-| figure (a decimal, every digit kept) | string of its digits, and `<name>_float`, the nearest double |
+| `Figure` (every digit kept) | string of its digits, and `<name>_float`, the nearest double |
 | other decimals (rounded to ten digits: a double holds them) | float64 |
 | lists, and structs such as listings | lists and structs |
 | the OCDS release | string of JSON |
@@ -23,21 +23,10 @@ import pyarrow as pa
 from msgspec import inspect
 from pyarrow import compute
 
+from sankofa.edition.format.field_types import FieldType, arrow_type, field_types
 from sankofa.model.rows import Row
 
-_FIGURE: Final = "every digit"
-"""What the description of a figure says, as against that of a value rounded to ten digits."""
 _UTC: Final = pa.timestamp("us", tz="UTC")
-_PLAIN: Final[dict[type, pa.DataType]] = {
-    inspect.StrType: pa.string(),
-    inspect.LiteralType: pa.string(),
-    inspect.DateType: pa.date32(),
-    inspect.IntType: pa.int64(),
-    inspect.FloatType: pa.float64(),
-    inspect.BoolType: pa.bool_(),
-    inspect.RawType: pa.string(),
-}
-
 Make = Callable[[Sequence[Any]], pa.Array]
 
 
@@ -55,12 +44,9 @@ class ParquetColumns:
     """The columns of a type of rows."""
 
     def __init__(self, row: type[Row]) -> None:
-        info = inspect.type_info(row)
-        if not isinstance(info, inspect.StructType):
-            raise TypeError(f"{row}: not a row")
         # What says where a row is from comes last, as it does on a page.
         provenance = set(Row.__struct_fields__)
-        fields = sorted(info.fields, key=lambda field: field.name in provenance)
+        fields = sorted(field_types(row), key=lambda field: field.name in provenance)
         self._columns = [column for field in fields for column in _columns(field)]
         self.schema = pa.schema([column.arrow for column in self._columns])
         self.descriptions = {column.arrow.name: column.description for column in self._columns}
@@ -102,51 +88,32 @@ def parquet_columns(row: type[Row]) -> ParquetColumns:
     return ParquetColumns(row)
 
 
-def _columns(field: inspect.Field) -> list[ParquetColumn]:
-    kind, meta = _unwrapped(field.type)
-    description = meta.get("description", "")
-    name = field.name
-    if isinstance(kind, inspect.DecimalType):
-        if _FIGURE in description.lower():
-            nearest = f"The double nearest to {name}."
-            return [
-                ParquetColumn(name, pa.field(name, pa.string()), _exact, description),
-                ParquetColumn(name, pa.field(f"{name}_float", pa.float64()), None, nearest),
-            ]
-        return [ParquetColumn(name, pa.field(name, pa.float64()), _nearest, description)]
-    if meta.get("format") == "date-time":
-        return [ParquetColumn(name, pa.field(name, _UTC), _instants, description)]
-    if isinstance(kind, inspect.RawType):
-        return [ParquetColumn(name, pa.field(name, pa.string()), _json, description)]
-    if isinstance(kind, inspect.NoneType):  # a day that no source evidences
-        return [ParquetColumn(name, pa.field(name, pa.date32()), _maker(pa.date32()), description)]
-    arrow = _arrow(kind)
-    if isinstance(kind, inspect.DateType):
-        return [ParquetColumn(name, pa.field(name, arrow), _days, description)]
-    make = _nested(arrow) if pa.types.is_nested(arrow) else _maker(arrow)
+def _columns(field: FieldType) -> list[ParquetColumn]:
+    name, description = field.name, field.description
+    if field.is_figure:
+        nearest = f"The double nearest to {name}."
+        return [
+            ParquetColumn(name, pa.field(name, pa.string()), _exact, description),
+            ParquetColumn(name, pa.field(f"{name}_float", pa.float64()), None, nearest),
+        ]
+    arrow, make = _arrow(field)
     return [ParquetColumn(name, pa.field(name, arrow), make, description)]
 
 
-def _unwrapped(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
-    """A type without its metadata and without null, and what the metadata says of format and meaning."""
-    said: dict[str, Any] = {}
-    while True:
-        if isinstance(kind, inspect.Metadata):
-            said |= kind.extra_json_schema or {}
-            kind = kind.type
-        elif isinstance(kind, inspect.UnionType):
-            (kind,) = (one for one in kind.types if not isinstance(one, inspect.NoneType))
-        else:
-            return kind, said
-
-
-def _arrow(kind: inspect.Type) -> pa.DataType:
-    kind, _ = _unwrapped(kind)
-    if isinstance(kind, inspect.ListType):
-        return pa.list_(_arrow(kind.item_type))
-    if isinstance(kind, inspect.StructType):
-        return pa.struct([pa.field(field.encode_name, _arrow(field.type)) for field in kind.fields])
-    return _PLAIN[type(kind)]
+def _arrow(field: FieldType) -> tuple[pa.DataType, Make]:
+    """The type of a column that is not of figures, and how it is made."""
+    if field.type is Decimal:
+        return pa.float64(), _nearest
+    if field.is_instant:
+        return _UTC, _instants
+    if isinstance(field.declared, inspect.RawType):
+        return pa.string(), _json
+    if isinstance(field.declared, inspect.NoneType):  # a day that no source evidences
+        return pa.date32(), _maker(pa.date32())
+    if field.type is date:
+        return pa.date32(), _days
+    arrow = arrow_type(field.declared)
+    return arrow, _nested(arrow) if pa.types.is_nested(arrow) else _maker(arrow)
 
 
 def _maker(arrow: pa.DataType) -> Make:

@@ -6,17 +6,17 @@ answer, so an edition keeps the columns of keys with many rows beside the rows (
 days on which each is seen; an answer in Arrow then takes from them the rows it has (`visible_rows`).
 """
 
-import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from decimal import Decimal
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.row_blocks import ANY_TAG, Entry
+from sankofa.edition.format.field_types import arrow_types, field_types
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import Row, decoder_of
 
@@ -60,7 +60,7 @@ def columns_kind(kind: str) -> str:
 @cache
 def columns_of(shape: type[Row]) -> tuple[Column, ...]:
     """The columns of a row, in the order of its fields."""
-    return tuple(Column(f.encode_name, _plain(f.type)) for f in msgspec.structs.fields(shape))
+    return tuple(Column(field.name, field.type) for field in field_types(shape))
 
 
 def read_columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list[Sequence[Any]]:
@@ -79,7 +79,7 @@ def schema_of(columns: tuple[Column, ...]) -> "pyarrow.Schema":
     """The Arrow types of columns; imported here, so that a server asked only for JSON never pays for it."""
     import pyarrow
 
-    kinds = _kinds()
+    kinds = arrow_types()
     return pyarrow.schema(
         [
             pyarrow.field(c.name, kinds.get(c.type, pyarrow.utf8()), metadata={"json": _text_of(c)})
@@ -95,7 +95,7 @@ def table_of(columns: tuple[Column, ...], *pieces: bytes) -> "pyarrow.Table":
     schema = schema_of(columns)
     values: list[list[Any]] = [[] for _ in columns]
     for rows in pieces:
-        for column, found in zip(values, read_columns(columns, rows, *_kinds()), strict=True):
+        for column, found in zip(values, read_columns(columns, rows, *arrow_types()), strict=True):
             column += found
     arrays = [pyarrow.array(v, f.type) for v, f in zip(values, schema, strict=True)]
     return pyarrow.Table.from_arrays(arrays, schema=schema)
@@ -202,35 +202,9 @@ def _kept_schema(columns: tuple[Column, ...], also: tuple[str, ...]) -> "pyarrow
 
 
 @cache
-def _kinds() -> "dict[type, pyarrow.DataType]":
-    import pyarrow
-
-    return {
-        str: pyarrow.utf8(),
-        date: pyarrow.date32(),
-        int: pyarrow.int64(),
-        bool: pyarrow.bool_(),
-        float: pyarrow.float64(),
-    }
-
-
-@cache
 def _decoder(columns: tuple[Column, ...], *exact: type) -> msgspec.json.Decoder[list[Any]]:
     """Reads rows, what is of these types as what it is and everything else as its JSON text."""
     return decoder_of((c.name, c.type | None if c.type in exact else msgspec.Raw) for c in columns)
-
-
-def _plain(kind: Any) -> type:
-    while get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    if get_origin(kind) in (Union, types.UnionType):
-        kinds = {_plain(arm) for arm in get_args(kind) if arm is not type(None)}
-        return kinds.pop() if len(kinds) == 1 else msgspec.Raw
-    if get_origin(kind) is Literal:
-        (kind,) = {type(word) for word in get_args(kind)}
-    if kind is None or kind is type(None):
-        return str
-    return kind if kind in (str, date, int, bool, float, Decimal) else msgspec.Raw
 
 
 def _text_of(column: Column) -> str:

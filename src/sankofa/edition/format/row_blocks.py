@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from sankofa.edition.format.visibility import ANY_TAG, admitted, visible
 from sankofa.engines.datastore import Block
 from sankofa.model.days import FOREVER
 from sankofa.model.vintages import Mode
 
-ANY_TAG = -1
 _LATEST = int(Mode.LATEST)
 _TARGET_BYTES = 64 * 1024
 _MOST_ROWS = 512
@@ -161,9 +161,8 @@ def select_where(
     rows = [
         entry.row
         for entry in entries_of(block)
-        if entry.first <= day < entry.until
-        and entry.modes & modes
-        and tag in (ANY_TAG, entry.tag)
+        if visible(entry.first, entry.until, day)
+        and admitted(entry.modes, entry.tag, modes, tag)
         and where(entry.row)
     ][:room]
     return list[Run](rows), len(rows)

@@ -18,6 +18,7 @@ of each sixteen days the mark of every value; padded to whole words.
 
 import struct
 
+from sankofa.edition.format.visibility import visible
 from sankofa.model.metric_states import State
 
 AS_OF = b'"as_of":"0001-01-01"'
@@ -34,7 +35,7 @@ LAST_DAY = 365
 _MARKS = [(first, until) for first in range(DAYS_PER_MARK) for until in range(first + 1, DAYS_PER_MARK + 1)]
 MARK_OF = {days: mark for mark, days in enumerate(_MARKS, 1)}
 STANDING = [
-    bytes([0, *(first <= day < until for first, until in _MARKS)]).ljust(256, b"\0")
+    bytes([0, *(visible(first, until, day) for first, until in _MARKS)]).ljust(256, b"\0")
     for day in range(DAYS_PER_MARK)
 ]
 """For each of the marked days, by mark: a 1 where the value stands."""

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from sankofa.edition.format.day_index import first_day_of_blocks
 from sankofa.edition.format.row_blocks import Entry, Run, runs_of
 from sankofa.engines.datastore import Block
 from sankofa.model.days import FOREVER
@@ -63,7 +64,7 @@ def block_days(entries: Sequence[Entry]) -> bytes | None:
     """Of each block of a column the day of its first row; None where one block is all there is."""
     if len(entries) <= ROWS_IN_A_BLOCK:
         return None
-    return array("i", [entry.tag for entry in entries[::ROWS_IN_A_BLOCK]]).tobytes()
+    return first_day_of_blocks([entry.tag for entry in entries], ROWS_IN_A_BLOCK)
 
 
 def pack_series(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:

@@ -6,13 +6,13 @@ force from now on: every vintage of a reported fact, the latest of a macro value
 """
 
 import asyncio
-from bisect import bisect_left
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from sankofa.edition.format.day_index import DayRows
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, TENDERS_PER_BLOCK, key_list
 from sankofa.edition.format.row_blocks import Run
 from sankofa.edition.format.series_blocks import DayRange
@@ -77,12 +77,7 @@ class Feed(NamedTuple):
 
 
 async def _tenders(edition: Edition, key: str, part: int) -> Runs:
-    starts = await edition.numbers("tender_day", key, keep=True)
-    days = range(len(starts) // 2 - 1)  # newest first
-    place = bisect_left(days, -part, key=lambda n: -starts[2 * n])
-    if place == len(days) or starts[2 * place] != part:
-        return ()
-    first, end = starts[2 * place + 1], starts[2 * place + 3]
+    first, end = DayRows(await edition.numbers("tender_day", key, keep=True)).rows_of(part)
     return await edition.rows("tender", key, TENDERS_PER_BLOCK, first, end)
 
 
@@ -196,7 +191,7 @@ async def _parts(feed: Feed, before: Edition | None, after: Edition, key: str) -
     days: set[int] = set()
     for edition in (before, after):
         if edition is not None:
-            days.update((await edition.numbers("tender_day", key, keep=True)).tolist()[:-2:2])
+            days.update(DayRows(await edition.numbers("tender_day", key, keep=True)).days())
     return sorted(days, reverse=True)
 
 

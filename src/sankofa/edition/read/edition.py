@@ -7,7 +7,8 @@ import msgspec
 
 from sankofa.edition.format.arrow_columns import RowFilter
 from sankofa.edition.format.layout import LAYOUT
-from sankofa.edition.format.row_blocks import ANY_TAG, Run, between, select, select_where
+from sankofa.edition.format.row_blocks import Run, between, select, select_where
+from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.turns import PIECE, Turns
 from sankofa.engines.datastore import Block, ByteRange, Datastore, EditionReader
 from sankofa.model.errors import EditionError

@@ -4,12 +4,13 @@ Reported figures are not stored twice: turning one into a fact costs some 5 us (
 """
 
 import asyncio
-from bisect import bisect_left
 from heapq import merge
 from typing import Final
 
 import msgspec
 
+from sankofa.edition.format.day_index import DayRows, blocks_within
+from sankofa.edition.format.fact_order import visible_ranges
 from sankofa.edition.format.keys import (
     ANNUAL_MODE,
     FACT_DAYS,
@@ -111,12 +112,11 @@ async def award_facts(edition: Edition, service_id: str, day: int, most: int) ->
 
 async def tender_facts(edition: Edition, country_iso3: str, day: int, most: int) -> Selection:
     """The values of a country's tenders, the newest release first."""
-    starts = await edition.numbers(FACT_DAYS, country_iso3, keep=True)
-    days = range(len(starts) // 2)
-    known = bisect_left(days, True, key=lambda n: starts[2 * n] <= day)
-    if known == len(days):
+    days = DayRows(await edition.numbers(FACT_DAYS, country_iso3, keep=True))
+    first_row = days.first_row(day)
+    if first_row is None:
         return NO_FACTS
-    skip = starts[2 * known + 1] // FACTS_PER_BLOCK
+    skip = first_row // FACTS_PER_BLOCK
     return await edition.select(FACTS, country_iso3, day=day, limit=most, skip=skip) or NO_FACTS
 
 
@@ -151,35 +151,20 @@ async def measure_facts(
 async def macro_facts(edition: Edition, country: str, day: int, most: int, *, dated: bool) -> Selection:
     """Everything of a country, the newest period first, then by measure."""
     key = order_key(country, dated=dated)
-    starts = await edition.raw(FACT_ORDER, key)
-    if starts is None:
+    first_days = await edition.raw(FACT_ORDER, key)
+    if first_days is None:
         return NO_FACTS
-    # Nothing is known before its period ends: a block is too new where the next still begins after the day.
-    begins = memoryview(starts).cast("i")
-    after = bisect_left(range(len(begins)), True, key=lambda n: begins[n] <= day) if dated else 0
-    number = 1 + max(0, after - 1)
-    places: list[ByteRange] = []
+    # The first block is that index itself. Nothing is known before its period ends.
+    number = 1 + (blocks_within(first_days, until=day)[0] if dated else 0)
+    ranges: list[ByteRange] = []
     turns = Turns(_BLOCKS_A_TURN)
-    while len(places) <= most:
+    while len(ranges) <= most:
         blocks = await edition.blocks(FACT_ORDER, key, number, 1 + most // RANGES_PER_BLOCK)
         for _, block in blocks:
-            places += _places(block, day)
+            ranges += visible_ranges(block, day)
             await turns.step()
         if not blocks:
             break
         number += len(blocks)
-    rows: list[Run] = list(await edition.rows_at(places[:most]))
-    return Selection(rows, len(rows), truncated=len(places) > most)
-
-
-def _places(block: Run, day: int) -> list[ByteRange]:
-    """Where the facts of a block that are seen on a day stand."""
-    numbers = memoryview(block).cast("i")
-    firsts, untils, blocks, starts, ends = (
-        numbers[n * len(numbers) // 5 : (n + 1) * len(numbers) // 5].tolist() for n in range(5)
-    )
-    return [
-        (at, start, end)
-        for first, until, at, start, end in zip(firsts, untils, blocks, starts, ends, strict=True)
-        if first <= day < until
-    ]
+    rows: list[Run] = list(await edition.rows_at(ranges[:most]))
+    return Selection(rows, len(rows), truncated=len(ranges) > most)

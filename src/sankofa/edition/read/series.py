@@ -1,9 +1,8 @@
 """Rows of series and of indicators read back: a page of a list, and a few blocks (`format.series_blocks`)."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from operator import neg
 
+from sankofa.edition.format.day_index import blocks_within
 from sankofa.edition.format.row_blocks import Run
 from sankofa.edition.format.series_blocks import ROWS_IN_A_BLOCK, DayRange, read_page, select
 from sankofa.edition.read.edition import Edition, Selection
@@ -84,16 +83,11 @@ class _Taken:
         return self._count
 
     async def _within(self, key: str) -> tuple[int, int]:
-        """The blocks that may have rows within the span: from which, and up to which.
-
-        One is too new where the next still begins after the span, too old where it begins before it.
-        """
-        found = await self._edition.raw(f"{self._kind}-days", key)
-        if found is None:
+        """The blocks that may have rows within the days asked about."""
+        first_days = await self._edition.raw(f"{self._kind}-days", key)
+        if first_days is None:
             return 0, FOREVER
-        newest = memoryview(found).cast("i")
-        first = bisect_left(newest, -self._span.until, key=neg) - 1
-        return max(0, first), bisect_right(newest, -self._span.since, key=neg)
+        return blocks_within(first_days, self._span.since, self._span.until)
 
     def selection(self, *, truncated: bool) -> Selection:
         return Selection(self._runs, self._count, truncated)

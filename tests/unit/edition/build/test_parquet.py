@@ -16,6 +16,7 @@ from sankofa.edition.build import parquet
 from sankofa.edition.build.parquet_columns import ParquetColumns
 from sankofa.edition.build.tables import Table, tables
 from sankofa.edition.format.arrow_columns import encode_columns, extra_column, in_force
+from sankofa.edition.format.field_types import field_types
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import FundamentalsRow, MacroSeriesRow, TenderPartyRow, TenderRow, wire
@@ -159,3 +160,11 @@ def test_a_table_without_rows_is_a_file_all_the_same(tmp_path: Path) -> None:
     (file,) = written(tmp_path / "a", iter(()), 1000)
     assert (file["row_count"], file["license_class"]) == (0, "public-domain")
     assert pq.read_table(tmp_path / "a" / "some.parquet").column_names == file["columns"]
+
+
+def test_a_figure_is_told_by_its_type_and_says_so_in_its_description() -> None:
+    decimals = [field for table in tables() for field in field_types(table.row) if field.type is Decimal]
+    assert any(field.is_figure for field in decimals)
+    assert any(not field.is_figure for field in decimals)
+    for field in decimals:
+        assert field.is_figure == ("every digit" in field.description.lower()), field

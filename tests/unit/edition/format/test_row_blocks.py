@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sankofa.edition.format.row_blocks import ANY_TAG, Entry, entries_of, pack, select, select_where
+from sankofa.edition.format.row_blocks import Entry, entries_of, pack, select, select_where
+from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition
 from sankofa.model.days import FOREVER
 from sankofa.model.vintages import Mode

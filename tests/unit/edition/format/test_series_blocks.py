@@ -15,6 +15,7 @@ from sankofa.edition.format.series_blocks import (
     pack_series,
     summary_of,
 )
+from sankofa.edition.format.visibility import visible
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.series import read_one_series, read_series
 from sankofa.model.days import FOREVER
@@ -38,7 +39,9 @@ def shelve(columns: dict[str, list[Entry]]) -> MemoryReader:
 
 def expected(entries: list[Entry], span: DayRange) -> list[bytes]:
     return [
-        e.row for e in entries if e.first <= span.known_on < e.until and span.since <= e.tag <= span.until
+        e.row
+        for e in entries
+        if visible(e.first, e.until, span.known_on) and span.since <= e.tag <= span.until
     ]
 
 

@@ -15,6 +15,7 @@ from sankofa.derive.signals.issuers import filed, issuer_fields, issuer_panel
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import ordinal
 from sankofa.model.line_items import LINE_ITEMS, line_item
+from sankofa.model.rows import Figure
 from sankofa.model.vintages import vintages
 
 
@@ -30,9 +31,9 @@ class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
     concept: Annotated[str | None, Meta(description="The source's own concept, e.g. us-gaap:Revenues.")]
     unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
     vintages: Annotated[int, Meta(description="How many figures were reported one after another.", ge=2)]
-    first_value: Annotated[Decimal, Meta(description="As first reported, every digit.")]
+    first_value: Annotated[Figure, Meta(description="As first reported, every digit.")]
     latest_value: Annotated[
-        Decimal | None, Meta(description="As it stands today, every digit; null where withdrawn.")
+        Figure | None, Meta(description="As it stands today, every digit; null where withdrawn.")
     ]
     revision_size: Annotated[
         Decimal | None,

@@ -14,6 +14,7 @@ from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.derive.signals.calendar import month_number, quarter_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.model.days import ordinal
+from sankofa.model.rows import Figure
 from sankofa.model.vintages import Vintage, vintages
 
 _PERIODS: Final[dict[str, Callable[[str], int]]] = {
@@ -39,7 +40,7 @@ class MacroMomentumRow(PanelRow, frozen=True, kw_only=True):
     ]
     date: Annotated[_Day, Meta(description="The period, by the day its source dates it with.")]
     known_at: Annotated[_Day, Meta(description="The day it became known; nothing known later is used.")]
-    value: Annotated[Decimal, Meta(description="As known on that day, every digit.")]
+    value: Annotated[Figure, Meta(description="As known on that day, every digit.")]
     unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
     momentum_1p: Annotated[
         Decimal | None, Meta(description="Against one period earlier, less 1; null where not computable.")

@@ -16,6 +16,7 @@ from sankofa.derive.signals.calendar import quarter
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.issuers import issuer_fields, reporting
 from sankofa.ledger.entities import Entity
+from sankofa.model.rows import Figure
 
 
 class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):
@@ -37,7 +38,7 @@ class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):
     ]
     currency: Annotated[str | None, Meta(description="ISO 4217; null where there is no amount at all.")]
     award_value: Annotated[
-        Decimal | None, Meta(description="Sum of the amounts in this currency, every digit.")
+        Figure | None, Meta(description="Sum of the amounts in this currency, every digit.")
     ]
     methodology_ref: Annotated[
         Literal["signals-v1/supplier-issuer-demand"],

@@ -22,6 +22,8 @@ from sankofa.edition.build.row_ranges import RowRanges
 from sankofa.edition.build.shared_facts import country as as_entity
 from sankofa.edition.build.shared_facts import provenance_table
 from sankofa.edition.build.tables import Table, TableRows, table
+from sankofa.edition.format.day_index import first_day_of_blocks
+from sankofa.edition.format.fact_order import encode_ranges
 from sankofa.edition.format.keys import (
     ANNUAL_MODE,
     FACT_ORDER,
@@ -188,15 +190,10 @@ def _ordered(measures: list[_MeasureFacts], *, dated: bool) -> list[_OrderedFact
 
 
 def _order_blocks(ranges: RowRanges, ordered: list[_OrderedFact]) -> Iterable[Entry]:
-    yield Entry(array("i", [-fact[0] for fact in ordered[::RANGES_PER_BLOCK]]).tobytes())
+    yield Entry(first_day_of_blocks([-fact[0] for fact in ordered], RANGES_PER_BLOCK))
     for at in range(0, len(ordered), RANGES_PER_BLOCK):
         block = ordered[at : at + RANGES_PER_BLOCK]
-        rows = [ranges[row] for _, _, row, _, _ in block]
-        columns = (
-            *zip(*((first, until) for *_, first, until in block), strict=True),
-            *zip(*rows, strict=True),
-        )
-        yield Entry(b"".join(array("i", column).tobytes() for column in columns))
+        yield Entry(encode_ranges([(first, until, ranges[row]) for _, _, row, first, until in block]))
 
 
 class _AnnualFacts(TableRows):

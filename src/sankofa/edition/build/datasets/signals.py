@@ -16,10 +16,10 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, panels
 from sankofa.derive.signals.methodology import methodology
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import Building, KeyRows, Outcome, dataset
+from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.issuer_parts import issuer_part
 from sankofa.edition.build.tables import Table, TableRows, table
-from sankofa.edition.format.keys import panel_kind
+from sankofa.edition.format.keys import TENDERS, panel_kind
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import pack_series
 from sankofa.model.panel_keys import panel_key
@@ -30,7 +30,7 @@ _read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int]], list[str]]).decod
 _write = msgspec.msgpack.Encoder().encode
 
 
-def _rows(panel: Panel, context: BuildContext) -> Building:
+def _rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
     sources: set[str] = set()
     observed = _observed(panel, context, sources)
     yield KeyRows(panel_key(), (Entry(wire.encode(o.row), o.seen_from) for o in observed))
@@ -67,7 +67,7 @@ def _observed(panel: Panel, context: BuildContext, sources: set[str]) -> Iterato
         yield observation
 
 
-def _filtered_rows(panel: Panel, context: BuildContext) -> Building:
+def _filtered_rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
     by_key: defaultdict[str, list[Entry]] = defaultdict(list)
     sources: set[str] = set()
     for row, day, seen_from, _ in _observed(panel, context, sources):
@@ -96,9 +96,9 @@ def _declare(panel: Panel) -> None:
         issuer_part(kind)(partial(_issuer_part, panel.of_issuer))
         dataset(kind, panel.row)(partial(_issuer_rows, panel))
     elif panel.filters:
-        dataset(kind, panel.row, pack_series)(partial(_filtered_rows, panel))
+        dataset(kind, panel.row, pack_series, needs=(TENDERS,))(partial(_filtered_rows, panel))
     else:
-        dataset(kind, panel.row)(partial(_rows, panel))
+        dataset(kind, panel.row, needs=(TENDERS,))(partial(_rows, panel))
     table(
         Table(
             panel.key,

@@ -5,7 +5,6 @@
 - `fact_day`: a country leads to pairs of a day and the number of its first row, newest first.
 """
 
-from array import array
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
@@ -17,7 +16,8 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.shared_facts import country, organisation, provenance_table
 from sankofa.edition.build.tables import Table, TableRows, table
-from sankofa.edition.format.keys import FACT_DAYS, FACTS, FACTS_PER_BLOCK
+from sankofa.edition.format.day_index import DayRowsWriter
+from sankofa.edition.format.keys import FACT_DAYS, FACTS, FACTS_PER_BLOCK, TENDERS
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.ledger.store import ReleaseRow
 from sankofa.model.countries import alpha3_of
@@ -29,8 +29,8 @@ from sankofa.model.vintages import Mode, Vintage, visibilities
 _LATEST: Final = int(Mode.LATEST)
 
 
-@dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK))
-def facts(context: BuildContext) -> Building:
+@dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK), needs=(TENDERS,))
+def facts(context: BuildContext, releases: Built[None]) -> Building:
     """Returns of each country that has facts their days."""
     days: list[KeyRows] = []
     for alpha2 in context.tenders.countries:
@@ -50,8 +50,7 @@ def fact_days(context: BuildContext, facts: Built[list[KeyRows]]) -> Iterator[Ke
 def _tender_values(context: BuildContext, alpha2: str, days: list[KeyRows]) -> Iterator[Entry]:
     values = TenderValues(context.tenders.of(alpha2))
     entity = country(alpha2)
-    starts = array("i")
-    rows = 0
+    day_rows = DayRowsWriter()
     for number, tender in enumerate(context.tenders.of(alpha2)):
         vintage = values.numbers[number]
         row, summary = tender.row, tender.summary
@@ -72,12 +71,10 @@ def _tender_values(context: BuildContext, alpha2: str, days: list[KeyRows]) -> I
             vintage,
             _source(context, row),
         )
-        if not starts or starts[-2] != first:
-            starts.extend((first, rows))
-        rows += 1
+        day_rows.add(first)
         yield Entry(wire.encode(tender_fact), first, values.untils[number])
-    if rows:
-        days.append(KeyRows(entity.entity_id, [Entry(starts.tobytes())]))
+    if day_rows.rows:
+        days.append(KeyRows(entity.entity_id, [Entry(day_rows.pairs(ended=False).tobytes())]))
 
 
 def _awards(context: BuildContext, entity: Who, awards: list[Vintage[Won]]) -> Iterator[Entry]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from sankofa.derive.tenders import Resolved, Tender
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import KeyRows, dataset
+from sankofa.edition.build.dataset import Built, KeyRows, dataset
 from sankofa.edition.build.tables import Table, TableRows, table
-from sankofa.edition.format.keys import party_key
+from sankofa.edition.format.keys import TENDERS, party_key
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.facts import TENDER
 from sankofa.model.rows import PartyIdentifier, TenderPartyRow, wire
@@ -35,8 +35,8 @@ class _Sightings:
         self.count += 1
 
 
-@dataset("tender_party", TenderPartyRow)
-def parties(context: BuildContext) -> Iterator[KeyRows]:
+@dataset("tender_party", TenderPartyRow, needs=(TENDERS,))
+def parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     seen: defaultdict[tuple[Resolved, str], _Sightings] = defaultdict(_Sightings)
     for country in context.tenders.countries:
         for tender in context.tenders.of(country):

@@ -9,9 +9,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date
-from decimal import Decimal
 from functools import partial
-from itertools import groupby
 from typing import Annotated, Final
 
 import msgspec
@@ -20,39 +18,37 @@ from msgspec import Meta
 from sankofa.derive.awards import Award, awards
 from sankofa.derive.tenders import Resolved, Tender
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import KeyRows, dataset
+from sankofa.edition.build.dataset import Built, KeyRows, dataset
 from sankofa.edition.build.tables import Table, TableRows, table
-from sankofa.edition.format.keys import TENDERS_PER_BLOCK, searched_words
+from sankofa.edition.format.day_index import DayRowsWriter
+from sankofa.edition.format.keys import TENDERS, TENDERS_PER_BLOCK, searched_words
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.model.days import ordinal, parse_day
 from sankofa.model.facts import TENDER
-from sankofa.model.rows import PartyIdentifier, Row, TenderRow, wire
+from sankofa.model.rows import Figure, PartyIdentifier, Row, TenderRow, wire
 
 _NUMBERS_PER_BLOCK: Final = 16_384
 
 
-@dataset("tender", TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK))
+@dataset(TENDERS, TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK))
 def releases(context: BuildContext) -> Iterator[KeyRows]:
+    """The one reading of the ledger: all else made of tenders needs it (`derive.tender_records`)."""
     for country in context.tenders.countries:
         rows = (Entry(wire.encode(_row(context, t))) for t in context.tenders.of(country, bodies=True))
         yield KeyRows(country, rows)
 
 
-@dataset("tender_day", None)
-def days(context: BuildContext) -> Iterator[KeyRows]:
+@dataset("tender_day", None, needs=(TENDERS,))
+def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
-        starts = array("i")
-        dates = (tender.row.release_date[:10] for tender in context.tenders.of(country))
-        number = 0
-        for day, rows in groupby(dates):
-            starts.extend((ordinal(day), number))
-            number += sum(1 for _ in rows)
-        starts.extend((0, number))
-        yield KeyRows(country, _numbers(starts))
+        day_rows = DayRowsWriter()
+        for tender in context.tenders.of(country):
+            day_rows.add(ordinal(tender.row.release_date[:10]))
+        yield KeyRows(country, _numbers(day_rows.pairs(ended=True)))
 
 
-@dataset("tender_word", None)
-def words(context: BuildContext) -> Iterator[KeyRows]:
+@dataset("tender_word", None, needs=(TENDERS,))
+def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
         for number, tender in enumerate(context.tenders.of(country)):
@@ -111,7 +107,7 @@ class AwardRow(Row, frozen=True, kw_only=True):
     award_date: Annotated[date | None, Meta(description="The day of the award, where published.")]
     status: Annotated[str | None, Meta(description="As published.")]
     value_amount: Annotated[
-        Decimal | None, Meta(description="Of the whole award, every digit; null where not published.")
+        Figure | None, Meta(description="Of the whole award, every digit; null where not published.")
     ]
     value_currency: Annotated[str | None, Meta(description="ISO 4217.")]
     supplier_service_id: Annotated[str | None, Meta(description="The winner, where resolved.")]
@@ -127,7 +123,7 @@ class AwardRow(Row, frozen=True, kw_only=True):
 class _Awards(TableRows):
     def make(self) -> Iterator[AwardRow]:
         for country in self.context.tenders.countries:
-            for tender in self.context.tenders.of(country, bodies=True):
+            for tender in self.context.tenders.of(country):
                 for award in awards(tender):
                     suppliers: list[Resolved | None] = [*award.suppliers]
                     for supplier in suppliers or [None]:

@@ -1,0 +1,75 @@
+"""Where in rows that are ordered by day, newest first, a day begins.
+
+Two shapes of the same index: the number of the first row of each day (`DayRows`), and the day of the first
+row of each block (`first_day_of_blocks`, `blocks_within`) where days are many and blocks few.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from operator import neg
+
+from sankofa.model.days import FOREVER
+
+
+class DayRowsWriter:
+    """Counts rows as they come, newest first: pairs of a day and the number of its first row."""
+
+    def __init__(self) -> None:
+        self._pairs = array("i")
+        self.rows = 0
+
+    def add(self, day: int) -> None:
+        if not self._pairs or self._pairs[-2] != day:
+            self._pairs.extend((day, self.rows))
+        self.rows += 1
+
+    def pairs(self, *, ended: bool) -> "array[int]":
+        """With a pair for the end of the rows, before every day, where their number is asked for, too."""
+        return self._pairs + array("i", (0, self.rows)) if ended else self._pairs
+
+
+class DayRows:
+    """The rows of each day."""
+
+    def __init__(self, pairs: Sequence[int]) -> None:
+        self._pairs = pairs
+
+    def __bool__(self) -> bool:
+        return len(self._pairs) > 0
+
+    def first_row(self, day: int) -> int | None:
+        """The number of the first row of this day or of one before it; None where there is none."""
+        n = bisect_left(range(len(self._pairs) // 2), -day, key=lambda n: -self._pairs[2 * n])
+        return None if 2 * n == len(self._pairs) else int(self._pairs[2 * n + 1])
+
+    # What follows is for pairs that have one for their end.
+
+    @property
+    def count(self) -> int:
+        return int(self._pairs[len(self._pairs) - 1]) if self else 0
+
+    def days(self) -> list[int]:
+        return list(self._pairs[:-2:2])
+
+    def rows_of(self, day: int) -> tuple[int, int]:
+        """The numbers [first, end) of the rows of a day."""
+        if not self:
+            return 0, 0
+        following = self.first_row(day - 1)
+        return self.first_row(day) or 0, self.count if following is None else following
+
+
+def first_day_of_blocks(days: Sequence[int], rows_per_block: int) -> bytes:
+    """Of rows by their days, newest first, the day of the first in each block."""
+    return array("i", days[::rows_per_block]).tobytes()
+
+
+def blocks_within(first_days: bytes | memoryview, since: int = 0, until: int = FOREVER) -> tuple[int, int]:
+    """The blocks [first, end) that may have rows of the days from `since` up to `until`.
+
+    One is too new where the next still begins after them, too old where it begins before them.
+    """
+    newest = memoryview(first_days).cast("i")
+    first = bisect_left(newest, -until, key=neg) - 1
+    return max(0, first), bisect_right(newest, -since, key=neg)
