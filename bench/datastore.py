@@ -20,8 +20,8 @@ from pathlib import Path
 
 import uvloop
 
-from sankofa.edition.blocks import Entry, pack
-from sankofa.edition.reading import open_edition
+from sankofa.edition.format.row_blocks import Entry, pack
+from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore, open_datastore
 from sankofa.engines.postgres_edition import schema_of
 from sankofa.engines.postgres_store import READ_BLOCKS

@@ -27,12 +27,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from bench.world import reported
-from sankofa.edition.arrow import Columns
-from sankofa.edition.blocks import Entry
-from sankofa.edition.flat import in_force, keep
-from sankofa.edition.kept import Kept
-from sankofa.edition.parquet import TableWriter
-from sankofa.edition.tables import tables
+from sankofa.edition.build.issuer_cache import IssuerCache
+from sankofa.edition.build.parquet import TableWriter
+from sankofa.edition.build.parquet_columns import ParquetColumns
+from sankofa.edition.build.tables import tables
+from sankofa.edition.format.arrow_columns import encode_columns, in_force
+from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.line_items import line_item
 from sankofa.model.rows import FundamentalsRow
 
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def _from_issuers(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
-    kept = Kept(None)
+    kept = IssuerCache(None)
     for issuer in (issuers := _issuers(number)):
         kept.put(issuer[0].service_id, b"", {"columns": _columns(issuer)})
     kept.finish()
@@ -106,7 +106,7 @@ def _from_rows(folder: Path, number: int, rows: int, begin: Barrier, done: "Queu
 def _written(
     place: Path, rows: int, kept: Callable[[], Iterable[bytes]], begin: Barrier, done: "Queue[Spent]"
 ) -> None:
-    """Write the columns of issuers over and over, as `edition.parquet` does: some thousand rows together."""
+    """Write the columns of issuers over and over, as `build.parquet` does: some thousand rows together."""
     table = next(one for one in tables() if one.name == "af-fund-fundamentals")
     gc.disable()  # as a build does
     place.mkdir()
@@ -125,7 +125,7 @@ def _written(
 
 
 def _from_columns(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
-    columns = Columns(FundamentalsRow)
+    columns = ParquetColumns(FundamentalsRow)
     group = columns.table([row for issuer in _issuers(number) for row in issuer])
     path = folder / f"columns-{number}.parquet"
     begin.wait()
@@ -141,7 +141,7 @@ def _peak() -> int:
 
 
 def _columns(rows: list[FundamentalsRow]) -> bytes:
-    (columns,) = keep(FundamentalsRow, rows, [Entry(b"")] * len(rows), {})
+    (columns,) = encode_columns(FundamentalsRow, rows, [Entry(b"")] * len(rows), {})
     return columns
 
 

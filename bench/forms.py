@@ -17,9 +17,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from bench.world import reported
-from sankofa.edition.build import FORMAT
-from sankofa.edition.changes import FEEDS, WalkPosition, page
-from sankofa.edition.reading import Selection, open_edition
+from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.read.changes import FEEDS, WalkPosition, page
+from sankofa.edition.read.edition import Selection, open_edition
 from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import FundamentalsRow, wire
@@ -63,7 +63,7 @@ def _walk() -> None:
             writer = store.build()
             writer.write((n, b"", b"{}") for n in range(1, _KEYS + 1))
             writer.register([("entity", f"DC{n:024X}", n, 1) for n in range(1, _KEYS + 1)])
-            writer.finish(edition, {"format": FORMAT, "content_sha256": edition, "built_from": ""})
+            writer.finish(edition, {"format": LAYOUT, "content_sha256": edition, "built_from": ""})
         one, two = (open_edition(store, edition) for edition in ("one", "two"))
 
         async def walk(effort: int) -> int:

@@ -24,10 +24,17 @@ from bench.ingest import cost
 from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load_tool, measure, ratio, table
 from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
-from sankofa.edition.blocks import Entry
-from sankofa.edition.build import FORMAT
-from sankofa.edition.columns import Column, block_days, column, lists, pack_column, pack_pages
-from sankofa.edition.datasets.macro import SERIES, key_list, series_list
+from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
+from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.series_blocks import (
+    SeriesSummary,
+    block_days,
+    list_pages,
+    pack_pages,
+    pack_series,
+    summary_of,
+)
 from sankofa.engines.datastore import open_datastore
 from sankofa.engines.edition_folder import EditionFolderWriter
 from sankofa.ledger.store import SCHEMA
@@ -195,7 +202,7 @@ def _home(series: int) -> Path:
         writer = EditionFolderWriter(_editions(home))
         _write_edition(writer, series)
         edition = "20260101T000000Z-00001-0000000000"
-        writer.finish(edition, {"format": FORMAT, "content_sha256": str(series), "rows": {}, "indexes": {}})
+        writer.finish(edition, {"format": LAYOUT, "content_sha256": str(series), "rows": {}, "indexes": {}})
         store.set_current_and_prune([edition], edition)
     return home
 
@@ -207,8 +214,8 @@ def _editions(home: Path) -> Path:
 
 def _write_edition(writer: EditionFolderWriter, series: int) -> None:
     stand_ins = [_entries(revised=False), _entries(revised=True)]
-    blocks = [list(pack_column(entries)) for entries in stand_ins]
-    columns: list[Column] = []
+    blocks = [list(pack_series(entries)) for entries in stand_ins]
+    columns: list[SeriesSummary] = []
     number = 1
     for n in range(series):
         key = "|".join((_key(n), "cpi", "daily", _country(n)))
@@ -222,20 +229,20 @@ def _write_edition(writer: EditionFolderWriter, series: int) -> None:
         ]
         writer.write(here)
         names = (key, key_list(_key(n)))
-        writer.register([(SERIES, name, number, len(here)) for name in names])
+        writer.register([(MACRO_SERIES, name, number, len(here)) for name in names])
         number += len(here)
         writer.write([(number, b"", block_days(stand_ins[n % 2]) or b"")])
-        writer.register([(f"{SERIES}-days", name, number, 1) for name in names])
+        writer.register([(f"{MACRO_SERIES}-days", name, number, 1) for name in names])
         number += 1
-        columns.append(column(key, stand_ins[n % 2]))
-    for key, pages, _ in lists(columns, _filters):
+        columns.append(summary_of(key, stand_ins[n % 2]))
+    for key, pages, _ in list_pages(columns, _filters):
         made = [(number + place, *block) for place, block in enumerate(pack_pages(pages))]
         writer.write(made)
-        writer.register([(f"{SERIES}-list", key, number, len(made))])
+        writer.register([(f"{MACRO_SERIES}-list", key, number, len(made))])
         number += len(made)
 
 
-def _filters(one: Column) -> Iterator[str]:
+def _filters(one: SeriesSummary) -> Iterator[str]:
     key, family, frequency, country = one.key.split("|")
     yield key_list(key)
     for place in ("", country):

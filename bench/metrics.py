@@ -30,10 +30,10 @@ from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import PRIOR, metrics
 from sankofa.derive.metrics.derive import derive
-from sankofa.edition.build import without_cycle_collection
-from sankofa.edition.datasets.metrics import METRICS
-from sankofa.edition.issuers import Issuers
-from sankofa.edition.world import World
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.datasets.metrics import METRICS
+from sankofa.edition.build.issuer_parts import Issuers
+from sankofa.edition.build.publish import without_cycle_collection
 from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.line_items import candidates
@@ -107,8 +107,10 @@ def _build(home: Path, path: Path) -> float:
     return cpu
 
 
-def _world(home: Path) -> World:
-    return World(Ledger(open_datastore("sqlite:", home, SCHEMA), histories.SECRET.encode(), histories.now))
+def _world(home: Path) -> BuildContext:
+    return BuildContext(
+        Ledger(open_datastore("sqlite:", home, SCHEMA), histories.SECRET.encode(), histories.now)
+    )
 
 
 def _peak() -> float:

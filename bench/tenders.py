@@ -28,9 +28,9 @@ from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load
 from bench.peers import commands
 from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.access.cursors import Cursors, Position
-from sankofa.edition.blocks import Entry, pack
-from sankofa.edition.build import FORMAT
-from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK
+from sankofa.edition.format.keys import TENDERS_PER_BLOCK
+from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.engines.datastore import EditionWriter, open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.settings import Settings
@@ -307,7 +307,7 @@ def _edition(count: int) -> Path:
     home.mkdir(parents=True)
     store = open_datastore("sqlite:", home, SCHEMA)
     writer = store.build()
-    last = _write(writer, "tender", (Entry(_row(n, count)) for n in range(count)), ROWS_PER_BLOCK, 1)
+    last = _write(writer, "tender", (Entry(_row(n, count)) for n in range(count)), TENDERS_PER_BLOCK, 1)
     days = array("i")
     per_day = max(1, count // 3000)
     for number in range(0, count, per_day):
@@ -317,7 +317,7 @@ def _edition(count: int) -> Path:
     name = f"20260701T000000Z-00001-{count:010d}"
     rows = {"tender": count}
     writer.finish(
-        name, {"format": FORMAT, "edition": name, "content_sha256": "", "rows": rows, "indexes": {}}
+        name, {"format": LAYOUT, "edition": name, "content_sha256": "", "rows": rows, "indexes": {}}
     )
     store.set_current_and_prune([name], name)
     (home / "made").touch()

@@ -19,7 +19,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from sankofa.edition.flat import columns_of
+from sankofa.edition.format.arrow_columns import columns_of
 from sankofa.operations.contract import Operation, endpoints
 from sankofa.operations.schemas import row_schema
 from sankofa.rest.openapi import describe

@@ -298,17 +298,28 @@ def _database() -> Iterator[str]:
 def compare(before: Path, after: Path, shown: int) -> None:
     """Print what differs; exit 1 if anything does."""
     old, new = Recording(before).rows(), Recording(after).rows()
-    different = [n for n in sorted(old.keys() | new.keys()) if old.get(n, ())[:3] != new.get(n, ())[:3]]
+    different = [n for n in sorted(old.keys() | new.keys()) if not _same(old.get(n), new.get(n))]
     for name in different[:shown]:
         click.echo(f"\n=== {name}")
         if name not in old or name not in new:
             click.echo(f"only in {after if name in new else before}")
             continue
-        texts = [[str(row[0]), row[1], *_lines(zlib.decompress(row[3]))] for row in (old[name], new[name])]
+        texts = [
+            [str(row[0]), normal(row[1].encode()).decode(), *_lines(zlib.decompress(row[3]))]
+            for row in (old[name], new[name])
+        ]
         for line in list(unified_diff(*texts, str(before), str(after), lineterm="", n=1))[:24]:
             click.echo(line[:300])
     click.echo(f"{len(old)} and {len(new)} answers, {len(different)} differ")
     sys.exit(1 if different else 0)
+
+
+def _same(old: tuple[int, str, str, bytes] | None, new: tuple[int, str, str, bytes] | None) -> bool:
+    if old is None or new is None or old[0] != new[0]:
+        return False
+    if normal(old[1].encode()) != normal(new[1].encode()):
+        return False
+    return old[2] == new[2] or normal(zlib.decompress(old[3])) == normal(zlib.decompress(new[3]))
 
 
 def _lines(body: bytes) -> list[str]:

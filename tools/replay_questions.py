@@ -17,6 +17,11 @@ HEADERS = (
 )
 EDITION = re.compile(rb"\b[0-9]{8}T[0-9]{6}Z-[0-9A-Za-z-]+")
 TOOK = re.compile(rb'("latency_ms": ?)[0-9.]+')
+TOKEN = re.compile(rb"[A-Za-z0-9_-]{60,600}")
+"""In what is not text: a cursor, wherever it stands."""
+DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
+"""Of a Parquet file, which names its edition; the files themselves are compared too."""
+BUILD = re.compile(rb"(sankofa-[0-9.]+\+)\w+")
 CURSOR = re.compile(rb'(cursor\\*"?[:=] ?\\*"?)[A-Za-z0-9_-]{20,600}')
 
 
@@ -27,10 +32,12 @@ class Answer(NamedTuple):
 
 
 def normal(body: bytes) -> bytes:
-    """Without edition ids, cursors and durations; in what is not text, of the same length."""
+    """Without edition ids, what follows from them, and durations; in what is not text, of the same length."""
     if b"\0" in body[:200]:
-        return EDITION.sub(lambda found: b"e" * len(found[0]), body)
-    body = TOOK.sub(rb"\g<1>0", EDITION.sub(b"<edition>", body))
+        body = EDITION.sub(lambda match: b"e" * len(match[0]), body)
+        return TOKEN.sub(lambda match: b"t" * len(match[0]), body)
+    body = DIGEST.sub(b"<digest>", TOOK.sub(rb"\g<1>0", EDITION.sub(b"<edition>", body)))
+    body = BUILD.sub(rb"\1<commit>", body)
     return CURSOR.sub(rb"\1<cursor>", body)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from sankofa.edition.blocks import entries_of
+from sankofa.edition.format.row_blocks import entries_of
 from sankofa.engines.datastore import EditionReader
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import FundamentalsRow

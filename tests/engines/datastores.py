@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import psycopg
 
 import sankofa
-from sankofa.edition.build import publish
+from sankofa.edition.build.publish import publish
 from sankofa.engines.datastore import Datastore, Row, open_datastore
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import SCHEMA, Ledger

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.edition.build import publish, switch
+from sankofa.edition.build.publish import publish, switch
 from sankofa.engines.block_file import BlockFileReader
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.engines.datastores import (

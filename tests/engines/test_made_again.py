@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.edition.build import publish
-from sankofa.edition.issuers import Issuers
-from sankofa.edition.world import World, datasets
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import datasets
+from sankofa.edition.build.issuer_parts import Issuers
+from sankofa.edition.build.publish import publish
 from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.records import EntityRecord, Fact, Link, Profile
@@ -55,7 +56,7 @@ class Book:
 
     def published(self, kept: Path | None) -> str:
         with closing(self.open()) as ledger:
-            return str(publish(self.engine.store, ledger, keep=2, kept=kept)["content_sha256"])
+            return str(publish(self.engine.store, ledger, keep=2, issuer_cache=kept)["content_sha256"])
 
     def made(self, path: Path | None = None) -> tuple[int, int]:
         """How many issuers there are, and how many of them were taken as they were made before."""
@@ -66,7 +67,7 @@ class Book:
 
 def issuers_of(ledger: Ledger, path: Path | None) -> Issuers:
     datasets()  # each declares the part it has in an issuer
-    world = World(ledger)
+    world = BuildContext(ledger)
     return Issuers(ledger, world.captures, world.entities, path)
 
 
@@ -143,7 +144,7 @@ def rows(book: Book, path: Path | None) -> list[tuple[str, str, bytes]]:
         issuers = issuers_of(ledger, path)
         return [
             (entity.service_id, kind, issuers.part(kind, entity.service_id))
-            for entity in World(ledger).entities
+            for entity in BuildContext(ledger).entities
             for kind in ("fundamentals", "metrics", "signal-fundamentals-revisions")
         ]
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pyarrow
 import pytest
 
-from sankofa.edition.flat import KEPT_FROM
+from sankofa.edition.format.arrow_columns import COLUMNS_FROM
 from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import endpoints
 from sankofa.rest.formats import ARROW
@@ -24,7 +24,7 @@ def crowded(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
     """One issuer with a few more facts than it takes, one in five of them restated a year later."""
     folder: Path = tmp_path_factory.mktemp("crowded")
     lines = [HEADER]
-    for item in range(KEPT_FROM // 5):
+    for item in range(COLUMNS_FROM // 5):
         for year in range(2018, 2024):
             period = f"ZAR,{year}-01-01,{year}-{'12-31' if item % 3 else '06-30'}"
             lines.append(

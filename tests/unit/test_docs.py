@@ -25,8 +25,8 @@ from sankofa.cli.main import main as command_line
 from sankofa.derive.signals import contract as signals_contract
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology
-from sankofa.edition.reading import open_edition
-from sankofa.edition.world import World
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.read.edition import open_edition
 from sankofa.ledger.ingest import ingest
 from sankofa.ledger.store import Ledger
 from sankofa.mcp.tools import Tool
@@ -313,7 +313,7 @@ def test_the_panel_of_the_guide_has_rows_and_explains_itself(tmp_path: Path, sam
     load("example_panel", block("adding-a-signal.md", "panel"), tmp_path)
     example = signals_contract._PANELS.pop("issuer-history")
     ledger = Ledger(open_store(settings), settings.gate_key(), lambda: datetime.now(UTC))
-    rows = [observation.row for observation in example.observe(World(ledger))]
+    rows = [observation.row for observation in example.observe(BuildContext(ledger))]
     ledger.close()
     assert len(rows) >= 15, "twelve issuers and three registrants"
     assert {field for row in rows for field in row.__struct_fields__} == set(example.row.__struct_fields__)
@@ -339,7 +339,7 @@ def test_the_operation_of_the_guide_is_an_endpoint_a_description_and_a_tool(
     edition = open_edition(store, store.list_editions().current or "")
     service = Service(settings)
     granted = grant(settings, "", "sample", None, None)
-    call = Call(edition, granted, date(2026, 1, 1), service.cursors, service.edition.walked)
+    call = Call(edition, granted, date(2026, 1, 1), service.cursors, service.edition.for_cursor)
     query: dict[str, Any] = {"as_of": "2023-12-31", "limit": "3"}
     given = dict(example_operation.argument(name, text, call.today) for name, text in query.items())
     arguments = example_operation.complete(given, call.today, {"service_id": RIFTLINE})

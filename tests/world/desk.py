@@ -8,8 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sankofa.edition.build import publish
-from sankofa.edition.reading import Edition, open_edition
+from sankofa.edition.build.publish import publish
+from sankofa.edition.read.edition import Edition, open_edition
 from sankofa.engines.datastore import open_datastore
 from sankofa.ledger.ingest import Summary, ingest
 from sankofa.ledger.store import SCHEMA, Ledger
@@ -65,7 +65,7 @@ class Desk:
         ledger = self.ledger()
         try:
             manifest = publish(
-                self.store, ledger, keep, sources=load_sources(self.home), kept=self.home / "derived"
+                self.store, ledger, keep, sources=load_sources(self.home), issuer_cache=self.home / "derived"
             )
         finally:
             ledger.close()

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sankofa.derive.signals.contract import panels
-from sankofa.edition.build import publish
-from sankofa.edition.tables import tables
-from sankofa.edition.world import World
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.publish import publish
+from sankofa.edition.build.tables import tables
 from sankofa.model.provenance import KEYED_CLASSES, file_license, strictest
 from sankofa.sources.registry import Source, load_sources
 from tests.spec.demand import released, releases
@@ -87,7 +87,7 @@ def _take(desk: Desk, source: str, name: str, content: str) -> None:
 
 
 @contextmanager
-def world(desk: Desk, **changed: dict[str, Any]) -> Iterator[World]:
+def world(desk: Desk, **changed: dict[str, Any]) -> Iterator[BuildContext]:
     """What a build reads, with some entries of the registry changed."""
     sources: dict[str, Source] = load_sources(desk.home)
     for name, fields in changed.items():
@@ -95,7 +95,7 @@ def world(desk: Desk, **changed: dict[str, Any]) -> Iterator[World]:
         sources[source_id] = msgspec.structs.replace(sources[source_id], **fields)
     ledger = desk.ledger()
     try:
-        yield World(ledger, sources)
+        yield BuildContext(ledger, sources)
     finally:
         ledger.close()
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from sankofa.edition.columns import Span, read_columns
-from sankofa.edition.datasets.macro import ANNUAL, SERIES, annual_key, series_list
-from sankofa.edition.reading import Edition
+from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, series_list
+from sankofa.edition.format.series_blocks import DayRange
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.series import read_series
 from sankofa.ledger.ingest import Summary
 from tests.loop import wait
 from tests.world.desk import Desk
@@ -41,7 +42,7 @@ def counts(summary: Summary) -> tuple[int, int, int, int, int]:
 
 
 def rows(edition: Edition, kind: str, listed: str, day: date = date(2030, 1, 1)) -> list[dict[str, Any]]:
-    found = wait(read_columns(edition, kind, listed, Span(day.toordinal()), 10_000))
+    found = wait(read_series(edition, kind, listed, DayRange(day.toordinal()), 10_000))
     decoded: list[dict[str, Any]] = json.loads(
         b"[" + found.rows + b"]", parse_int=Decimal, parse_float=Decimal
     )
@@ -51,13 +52,13 @@ def rows(edition: Edition, kind: str, listed: str, day: date = date(2030, 1, 1))
 def annual(desk: Desk) -> list[tuple[Any, ...]]:
     return [
         (r["country"], r["year"], r["value"], r["vintage"])
-        for r in rows(desk.publish(), ANNUAL, annual_key("", ""))
+        for r in rows(desk.publish(), MACRO_ANNUAL, annual_key("", ""))
     ]
 
 
 def series(desk: Desk, day: date = date(2030, 1, 1)) -> list[tuple[Any, ...]]:
     names = ("date", "value", "unit", "available_at", "vintage")
-    found = rows(desk.publish(), SERIES, series_list("", "", ""), day)
+    found = rows(desk.publish(), MACRO_SERIES, series_list("", "", ""), day)
     return [tuple(row[name] for name in names) for row in found]
 
 
@@ -217,7 +218,7 @@ def test_a_source_of_one_country_gives_it_to_its_series(desk: Desk) -> None:
         "s.csv",
         f"{SERIES_CSV}A,cpi,daily,,2023-01-01,1,,\nA,cpi,daily,ZA,2023-01-01,1,,\n",
     )
-    found = rows(desk.publish(), SERIES, series_list("", "", ""))
+    found = rows(desk.publish(), MACRO_SERIES, series_list("", "", ""))
     assert [(row["country"], row["license_class"]) for row in found] == [
         ("KE", "open-government"),
         ("ZA", "open-government"),
@@ -254,7 +255,7 @@ def test_a_rate_of_no_country_is_of_the_one_it_is_quoted_in_whatever_source_tell
     take(desk, FIRST, "ecb-fx", "h.csv", "Date,ZAR,XOF\n2023-12-29,20.3,655.957\n")
     told = "FX.EUR.ZAR,fx,daily,,2023-12-28,20.5,ZAR,\nFX.USD.ZAR,fx,daily,LS,2023-12-28,18.5,ZAR,\n"
     take(desk, FIRST, "series", "s.csv", SERIES_CSV + told)
-    found = rows(desk.publish(), SERIES, series_list("", "", ""))
+    found = rows(desk.publish(), MACRO_SERIES, series_list("", "", ""))
     assert [(row["series"], row["country"], row["date"]) for row in found] == [
         ("FX.EUR.XOF", None, "2023-12-29"),
         ("FX.EUR.ZAR", "ZA", "2023-12-29"),

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sankofa.edition.reading import Edition
-from sankofa.edition.screening import dated, screen
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.screens import dated, screen
 from sankofa.model.identifiers import service_id
 from tests.loop import wait
 from tests.world.desk import Desk, around, as_row

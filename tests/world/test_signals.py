@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sankofa.derive.signals.contract import panels
-from sankofa.edition.world import World
+from sankofa.edition.build.context import BuildContext
 from sankofa.model.rows import wire
 from tests.spec.demand import released, releases
 from tests.spec.register import COLUMNS as LEI_COLUMNS
@@ -31,7 +31,7 @@ def desk(tmp_path: Path) -> Desk:
 def observed(desk: Desk, key: str) -> Rows:
     ledger = desk.ledger()
     try:
-        rows = [wire.encode(o.row) for o in panels()[key].observe(World(ledger))]
+        rows = [wire.encode(o.row) for o in panels()[key].observe(BuildContext(ledger))]
     finally:
         ledger.close()
     return [json.loads(row, parse_int=Decimal, parse_float=Decimal) for row in rows]

@@ -11,11 +11,11 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from sankofa.edition.build import publish, without_cycle_collection
-from sankofa.edition.diff import Difference, diff
-from sankofa.edition.naming import may_hold, may_name_a_person
-from sankofa.edition.reading import open_edition
-from sankofa.edition.world import left_out as left_out_of
+from sankofa.edition.build.context import left_out as left_out_of
+from sankofa.edition.build.publish import publish, without_cycle_collection
+from sankofa.edition.format.edition_id import may_hold, may_name_a_person
+from sankofa.edition.read.diff import Difference, diff
+from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.ledger.ingest import Summary, files_under, ingest
 from sankofa.ledger.store import Ledger
@@ -56,7 +56,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
             started,
             sources=sources,
             despite_floors=despite_floors,
-            kept=settings.home / "derived",
+            issuer_cache=settings.home / "derived",
             waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
         )
 
@@ -113,7 +113,7 @@ def _person_captures(store: Datastore) -> Iterator[int]:
     """For each readable edition, its last capture that proved somebody a natural person."""
     for name in store.list_editions().editions:
         with suppress(EditionError), closing(open_edition(store, name, verified=True)) as edition:
-            yield edition.proven
+            yield edition.last_person_capture
 
 
 def difference(settings: Settings, before: str, after: str, examples: int) -> dict[str, Difference]:

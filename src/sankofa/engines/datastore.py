@@ -13,7 +13,7 @@ from sankofa.model.errors import SettingsError
 
 Row = tuple[Any, ...]
 Block = tuple[bytes | memoryview, bytes | memoryview]
-"""The index of a block and its rows, as the edition has them (`edition.blocks`)."""
+"""The index of a block and its rows, as the edition has them (`edition.format.row_blocks`)."""
 ByteRange = tuple[int, int, int]
 """Some of the bytes of a block's rows: the id of the block, where they begin and where they end."""
 Manifest = Mapping[str, Any]

@@ -173,7 +173,7 @@ class McpSurface:
         edition = self._service.edition.get()
         service = self._service
         call = Call(
-            edition, exchange.grant, today, service.cursors, service.edition.walked, exchange.base_url
+            edition, exchange.grant, today, service.cursors, service.edition.for_cursor, exchange.base_url
         )
         with tool.translated_names():
             answer = await operation.perform(call, **read)

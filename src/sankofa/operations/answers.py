@@ -3,7 +3,7 @@
 import msgspec
 
 from sankofa.access.quotas import Usage
-from sankofa.edition.reading import Edition
+from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import Problem
 from sankofa.operations.contract import Answer, Operation
 

@@ -5,9 +5,9 @@ from typing import Final
 import msgspec
 
 from sankofa.access.cursors import Position
-from sankofa.edition.changes import Change, WalkPosition, page
-from sankofa.edition.reading import Edition, Selection
-from sankofa.edition.turns import Turns
+from sankofa.edition.read.changes import Change, WalkPosition, page
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.turns import Turns
 from sankofa.model.provenance import source_of_ref, source_ref
 from sankofa.model.rows import ChangeRow, Row, wire
 from sankofa.operations.contract import Answer, Call, operation

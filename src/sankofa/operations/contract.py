@@ -19,7 +19,7 @@ import msgspec
 import sankofa.operations
 from sankofa.access.cursors import Cursors
 from sankofa.access.tiers import Grant
-from sankofa.edition.reading import Edition, Notice, Selection
+from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.provenance import EVERY_SOURCE
 from sankofa.model.rows import Row

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from sankofa.edition.datasets.crosswalk import FREE, FREE_TYPES, ORDER, PAID
-from sankofa.edition.reading import Selection
+from sankofa.edition.format.keys import FREE, FREE_ID_TYPES, ID_TYPES, PAID
+from sankofa.edition.read.edition import Selection
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
@@ -26,7 +26,7 @@ class _Withheld(msgspec.Struct):
     members={
         "withheld_id_types": {
             "type": "array",
-            "items": {"type": "string", "enum": list(ORDER)},
+            "items": {"type": "string", "enum": list(ID_TYPES)},
             "description": "Kinds held for it that the sample tier does not return.",
         },
         "crosswalk_loaded": {"type": "boolean", "description": "False until identifiers were loaded."},
@@ -52,7 +52,7 @@ async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer
             rows = msgspec.json.decode(b"[%b]" % paid.rows, type=list[_Withheld])
             withheld = {row.id_type for row in rows}
     members = {
-        "withheld_id_types": sorted(withheld, key=ORDER.index),
+        "withheld_id_types": sorted(withheld, key=ID_TYPES.index),
         "crosswalk_loaded": bool(call.edition.manifest.get("crosswalk_loaded")),
     }
     if withheld:
@@ -80,7 +80,7 @@ async def find_by_identifier(call: Call, *, id_type: IdTypeParameter, id_value: 
         key = lookup_key_of_text(id_type, id_value)
     except ValueError as failure:
         raise InvalidParameter("id_value", str(failure)) from None
-    if id_type not in FREE_TYPES:
+    if id_type not in FREE_ID_TYPES:
         call.grant.requires_paid(f"A lookup by {id_type}")
     day = call.today.toordinal()
     matches = await call.edition.select("identifier", key, day=day, limit=MOST_MATCHES) or NO_ROWS

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sankofa.edition.reading import Selection
+from sankofa.edition.read.edition import Selection
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import ExportRow, wire
 from sankofa.operations.contract import Answer, Call, operation

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sankofa.edition.blocks import ANY_TAG
+from sankofa.edition.format.row_blocks import ANY_TAG
 from sankofa.model.errors import NotFound
 from sankofa.model.facts import FUND
 from sankofa.model.periods import PERIOD_TYPES

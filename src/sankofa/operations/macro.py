@@ -2,9 +2,10 @@
 
 from datetime import date
 
-from sankofa.edition.columns import Span, read_column, read_columns
-from sankofa.edition.datasets.macro import ANNUAL, SERIES, annual_key, key_list, series_list
-from sankofa.edition.reading import Selection
+from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, key_list, series_list
+from sankofa.edition.format.series_blocks import DayRange
+from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.series import read_one_series, read_series
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO
@@ -64,44 +65,46 @@ async def get_macro(
             if value is not None:
                 raise InvalidParameter(name, _SERIES_ONLY)
         most = call.grant.rows(limit)
-        years = Span(FOREVER, _year(from_, 0), _year(to, FOREVER))
+        years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
         selection = await _annual(call, country or "", (indicator or "").upper(), years, most)
         return Answer(selection, as_of=None, shape=MacroAnnualRow)
     if indicator is not None:
         raise InvalidParameter("indicator", _ANNUAL_ONLY)
     as_of = as_of or call.today
     day = as_of.toordinal()
-    days = Span(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
+    days = DayRange(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
     most = call.grant.rows(limit)
     selection = await _series(call, series, (series_type, frequency, country), days, most)
     return Answer(selection, as_of=as_of, shape=MacroSeriesRow)
 
 
-async def _annual(call: Call, country: str, indicator: str, years: Span, most: int) -> Selection:
+async def _annual(call: Call, country: str, indicator: str, years: DayRange, most: int) -> Selection:
     key = annual_key(country, indicator)
     if country and indicator:
-        return await read_column(call.edition, ANNUAL, key, years, most) or NO_ROWS
-    return await read_columns(call.edition, ANNUAL, key, years, most)
+        return await read_one_series(call.edition, MACRO_ANNUAL, key, years, most) or NO_ROWS
+    return await read_series(call.edition, MACRO_ANNUAL, key, years, most)
 
 
 async def _series(
-    call: Call, series: str | None, filters: tuple[str | None, ...], days: Span, most: int
+    call: Call, series: str | None, filters: tuple[str | None, ...], days: DayRange, most: int
 ) -> Selection:
     if series is None:
         family, frequency, country = (text or "" for text in filters)
         list_key = series_list(country, family, frequency)
-        return await read_columns(call.edition, SERIES, list_key, days, most)
+        return await read_series(call.edition, MACRO_SERIES, list_key, days, most)
     list_key = key_list(series.upper())
     if filters == (None, None, None):
         # No observation is dated after today.
-        selection = await read_column(call.edition, SERIES, list_key, days, most, call.today.toordinal())
+        selection = await read_one_series(
+            call.edition, MACRO_SERIES, list_key, days, most, call.today.toordinal()
+        )
         if selection is not None:
             return selection
 
     def admits(key: str) -> bool:
         return all(a in (None, b) for a, b in zip(filters, key.split("|")[1:], strict=True))
 
-    return await read_columns(call.edition, SERIES, list_key, days, most, admits)
+    return await read_series(call.edition, MACRO_SERIES, list_key, days, most, admits)
 
 
 def _year(given: date | int | None, otherwise: int) -> int:

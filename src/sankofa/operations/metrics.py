@@ -1,11 +1,11 @@
 """GET /v1/screen and GET /v1/metrics/{service_id}."""
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.derive.metrics.standing import REASONS, State
-from sankofa.edition.blocks import ANY_TAG
-from sankofa.edition.reading import Selection
-from sankofa.edition.screening import dated, omissions, screen
+from sankofa.edition.format.row_blocks import ANY_TAG
+from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.screens import dated, omissions, screen
 from sankofa.model.facts import FUND
+from sankofa.model.metric_states import REASONS, State
 from sankofa.model.rows import MetricsRow, ScreenRow
 from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
 from sankofa.operations.parameter_types import JsonSchema

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from sankofa.edition.datasets.crosswalk import FREE_TYPES, ORDER
-from sankofa.edition.reading import Selection
-from sankofa.edition.search import Hit, search_names, search_symbol
-from sankofa.edition.turns import Turns
+from sankofa.edition.format.keys import FREE_ID_TYPES, ID_TYPES
+from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.search import Hit, search_names, search_symbol
+from sankofa.edition.read.turns import Turns
 from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, EntityMatchRow, Match, wire
@@ -54,7 +54,7 @@ async def _exact(call: Call, query: str, country: str | None) -> list[Hit]:
     """Matches of the query as an identifier of each kind that the tier may use."""
     day = call.today.toordinal()
     hits: list[Hit] = []
-    for id_type in FREE_TYPES if call.grant.sample else ORDER:
+    for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
         try:
             key = lookup_key_of_text(id_type, query)
         except ValueError:

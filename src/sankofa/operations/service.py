@@ -13,7 +13,7 @@ from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.quotas import Quotas
 from sankofa.access.wrong_keys import WrongKeys
-from sankofa.edition.current import CurrentEdition
+from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import Datastore, open_datastore
 from sankofa.engines.keyvalue import KeyValue, open_keyvalue
 from sankofa.ledger.store import SCHEMA
@@ -41,7 +41,7 @@ class Service:
         self.wrong_keys = WrongKeys(self.usagestore, clock)
         self._proxies = frozenset(part.strip() for part in settings.proxies.split(",") if part.strip())
         self.cursors = Cursors(settings.cursor_secrets())
-        self.edition = CurrentEdition(self.datastore)
+        self.edition = EditionManager(self.datastore)
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:

@@ -1,7 +1,7 @@
 """GET /v1/shared/facts."""
 
-from sankofa.edition.facts import award_facts, macro_facts, measure_facts, reported_facts, tender_facts
-from sankofa.edition.reading import Selection
+from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.facts import award_facts, macro_facts, measure_facts, reported_facts, tender_facts
 from sankofa.model.countries import alpha2_of
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE

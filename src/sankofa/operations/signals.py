@@ -3,13 +3,15 @@
 from calendar import monthrange
 from datetime import date
 
-from sankofa.derive.signals.contract import panels, shelf
+from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.panels.procurement_demand import ProcurementDemandRow
-from sankofa.edition.columns import Span, read_column
-from sankofa.edition.datasets.signals import kind_of
+from sankofa.edition.format.keys import panel_kind
+from sankofa.edition.format.series_blocks import DayRange
+from sankofa.edition.read.series import read_one_series
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import NotFound
 from sankofa.model.facts import TENDER
+from sankofa.model.panel_keys import panel_key
 from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
 from sankofa.operations.parameters import (
     AsOfParameter,
@@ -46,13 +48,13 @@ async def get_procurement_demand(
     """
     day = as_of or call.today
     most = call.grant.rows(limit)
-    key = shelf(country, category) if category else shelf(country)
-    span = Span(
+    key = panel_key(country, category) if category else panel_key(country)
+    span = DayRange(
         day.toordinal(),
         since=from_.toordinal() if from_ else 0,  # the month of `from` ends on that day or later
         until=_end_of_month(to) if to else FOREVER,
     )
-    selection = await read_column(call.edition, kind_of("procurement-demand"), key, span, most)
+    selection = await read_one_series(call.edition, panel_kind("procurement-demand"), key, span, most)
     return Answer(selection or NO_ROWS, as_of=day)
 
 
@@ -78,5 +80,5 @@ async def get_signal(call: Call, *, signal_key: SignalKeyParameter, limit: Limit
     if panel is None:
         raise NotFound(f"No signal panel {signal_key}.")
     day = call.today.toordinal()
-    selection = await call.edition.select(kind_of(panel.key), shelf(), day=day, limit=most)
+    selection = await call.edition.select(panel_kind(panel.key), panel_key(), day=day, limit=most)
     return Answer(selection or NO_ROWS, dataset=panel.sku)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from sankofa.access.cursors import Position
-from sankofa.edition.blocks import Run
-from sankofa.edition.datasets.tenders import ROWS_PER_BLOCK, party_key, searched_words
-from sankofa.edition.reading import Edition, Selection
-from sankofa.edition.turns import Turns
+from sankofa.edition.format.keys import TENDERS_PER_BLOCK, party_key, searched_words
+from sankofa.edition.format.row_blocks import Run
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.turns import Turns
 from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as canonical_role
 from sankofa.model.rows import TenderPartyRow, TenderRow
@@ -67,7 +67,7 @@ async def search_tenders(
         runs, count, after = await _search(edition, country, words, first, end, most)
     else:
         after = min(first + most, end)
-        runs = await edition.rows("tender", country, ROWS_PER_BLOCK, first, after)
+        runs = await edition.rows("tender", country, TENDERS_PER_BLOCK, first, after)
         count = max(after - first, 0)
     more = after < end
     following = call.cursors.issue(Position(edition.id, filters, (after,))) if more else None
@@ -113,7 +113,7 @@ async def _search(
     served = hits[:most]
     runs: list[Run] = []
     for number in served:
-        runs += await edition.rows("tender", country, ROWS_PER_BLOCK, number, number + 1)
+        runs += await edition.rows("tender", country, TENDERS_PER_BLOCK, number, number + 1)
         await turns.step(8)
     return runs, len(served), after
 

@@ -18,7 +18,7 @@ from sankofa.access.credentials import presented_key
 from sankofa.access.domains import Site
 from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
-from sankofa.edition.reading import Edition
+from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import (
     InternalError,
     InvalidParameter,
@@ -223,7 +223,7 @@ class RestApp:
         if edition_id is not None or head.edition is not None:
             edition_id = requested_edition(edition_id, head, today)
         arguments = operation.complete(given, today, route.path)
-        edition = service.edition.get() if edition_id is None else await service.edition.kept(edition_id)
+        edition = service.edition.get() if edition_id is None else await service.edition.by_id(edition_id)
         fmt = negotiated_format(head.accept) if head.accept and head.accept != b"*/*" else None
         tag = entity_tag(edition.id, route.requested_path, query, grant, today)
         headers = [*rate_headers(usage[0]), PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
@@ -235,8 +235,8 @@ class RestApp:
             headers.append(VARY_BY_AUTHORIZATION)
         if head.if_none_match and (client_tag := matching_tag(head.if_none_match, tag)):
             return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
-        open_for_cursor = service.edition.walked if edition_id is None else _same_edition(edition)
-        base_url, compared, pinned = site.base_url, service.edition.compared, edition_id is not None
+        open_for_cursor = service.edition.for_cursor if edition_id is None else _same_edition(edition)
+        base_url, compared, pinned = site.base_url, service.edition.to_compare, edition_id is not None
         call = Call(edition, grant, today, service.cursors, open_for_cursor, base_url, compared, pinned)
         answer = await operation.perform(call, **arguments)
         if head.if_none_match.strip() == b"*":

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Final, NamedTuple
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.reading import Edition
+from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import NotFound, PreconditionFailed, RangeNotSatisfiable
 from sankofa.operations.answers import Headers
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
@@ -65,7 +65,7 @@ async def answer_file(
 
     Raises Gone, NotFound, UpgradeRequired, PreconditionFailed or RangeNotSatisfiable.
     """
-    edition = service.edition.get() if edition_id is None else await service.edition.kept(edition_id)
+    edition = service.edition.get() if edition_id is None else await service.edition.by_id(edition_id)
     file = edition.files.get(route.name)
     if file is None or (grant is None and file["access"] != "open"):
         raise NotFound("No such file; /v1/export lists those there are.")

@@ -1,7 +1,7 @@
 """The formats of an answer: JSON, CSV or Arrow, as `Accept` asks, with the same rows in each.
 
 Rows are kept as the JSON they are served as. For the other two they are read once more, column by column
-(`edition.flat`); for Arrow, many of them are taken from the columns that an edition stores.
+(`edition.format.arrow_columns`); for Arrow, many of them are taken from the columns that an edition stores.
 
 See contract: ENV-7, ENV-10.
 """
@@ -16,8 +16,15 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.flat import Column, RowFilter, columns_of, read_columns, seen, table_of
-from sankofa.edition.reading import Edition
+from sankofa.edition.format.arrow_columns import (
+    Column,
+    RowFilter,
+    columns_of,
+    read_columns,
+    table_of,
+    visible_rows,
+)
+from sankofa.edition.read.edition import Edition
 from sankofa.model.rows import Row
 from sankofa.operations.answers import Headers
 from sankofa.operations.contract import Answer, Operation
@@ -155,7 +162,7 @@ def _arrow(
     selection = answer.selection
     table = None
     if selection.row_filter is not None and 0 < sum(map(len, stored)) <= _BYTES_A_ROW * selection.count:
-        table = seen(stored, columns, selection.row_filter, selection.count)
+        table = visible_rows(stored, columns, selection.row_filter, selection.count)
     if table is None:
         table = table_of(columns, *selection.lists())
     schema = table.schema.with_metadata(members)

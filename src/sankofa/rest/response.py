@@ -12,7 +12,7 @@ import brotli
 import msgspec
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.turns import in_thread_if_large
+from sankofa.edition.read.turns import in_thread_if_large
 from sankofa.operations.answers import Headers
 
 if sys.version_info >= (3, 14):

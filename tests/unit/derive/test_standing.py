@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.derive.metrics.standing import State, standing, windows
+from sankofa.derive.metrics.standing import standing, windows
 from sankofa.model.days import FOREVER
+from sankofa.model.metric_states import State
 
 YEARS = st.dictionaries(st.integers(1, 8), st.integers(1, 30), max_size=6)
 DAYS = st.integers(1, 40)

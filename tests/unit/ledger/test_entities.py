@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.edition.world import World
+from sankofa.edition.build.context import BuildContext
 from sankofa.ledger.entities import Conflict, Entity
 from sankofa.model.identifiers import service_id
 from sankofa.model.records import EntityRecord, Fact, Profile
@@ -48,7 +48,7 @@ def take(desk: Desk, *records: EntityRecord | Fact, source: str = "s") -> None:
 def resolved(desk: Desk) -> tuple[list[Entity], list[Conflict]]:
     ledger = desk.ledger()
     try:
-        found = World(ledger).resolution
+        found = BuildContext(ledger).resolution
         return found.entities, found.conflicts
     finally:
         ledger.close()

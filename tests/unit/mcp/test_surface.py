@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from sankofa.edition.reading import Notice, Selection
+from sankofa.edition.read.edition import Notice, Selection
 from sankofa.mcp import exchange, surface
 from sankofa.mcp.surface import McpSurface
 from sankofa.mcp.tools import Tool

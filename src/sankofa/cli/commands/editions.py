@@ -6,7 +6,7 @@ import msgspec
 from sankofa import settings
 from sankofa.cli import publishing
 from sankofa.cli.listing import as_json, print_json
-from sankofa.edition.diff import COUNTED
+from sankofa.edition.read.diff import COUNTED
 
 
 @click.group(invoke_without_command=True)

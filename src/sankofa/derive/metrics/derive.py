@@ -10,9 +10,10 @@ import msgspec
 
 from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics
 from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
-from sankofa.derive.metrics.standing import State, Stretch, standing, windows
+from sankofa.derive.metrics.standing import Stretch, standing, windows
 from sankofa.derive.rounding import quotient
 from sankofa.model.days import FOREVER
+from sankofa.model.metric_states import State
 
 Inputs = tuple[tuple[str, Figure], ...]
 

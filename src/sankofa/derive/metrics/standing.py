@@ -17,25 +17,10 @@ issuer's metric has no gap: on every day there is either the value or the reason
 """
 
 from collections.abc import Iterable
-from enum import IntEnum
 from typing import NamedTuple
 
 from sankofa.model.days import FOREVER
-
-
-class State(IntEnum):
-    """What a day shows of one issuer's metric: its value, or why there is none."""
-
-    STANDS = 0
-    NOT_PUBLISHED = 1
-    INPUT_ABSENT = 2
-    CURRENCY_MIXED = 3
-    DENOMINATOR_NOT_POSITIVE = 4
-    COMPLETED_AFTER_AS_OF = 5
-    REVISED_AFTER_AS_OF = 6
-
-
-REASONS: dict[State, str] = {state: state.name.lower() for state in State if state is not State.STANDS}
+from sankofa.model.metric_states import State
 
 
 class Stretch(NamedTuple):

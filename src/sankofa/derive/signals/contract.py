@@ -15,6 +15,7 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.model.panel_keys import panel_key
 from sankofa.model.provenance import SKUS, strictest
 from sankofa.model.rows import Row
 
@@ -83,17 +84,7 @@ class Panel:
         values = [str(getattr(row, name)) for name in self.filters]
         for count in range(1, len(values) + 1):
             if all(len(value) <= LONGEST_FILTER for value in values[:count]):
-                yield shelf(*values[:count])
-
-
-def shelf(*values: str) -> str:
-    """The name under which the rows with these values of the filters are."""
-    return "|".join(values)
-
-
-def widest(name: str) -> bool:
-    """Whether a shelf is named by one filter alone: each row is on one such, and again on narrower ones."""
-    return "|" not in name
+                yield panel_key(*values[:count])
 
 
 class Origin(TypedDict):

@@ -1,0 +1,188 @@
+"""What a dataset is built from, and how one is declared."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from sankofa.derive.quality import Measurement, measure
+from sankofa.derive.tenders import EvidencedParties, Tenders
+from sankofa.edition.build.fact_counts import served_facts
+from sankofa.edition.build.issuer_parts import Issuers
+from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
+from sankofa.ledger.party_entities import with_parties
+from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.model.errors import CheckFailed
+from sankofa.model.provenance import (
+    EVERY_SOURCE,
+    LICENSE_CLASSES,
+    ORGANISATIONS,
+    OWING_CLASSES,
+    SKUS,
+    notice,
+)
+from sankofa.sources.base import adapters
+from sankofa.sources.registry import Source
+
+
+class BuildContext:
+    """Everything known at build time, read once.
+
+    `issuer_cache` is the folder of `build.issuer_cache`; None where nothing is to be kept.
+    Only what may be redistributed today is read: sources that are registered (in `sources`) and say so.
+    Without a registry that is everything.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        sources: Mapping[str, Source] | None = None,
+        *,
+        despite_floors: bool = False,
+        issuer_cache: Path | None = None,
+    ) -> None:
+        self._sources = sources or {}
+        self.left_out = [] if sources is None else left_out(ledger, sources)
+        """The sources of the ledger that may not be redistributed today."""
+        self._whole = ledger
+        self.ledger = ledger.without([one.source for one in self.left_out]) if self.left_out else ledger
+        self._despite_floors = despite_floors
+        self._issuer_cache = issuer_cache
+
+    @property
+    def manifest_extras(self) -> dict[str, object]:
+        """What readers of the edition are to know of how it was built."""
+        return {"left_out": [one._asdict() for one in self.left_out]} if self.left_out else {}
+
+    @cached_property
+    def captures(self) -> dict[int, CaptureInfo]:
+        """Those that are read. What was captured is held under the class that its source has today.
+
+        A class that nobody holds is left as it is, for the check of rows to refuse.
+        """
+        held = self.ledger.captures()
+        for number, capture in held.items():
+            source = self._sources.get(capture.source_id)
+            if source is None:
+                continue
+            own = capture.license_class
+            held[number] = capture._replace(
+                license_class=source.license_class if own in LICENSE_CLASSES else own,
+                rounds_dates=adapters()[source.adapter].rounds_dates,
+            )
+        return held
+
+    @cached_property
+    def _every_capture(self) -> dict[int, CaptureInfo]:
+        return self._whole.captures() if self.left_out else self.captures
+
+    @property
+    def last_capture(self) -> int:
+        """Of the whole ledger: an edition that leaves something out is no older for it."""
+        return max(self._every_capture)
+
+    @property
+    def ledger_clock(self) -> str:
+        """The instant of that capture."""
+        return max(capture.observed_at for capture in self._every_capture.values())
+
+    @cached_property
+    def resolution(self) -> Resolution:
+        if not self.left_out:
+            return resolve(self.ledger, self.captures)
+        whole = resolve(self._whole, self._every_capture)
+        return resolve(self.ledger, self.captures, IssuedIds(whole))
+
+    @cached_property
+    def tenders(self) -> Tenders:
+        return Tenders(self.parties, self.entities)
+
+    @cached_property
+    def parties(self) -> EvidencedParties:
+        return EvidencedParties(self.ledger)
+
+    @cached_property
+    def quality(self) -> Measurement:
+        """Raises CheckFailed where a source falls short of a hard floor, unless that is overridden."""
+        day = self.clock[:10]
+        served = served_facts(self.issuers, self.entities)
+        measured = measure(
+            self.ledger, self.captures, self.entities, self.tenders, self._sources, day, served
+        )
+        if measured.shortfalls and not self._despite_floors:
+            raise CheckFailed("; ".join(measured.shortfalls))
+        return measured
+
+    @cached_property
+    def held_sources(self) -> list[str]:
+        """The ids of the sources that anything is read of."""
+        return sorted({capture.source_id for capture in self.captures.values()})
+
+    def first_capture(self, sku: str) -> CaptureInfo | None:
+        """The first capture of a source of a dataset."""
+        own = {name for name, source in self._sources.items() if source.sku == sku}
+        return next((c for _, c in sorted(self.captures.items()) if c.source_id in own), None)
+
+    def owed(self, source_ids: Iterable[str]) -> list[str]:
+        """To whom data of these sources is owed, as their licences ask."""
+        named = (self._sources[name] for name in sorted(source_ids) if name in self._sources)
+        return list(dict.fromkeys(source.owed for source in named))
+
+    def notices(self) -> dict[str, str]:
+        """What `_license` says of each dataset: by sku, of organisations, and of everything."""
+        by_sku = {name: self._sources[name].sku for name in self.held_sources if name in self._sources}
+        says_who = {
+            name
+            for name, sku in by_sku.items()
+            if sku is None and self._sources[name].license_class in OWING_CLASSES
+        }
+        found = {
+            EVERY_SOURCE: notice(self.owed(self.held_sources)),
+            ORGANISATIONS: notice(self.owed(self._named_by())),
+        }
+        for sku in SKUS:
+            own = {name for name, of in by_sku.items() if of == sku}
+            found[sku] = notice(self.owed(own | says_who if sku != "AF-MACRO" and own else own))
+        return found
+
+    def _named_by(self) -> set[str]:
+        """The sources that say anything of an organisation."""
+        said = {statement.source_id for entity in self.entities for statement in entity.statements}
+        claimed = {claim.capture_id for entity in self.entities for claim in entity.claims}
+        return said | {self.captures[number].source_id for number in claimed}
+
+    @cached_property
+    def issuers(self) -> Issuers:
+        """What is made of each issuer by itself."""
+        path = self._issuer_cache and self._issuer_cache / "issuers"
+        return Issuers(self.ledger, self.captures, self.entities, path)
+
+    @cached_property
+    def entities(self) -> list[Entity]:
+        """Every organisation by service_id, those known from tenders alone among them."""
+        return with_parties(self.resolution.entities, self.parties, self.captures, self.parties.persons)
+
+    @cached_property
+    def clock(self) -> str:
+        """The instant of the last capture: an edition is as old as its ledger, whoever builds it when."""
+        return max((capture.observed_at for capture in self.captures.values()), default="")
+
+
+class LeftOut(NamedTuple):
+    """A source of the ledger that an edition has nothing of."""
+
+    source: str
+    why: str
+    captures: int
+    rows: int
+
+
+def left_out(ledger: Ledger, sources: Mapping[str, Source]) -> list[LeftOut]:
+    """The sources of a ledger that may not be redistributed as they are registered today."""
+    found = []
+    for source_id, held in ledger.holdings().items():
+        source = sources.get(source_id)
+        if source is None or not source.commercial_redistribution:
+            why = "not registered" if source is None else "commercial_redistribution is not true"
+            found.append(LeftOut(source_id, why, *held))
+    return found

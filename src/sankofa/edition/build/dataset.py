@@ -1,0 +1,139 @@
+"""What a dataset of an edition is, and how one is declared.
+
+A builder yields the rows of one key after another. What a dataset built after it needs to know, and what the
+manifest is to say, it returns when it is done (`Outcome`). A dataset names the kinds it needs and is given
+what they returned; so the order in which they are built follows from the declarations, not from the names.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Set
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import sankofa.edition.build.datasets
+from sankofa.edition.build.prepared_rows import PreparedRows
+from sankofa.edition.build.row_ranges import RowRanges
+from sankofa.edition.format.row_blocks import Entry, pack
+from sankofa.model.rows import Row
+
+T = TypeVar("T")
+
+
+class KeyRows(NamedTuple):
+    """The rows of one key, and the other keys that lead to them."""
+
+    key: str
+    entries: Iterable[Entry]
+    aliases: tuple[str, ...] = ()
+
+
+class PreparedKeyRows(NamedTuple):
+    """The same, where the rows were prepared before."""
+
+    key: str
+    rows: PreparedRows
+    aliases: tuple[str, ...] = ()
+
+
+class Outcome(NamedTuple):
+    """What a builder returns once every row of it is written."""
+
+    result: Any = None
+    """For the datasets that need this one."""
+    manifest_extras: Mapping[str, object] = MappingProxyType({})
+    sources: Set[str] | None = None
+    """The sources of its rows, where `source_ref` names only one of several."""
+
+
+Building = Generator[KeyRows, None, Outcome]
+"""A builder at work that has something to return."""
+
+
+class Built(NamedTuple, Generic[T]):
+    """A dataset that was built, as those that need it see it."""
+
+    result: T
+    ranges: RowRanges
+    """Where its rows stand, in the order they came; empty unless the dataset is declared as `ranged`."""
+
+
+Build = Callable[..., Iterator[KeyRows] | Iterator[PreparedKeyRows]]
+"""Takes the build context, and of each kind that is needed what was built."""
+B = TypeVar("B", bound=Build)
+Pack = Callable[[Iterable[Entry]], Iterator[tuple[bytes, bytes]]]
+
+
+class Dataset(NamedTuple):
+    """A kind of rows in the edition."""
+
+    kind: str
+    row: type[Row] | None
+    """None where the entries are not rows but an index of ours."""
+    build: Build
+    pack: Pack = pack
+    """How the rows of a key are cut into blocks, which whoever reads them must know."""
+    needs: tuple[str, ...] = ()
+    """The kinds that are built before it."""
+    ranged: bool = False
+    """Whether a dataset that needs it leads to its rows."""
+
+
+_DATASETS: dict[str, Dataset] = {}
+
+
+def dataset(
+    kind: str,
+    row: type[Row] | None,
+    pack: Pack = pack,
+    *,
+    needs: tuple[str, ...] = (),
+    ranged: bool = False,
+) -> Callable[[B], B]:
+    """Declare the function below as the builder of this kind of rows."""
+
+    def declare(build: B) -> B:
+        if kind in _DATASETS:
+            raise TypeError(f"dataset {kind}: declared twice")
+        _DATASETS[kind] = Dataset(kind, row, build, pack, needs, ranged)
+        return build
+
+    return declare
+
+
+@cache
+def load_declarations() -> None:
+    """Import every module of the datasets package: each declares its own datasets and tables."""
+    for module in pkgutil.iter_modules(sankofa.edition.build.datasets.__path__):
+        importlib.import_module(f"{sankofa.edition.build.datasets.__name__}.{module.name}")
+
+
+@cache
+def datasets() -> tuple[Dataset, ...]:
+    """Every dataset, in the order in which they are built."""
+    load_declarations()
+    return in_order(_DATASETS.values())
+
+
+def in_order(declared: Iterable[Dataset]) -> tuple[Dataset, ...]:
+    """As they were declared, but each after those that it needs.
+
+    Raises TypeError where one needs what nobody declares, or where some need each other.
+    """
+    by_kind = {one.kind: one for one in declared}
+    ordered: dict[str, Dataset] = {}
+
+    def add(kind: str, needed_by: tuple[str, ...]) -> None:
+        if kind in needed_by:
+            raise TypeError(f"datasets need each other: {' -> '.join((*needed_by, kind))}")
+        if kind not in by_kind:
+            raise TypeError(f"dataset {needed_by[-1]}: needs {kind!r}, which no dataset is")
+        if kind not in ordered:
+            for need in by_kind[kind].needs:
+                add(need, (*needed_by, kind))
+            ordered[kind] = by_kind[kind]
+
+    for kind in by_kind:
+        add(kind, ())
+    return tuple(ordered.values())

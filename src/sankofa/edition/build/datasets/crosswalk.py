@@ -1,0 +1,73 @@
+"""Every identifier held for an organisation, by service_id; and the organisations behind an identifier.
+
+Both hold current mappings only; their history stays in the ledger.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import KeyRows, dataset
+from sankofa.edition.format.keys import FREE, FREE_ID_TYPES, ID_TYPES, PAID
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.ledger.entities import Claim, Entity
+from sankofa.model.identifiers import Identifier, lookup_key, stored_identifier
+from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow, wire
+
+
+@dataset("crosswalk", CrosswalkRow)
+def crosswalk(context: BuildContext) -> Iterator[KeyRows]:
+    """Ordered by id_type (the free ones first), scheme and value."""
+    for entity in context.entities:
+        held = sorted(
+            ((stored_identifier(claim.identifier), claim) for claim in entity.claims),
+            key=lambda pair: (ID_TYPES.index(pair[0].id_type), pair[0].scheme or "", pair[0].value),
+        )
+        yield KeyRows(
+            entity.service_id,
+            [
+                Entry(
+                    wire.encode(CrosswalkRow(**_fields(context, entity, identifier, claim))),
+                    modes=FREE if identifier.id_type in FREE_ID_TYPES else PAID,
+                    tag=ID_TYPES.index(identifier.id_type),
+                )
+                for identifier, claim in held
+            ],
+            entity.aliases,
+        )
+
+
+@dataset("identifier", CrosswalkMatchRow)
+def identifiers(context: BuildContext) -> Iterator[KeyRows]:
+    """By what a lookup asks for; several organisations may share a registry number.
+
+    An organisation answers once, by the first of its identifiers where registers agree on its number.
+    """
+    entities = context.entities
+    places = sorted(
+        (lookup_key(stored_identifier(claim.identifier)), number, position)
+        for number, entity in enumerate(entities)
+        for position, claim in enumerate(entity.claims)
+    )
+    for key, matches in groupby(places, key=lambda place: place[0]):
+        rows = []
+        for number, (first, *_) in groupby(matches, key=lambda place: place[1]):
+            entity, claim = entities[number], entities[number].claims[first[2]]
+            fields = _fields(context, entity, stored_identifier(claim.identifier), claim)
+            rows.append(Entry(wire.encode(CrosswalkMatchRow(legal_name=entity.legal_name, **fields))))
+        yield KeyRows(key, rows)
+
+
+def _fields(context: BuildContext, entity: Entity, identifier: Identifier, claim: Claim) -> dict[str, Any]:
+    capture = context.captures[claim.capture_id]
+    id_type, scheme, value = identifier
+    return {
+        "service_id": entity.service_id,
+        "id_type": id_type,
+        "id_value": f"{scheme}:{value}" if id_type == "ticker" else value,
+        "scheme": scheme,
+        "source_ref": claim.source_ref,
+        "license_class": capture.license_class,
+        "observed_at": capture.observed_at,
+    }

@@ -1,0 +1,125 @@
+"""Resolved organisations, by service_id."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, TypeVar
+
+from msgspec import Meta
+
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import Building, KeyRows, Outcome, dataset
+from sankofa.edition.build.tables import Table, TableRows, table
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.ledger.entities import Entity
+from sankofa.model.countries import alpha3_of, country_name
+from sankofa.model.facts import FUND
+from sankofa.model.identifiers import stored_identifier
+from sankofa.model.provenance import SERVICE, source_ref
+from sankofa.model.rows import EntityRow, Listing, Row, wire
+
+T = TypeVar("T")
+
+
+@dataset("entity", EntityRow)
+def entities(context: BuildContext) -> Building:
+    sources: set[str] = set()
+    for entity in context.entities:
+        sources.update(statement.source_id for statement in entity.statements)
+        sources.update(context.captures[claim.capture_id].source_id for claim in entity.claims)
+        yield KeyRows(entity.service_id, [Entry(wire.encode(_row(context, entity)))], entity.aliases)
+    return Outcome(sources=sources)
+
+
+@dataset("successor", None)
+def successors(context: BuildContext) -> Iterator[KeyRows]:
+    """By service_id, the one that took over where its register names one that is held."""
+    holder = {subject: entity.service_id for entity in context.entities for subject in entity.subjects}
+    for entity in context.entities:
+        named = (statement.profile.successor for statement in entity.statements)
+        successor = next((holder[lei] for lei in named if lei in holder), None)
+        if successor is not None and successor != entity.service_id:
+            yield KeyRows(entity.service_id, [Entry(successor.encode())], entity.aliases)
+
+
+def _row(context: BuildContext, entity: Entity) -> EntityRow:
+    profiles = [statement.profile for statement in entity.statements]
+    identifiers = [stored_identifier(claim.identifier) for claim in entity.claims]
+    legal_name = entity.legal_name
+    others = {name for p in profiles for name in (p.legal_name, *p.other_names) if name} - {legal_name}
+    spoken = entity.statements[0] if entity.statements else None
+    capture = context.captures[spoken.capture_id if spoken else entity.first_capture]
+    document = spoken.profile.document if spoken else ""
+    return EntityRow(
+        service_id=entity.service_id,
+        legal_name=legal_name,
+        other_names=sorted(others),
+        jurisdiction=_first(p.jurisdiction for p in profiles),
+        country=entity.country,
+        status=_first(p.status for p in profiles),
+        category=_first(p.category for p in profiles),
+        legal_form=_first(p.legal_form for p in profiles),
+        lei=_first(i.value for i in identifiers if i.id_type == "lei"),
+        listings=[Listing(i.scheme or "", i.value) for i in identifiers if i.id_type == "ticker"],
+        source_ref=capture.ref(spoken.subject if spoken else entity.subjects[0], document),
+        license_class=capture.license_class,
+        observed_at=capture.observed_at,
+    )
+
+
+def _first(values: "Iterator[T | None]") -> T | None:
+    return next((value for value in values if value is not None), None)
+
+
+class SharedEntity(Row, frozen=True, kw_only=True):
+    """Who facts are of: an organisation, or a country by its alpha-3 code."""
+
+    entity_id: Annotated[str, Meta(description="A service_id, or an ISO 3166-1 alpha-3 code.")]
+    entity_type: Annotated[str, Meta(description="`organisation` or `country`.")]
+    entity_name: Annotated[str | None, Meta(description="Of the organisation or country.")]
+    country_iso3: Annotated[str | None, Meta(description="ISO 3166-1 alpha-3 code of its country.")]
+
+
+class _OrganisationsAndCountries(TableRows):
+    def take(self, key: str, row: EntityRow) -> Iterable[object]:
+        yield SharedEntity(
+            entity_id=row.service_id,
+            entity_type="organisation",
+            entity_name=row.legal_name,
+            country_iso3=alpha3_of().get(row.country or ""),
+            source_ref=row.source_ref,
+            license_class=row.license_class,
+            observed_at=row.observed_at,
+        )
+
+    def make(self) -> Iterator[SharedEntity]:
+        for alpha2, alpha3 in sorted(alpha3_of().items(), key=lambda pair: pair[1]):
+            yield SharedEntity(
+                entity_id=alpha3,
+                entity_type="country",
+                entity_name=country_name(alpha2),
+                country_iso3=alpha3,
+                source_ref=source_ref(SERVICE, "ISO 3166-1", alpha3),
+                license_class="public-domain",
+                observed_at=self.context.clock,
+            )
+
+
+table(
+    Table(
+        "af-fund-entities",
+        EntityRow,
+        FUND,
+        "The resolved organisations, as `/v1/entities` serves them.",
+        takes_from="entity",
+        sorted_by=("service_id",),
+    )
+)
+table(
+    Table(
+        "shared-entity",
+        SharedEntity,
+        None,
+        "Who facts are of: organisations and countries.",
+        takes_from="entity",
+        rows=_OrganisationsAndCountries,
+    )
+)

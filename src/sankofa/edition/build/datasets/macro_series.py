@@ -1,0 +1,159 @@
+"""Dated series: each value's vintage in force on a day, newest first; every vintage in bulk.
+
+Order: by series, series_type, frequency and country, then date descending.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+from itertools import groupby, product
+from typing import Annotated, Final, NamedTuple
+
+from msgspec import Meta
+
+from sankofa.derive.series import Series, SeriesReport, series_reports
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.build.json_text import ProvenanceText, figure, json_text
+from sankofa.edition.build.tables import Table, TableRows, table
+from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.series_blocks import (
+    SeriesSummary,
+    block_days,
+    list_pages,
+    pack_pages,
+    pack_series,
+    summary_of,
+)
+from sankofa.model.days import iso_day, ordinal
+from sankofa.model.facts import MACRO
+from sankofa.model.rows import MacroSeriesRow
+from sankofa.model.vintages import Mode, vintages, visibilities
+
+SERIES_TABLE: Final = "af-macro-series"
+_LATEST: Final = int(Mode.LATEST)
+
+
+class _SeriesIndex(NamedTuple):
+    summaries: list[SeriesSummary]
+    """Of every series, in their order."""
+    days: list[KeyRows]
+    """Of each long series, the day on which each of its blocks begins."""
+
+
+@dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series)
+def series(context: BuildContext) -> Building:
+    provenance = ProvenanceText(context.captures)
+    index = _SeriesIndex([], [])
+    for name, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
+        columns = (
+            ("|".join(identity), _entries(provenance, identity, reports)) for identity, reports in group
+        )
+        filled = [(key, entries) for key, entries in columns if entries]
+        # Almost every key is one series: it then leads to its rows without a list.
+        aliases = (key_list(name),) if len(filled) == 1 else ()
+        for key, entries in filled:
+            index.summaries.append(summary_of(key, entries))
+            if days := block_days(entries):
+                index.days.append(KeyRows(key, [Entry(days)], aliases))
+            yield KeyRows(key, entries, aliases)
+    return Outcome(index)
+
+
+@dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,))
+def series_days(context: BuildContext, series: Built[_SeriesIndex]) -> Iterator[KeyRows]:
+    """Where in a long series a day is, so that what is newer need not be read."""
+    yield from series.result.days
+
+
+@dataset(f"{MACRO_SERIES}-list", None, pack=pack_pages, needs=(MACRO_SERIES,))
+def series_lists(context: BuildContext, series: Built[_SeriesIndex]) -> Iterator[KeyRows]:
+    def filters(summary: SeriesSummary) -> Iterable[str]:
+        key, family, frequency, country = summary.key.split("|")
+        # A series of no country is not on the list of any: the set makes that one list, not two.
+        combinations = {series_list(*some) for some in product(("", country), ("", family), ("", frequency))}
+        return key_list(key), *combinations
+
+    for key, pages in list_pages(series.result.summaries, filters):
+        yield KeyRows(key, pages)
+
+
+def _entries(
+    provenance: ProvenanceText, identity: Series, reports: dict[str, list[SeriesReport]]
+) -> list[Entry]:
+    key, family, frequency, country = identity
+    shared = (
+        f'"series":"{key}","series_type":"{family}","frequency":"{frequency}",'
+        f'"country":{json_text(country)},"date":"'
+    )
+    return [
+        entry
+        for day in sorted(reports, reverse=True)
+        for entry in _observations(provenance, shared, key, day, reports[day])
+    ]
+
+
+def _observations(
+    provenance: ProvenanceText, shared: str, key: str, day: str, reports: list[SeriesReport]
+) -> Iterator[Entry]:
+    """The vintages of one value, each while it is the latest."""
+    tag = ordinal(day)
+    for vintage in vintages(reports, tag):
+        report = vintage.report
+        for first, until, modes, _ in visibilities(vintage):
+            if modes & _LATEST:
+                location = json_text(report.location)[1:-1] if report.location else f"{key} {day}"
+                row = (
+                    f"{provenance.of(report.capture_id, report.document, location)}{shared}{day}"
+                    f'","value":{report.figure or "null"},"unit":{json_text(report.unit)},'
+                    f'"available_at":"{iso_day(report.available)}","vintage":{vintage.number}}}'
+                )
+                yield Entry(row.encode(), first, until, tag=tag)
+
+
+class SeriesVintageRow(MacroSeriesRow, frozen=True, kw_only=True):
+    """One vintage of one value of a series."""
+
+    superseded_at: Annotated[
+        date | None, Meta(description="The day the next vintage became public; null for the latest.")
+    ]
+
+
+class _EveryVintage(TableRows):
+    def make(self) -> Iterator[SeriesVintageRow]:
+        for identity, reports in series_reports(self.context.ledger):
+            for day in sorted(reports, reverse=True):
+                yield from self._of_day(identity, day, reports[day])
+
+    def _of_day(self, identity: Series, day: str, reports: list[SeriesReport]) -> Iterator[SeriesVintageRow]:
+        key, family, frequency, country = identity
+        for vintage in vintages(reports, ordinal(day)):
+            report, successor = vintage.report, vintage.successor
+            capture = self.context.captures[report.capture_id]
+            yield SeriesVintageRow(
+                series=key,
+                series_type=family,
+                frequency=frequency,
+                country=country or None,
+                date=date.fromisoformat(day),
+                value=figure(report.figure),
+                unit=report.unit or None,
+                available_at=date.fromordinal(report.available),
+                vintage=vintage.number,
+                superseded_at=date.fromordinal(successor.available) if successor else None,
+                source_ref=capture.ref(report.location or f"{key} {day}", report.document),
+                license_class=capture.license_class,
+                observed_at=capture.observed_at,
+            )
+
+
+table(
+    Table(
+        SERIES_TABLE,
+        SeriesVintageRow,
+        MACRO,
+        "Dated series, every vintage. Bulk only; `/v1/macro` serves the latest known on a day.",
+        rows=_EveryVintage,
+        sorted_by=("series",),
+    )
+)

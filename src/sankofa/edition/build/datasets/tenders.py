@@ -1,0 +1,189 @@
+"""Releases by country, newest first, and the indexes a page is found by; in bulk, the awards in them.
+
+- `tender`: a country leads to its releases, as many in every block, so that a row is found by its number;
+- `tender_day`: a country leads to pairs of a day and the number of its first row, newest first;
+- `tender_word`: a word of title or description (`CC|word`) leads to the numbers of the rows that have it.
+"""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from functools import partial
+from itertools import groupby
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from sankofa.derive.awards import Award, awards
+from sankofa.derive.tenders import Resolved, Tender
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import KeyRows, dataset
+from sankofa.edition.build.tables import Table, TableRows, table
+from sankofa.edition.format.keys import TENDERS_PER_BLOCK, searched_words
+from sankofa.edition.format.row_blocks import Entry, pack
+from sankofa.model.days import ordinal, parse_day
+from sankofa.model.facts import TENDER
+from sankofa.model.rows import PartyIdentifier, Row, TenderRow, wire
+
+_NUMBERS_PER_BLOCK: Final = 16_384
+
+
+@dataset("tender", TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK))
+def releases(context: BuildContext) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        rows = (Entry(wire.encode(_row(context, t))) for t in context.tenders.of(country, bodies=True))
+        yield KeyRows(country, rows)
+
+
+@dataset("tender_day", None)
+def days(context: BuildContext) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        starts = array("i")
+        dates = (tender.row.release_date[:10] for tender in context.tenders.of(country))
+        number = 0
+        for day, rows in groupby(dates):
+            starts.extend((ordinal(day), number))
+            number += sum(1 for _ in rows)
+        starts.extend((0, number))
+        yield KeyRows(country, _numbers(starts))
+
+
+@dataset("tender_word", None)
+def words(context: BuildContext) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        postings: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
+        for number, tender in enumerate(context.tenders.of(country)):
+            for word in searched_words(f"{tender.summary.title or ''} {tender.summary.description or ''}"):
+                postings[word].append(number)
+        for word in sorted(postings):
+            yield KeyRows(f"{country}|{word}", _numbers(postings.pop(word)))
+
+
+def _numbers(numbers: "array[int]") -> Iterator[Entry]:
+    for start in range(0, len(numbers), _NUMBERS_PER_BLOCK):
+        yield Entry(numbers[start : start + _NUMBERS_PER_BLOCK].tobytes())
+
+
+def _row(context: BuildContext, tender: Tender) -> TenderRow:
+    row, summary = tender.row, tender.summary
+    capture = context.captures[row.capture_id]
+    return TenderRow(
+        buyer_service_id=_buyer(tender),
+        country=row.country,
+        ocid=row.ocid,
+        release_id=row.release_id,
+        release_date=row.release_date,
+        tag=summary.tag,
+        title=summary.title,
+        category=summary.category,
+        procurement_method=summary.procurement_method,
+        status=summary.status,
+        value_amount=summary.value_amount,
+        value_currency=summary.value_currency,
+        buyer_name=summary.buyer_name,
+        award_count=summary.award_count,
+        withheld_parties=summary.withheld_parties,
+        release=msgspec.Raw(row.body.encode()),
+        source_ref=capture.ref(row.location),
+        license_class=capture.license_class,
+        observed_at=capture.observed_at,
+    )
+
+
+def _buyer(tender: Tender) -> str | None:
+    buyers = (party.match.service_id for party, roles in tender.parties if "buyer" in roles)
+    return next((found for found in buyers if found), None)
+
+
+class AwardRow(Row, frozen=True, kw_only=True):
+    """One winner of one award as one release has it; an award of which none is named is one row without."""
+
+    country: Annotated[str, Meta(description="ISO 3166-1 alpha-2.")]
+    ocid: Annotated[str, Meta(description="Open Contracting process identifier.")]
+    release_id: Annotated[str, Meta(description="Of the release within its process.")]
+    release_date: Annotated[
+        str, Meta(description="An instant in UTC.", extra_json_schema={"format": "date-time"})
+    ]
+    award_id: Annotated[str, Meta(description="As published; its place in the release where it has none.")]
+    award_date: Annotated[date | None, Meta(description="The day of the award, where published.")]
+    status: Annotated[str | None, Meta(description="As published.")]
+    value_amount: Annotated[
+        Decimal | None, Meta(description="Of the whole award, every digit; null where not published.")
+    ]
+    value_currency: Annotated[str | None, Meta(description="ISO 4217.")]
+    supplier_service_id: Annotated[str | None, Meta(description="The winner, where resolved.")]
+    supplier_name: Annotated[str | None, Meta(description="Null where no winner may be named.")]
+    supplier_country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
+    supplier_identifier: Annotated[PartyIdentifier | None, Meta(description="Its first, as published.")]
+    supplier_count: Annotated[int, Meta(description="Winners that are named: as many rows.", ge=0)]
+    withheld_suppliers: Annotated[
+        int, Meta(description="Winners not established to be organisations: never served.", ge=0)
+    ]
+
+
+class _Awards(TableRows):
+    def make(self) -> Iterator[AwardRow]:
+        for country in self.context.tenders.countries:
+            for tender in self.context.tenders.of(country, bodies=True):
+                for award in awards(tender):
+                    suppliers: list[Resolved | None] = [*award.suppliers]
+                    for supplier in suppliers or [None]:
+                        yield _award(self.context, tender, award, supplier)
+
+
+def _award(context: BuildContext, tender: Tender, award: Award, supplier: Resolved | None) -> AwardRow:
+    row = tender.row
+    capture = context.captures[row.capture_id]
+    own = supplier.identifiers[0] if supplier and supplier.identifiers else None
+    return AwardRow(
+        country=row.country,
+        ocid=row.ocid,
+        release_id=row.release_id,
+        release_date=row.release_date,
+        award_id=award.award_id,
+        award_date=_day(award.day),
+        status=award.status,
+        value_amount=award.amount,
+        value_currency=award.currency,
+        supplier_service_id=supplier.match.service_id if supplier else None,
+        supplier_name=supplier.name if supplier else None,
+        supplier_country=(supplier.country or None) if supplier else None,
+        supplier_identifier=None if own is None else PartyIdentifier(*own),
+        supplier_count=len(award.suppliers),
+        withheld_suppliers=award.withheld,
+        source_ref=capture.ref(row.location),
+        license_class=capture.license_class,
+        observed_at=capture.observed_at,
+    )
+
+
+def _day(text: str | None) -> date | None:
+    try:
+        return parse_day(text) if text else None
+    except ValueError:
+        return None
+
+
+table(
+    Table(
+        "af-tender-releases",
+        TenderRow,
+        TENDER,
+        "OCDS releases with their parties resolved, as `/v1/tenders` serves them.",
+        takes_from="tender",
+        sorted_by=("country", "-release_date"),
+    )
+)
+table(
+    Table(
+        "af-tender-awards",
+        AwardRow,
+        TENDER,
+        "Awards in releases, a row for each winner. Bulk only.",
+        rows=_Awards,
+        sorted_by=("country", "-release_date"),
+    )
+)

@@ -1,0 +1,116 @@
+"""What is made of each issuer by itself: once for all the datasets that have a part in it, or as it was made
+for the edition before where nothing it hangs on changed.
+
+What a part is made of is the facts of the issuer's subjects, the captures that brought them, and its name and
+country. The ledger only ever grows, so the facts of a subject are told by the captures that brought any
+(`Ledger.fact_captures`), without reading one of them. A capture is told by its number, its source, its
+instant, its licence class as the registry has it, the name and digest of its file, and whether its source
+rounds dates. The captures of sources that are left out are not among them. The rest of the key is the code:
+every source file of this package, and the releases of what it computes with. No clock or setting enters.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from hashlib import blake2b
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import msgspec
+
+from sankofa.derive.issuers import Issuer
+from sankofa.edition.build.issuer_cache import IssuerCache
+from sankofa.ledger.entities import Entity
+from sankofa.ledger.store import CaptureInfo, Ledger
+
+_COMPUTED_WITH = ("msgspec", "pyarrow", "pycountry")
+_write = msgspec.msgpack.Encoder().encode
+
+Make = Callable[[Issuer], bytes]
+_PARTS: dict[str, Make] = {}
+
+
+def issuer_part(kind: str) -> Callable[[Make], Make]:
+    """Declare the function below as what makes an issuer's part of a dataset; nothing where it has none."""
+
+    def declare(make: Make) -> Make:
+        _PARTS[kind] = make
+        return make
+
+    return declare
+
+
+class Issuers:
+    """The parts of every issuer, by service_id. `parts` is for who wants some of them only."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        captures: Mapping[int, CaptureInfo],
+        entities: Iterable[Entity],
+        path: Path | None = None,
+        parts: Iterable[str] | None = None,
+    ) -> None:
+        self._makes = {kind: _PARTS[kind] for kind in sorted(_PARTS if parts is None else parts)}
+        self.count = 0
+        told = ledger.fact_captures()
+        written = {number: _write((number, *_said(capture))) for number, capture in captures.items()}
+        self._kept = IssuerCache(path)
+        try:
+            for entity in entities:
+                known = [(subject, told[subject]) for subject in entity.subjects if subject in told]
+                if known:
+                    self.count += 1
+                    self._take(Issuer(entity, ledger, captures), self._key(entity, known, written))
+            self._kept.finish()
+        finally:
+            self._kept.close()
+
+    @property
+    def carried(self) -> int:
+        """How many issuers are as they were."""
+        return self._kept.carried
+
+    def part(self, kind: str, service_id: str) -> bytes:
+        """What was made of an issuer for a dataset; empty where nothing was."""
+        return self._kept.read(service_id, kind)
+
+    def _take(self, issuer: Issuer, key: bytes) -> None:
+        name = issuer.entity.service_id
+        if not self._kept.carry(name, key):
+            made = ((kind, make(issuer)) for kind, make in self._makes.items())
+            self._kept.put(name, key, {kind: part for kind, part in made if part})
+
+    def _key(self, entity: Entity, known: list[tuple[str, list[int]]], captures: dict[int, bytes]) -> bytes:
+        key = blake2b(_code(), digest_size=16)
+        told = (entity.service_id, entity.legal_name, entity.country, known, list(self._makes))
+        key.update(_write(told))
+        for number in sorted({number for _, numbers in known for number in numbers}):
+            key.update(captures[number])
+        return key.digest()
+
+
+def _said(capture: CaptureInfo) -> tuple[object, ...]:
+    return tuple(capture)
+
+
+@cache
+def _code() -> bytes:
+    """Tells one way of making from another: whatever is changed in the package, everything is made anew."""
+    digest = blake2b(digest_size=16)
+    for path, content in sorted(_sources(files("sankofa"), "")):
+        digest.update(_write((path, content)))
+    digest.update(_write((sys.version, [version(name) for name in _COMPUTED_WITH])))
+    return digest.digest()
+
+
+def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
+    for child in folder.iterdir():
+        name = f"{path}/{child.name}"
+        if child.is_dir():
+            if child.name != "__pycache__":
+                yield from _sources(child, name)
+        else:
+            yield name, child.read_bytes()

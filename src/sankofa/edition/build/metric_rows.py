@@ -1,0 +1,156 @@
+"""What an edition holds of one issuer's metrics: the rows on the wire; their days and sizes, and the reasons.
+
+A row is the bytes that `MetricsRow` is encoded to. They are put together from parts: an input is the same in
+each of the four or five metrics that use it, and the issuer in all of them.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from operator import itemgetter
+from typing import NamedTuple
+
+import msgspec
+
+from sankofa.derive.metrics.contract import PRIOR, Metric, slugs
+from sankofa.derive.metrics.derive import Derived, Value
+from sankofa.derive.metrics.full_years import Figure
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.screen_index import UNDATED
+from sankofa.ledger.entities import Entity
+from sankofa.ledger.reports import Report
+from sankofa.model.days import FOREVER, iso_day
+from sankofa.model.provenance import strictest
+from sankofa.model.rows import wire
+
+_MODES = Entry(b"").modes
+_NUMBERS = {slug: number for number, slug in enumerate(slugs())}
+_SOURCE = UNDATED.decode() + '"source_ref":'
+_encode = wire.encode
+
+
+class Standings(msgspec.Struct, frozen=True, array_like=True):
+    """What screens list of one issuer: when its values stand, and their sizes, in the order of its rows."""
+
+    firsts: bytes
+    untils: bytes
+    sizes: bytes
+    """Of 32-bit numbers; the sizes are floats: ten digits are exact in one, so it orders them as they are."""
+    metrics: bytes
+    """The number of each value's metric."""
+    shown: bytes
+    """What the days show of each metric: its number, the first day and the state, by metric and day."""
+
+    def stretches(self) -> Iterator["Shown"]:
+        """What the days show, each stretch until the next of its metric."""
+        words = _numbers("i", self.shown).tolist()
+        numbers, firsts, states = words[::3], words[1::3], words[2::3]
+        following = zip([*numbers[1:], -1], [*firsts[1:], FOREVER], strict=True)
+        for number, first, state, (after, day) in zip(numbers, firsts, states, following, strict=True):
+            yield Shown(number, first, day if after == number else FOREVER, state)
+
+
+class Shown(NamedTuple):
+    """The days [first, until) show one state of a metric."""
+
+    number: int
+    first: int
+    until: int
+    state: int
+
+
+def metric_rows(entity: Entity, values: Sequence[Value]) -> list[Entry]:
+    """The values of one issuer as they are shelved."""
+    write = _Writer(entity)
+    return [
+        Entry(write.row(value), value.first, value.until, _MODES, _NUMBERS[value.metric.slug])
+        for value in values
+    ]
+
+
+def standings(derived: Derived) -> Standings:
+    """Everything derived of one issuer, as screens list it."""
+    values = derived.values
+    return Standings(
+        firsts=array("i", [value.first for value in values]).tobytes(),
+        untils=array("i", [value.until for value in values]).tobytes(),
+        sizes=array("d", [float(value.value) for value in values]).tobytes(),
+        metrics=bytes([_NUMBERS[value.metric.slug] for value in values]),
+        shown=array(
+            "i",
+            [
+                word
+                for number, history in enumerate(derived.histories)
+                for first, _, state in history
+                for word in (number, first, state)
+            ],
+        ).tobytes(),
+    )
+
+
+def _numbers(kind: str, packed: bytes) -> "array[int]":
+    numbers = array(kind)
+    numbers.frombytes(packed)
+    return numbers
+
+
+_Input = tuple[int, str, int, str, Report]
+"""When it became public, where (as JSON), by which capture, and all of it as JSON."""
+_public = itemgetter(0)
+
+
+class _Writer:
+    """Writes the rows of one issuer; the order of the members is that of `MetricsRow`."""
+
+    def __init__(self, entity: Entity) -> None:
+        named = (_json(entity.service_id), _json(entity.legal_name), _json(entity.country))
+        self._issuer = '"service_id":{},"legal_name":{},"country":{},'.format(*named)
+        self._inputs: dict[int, _Input] = {}
+        self._captured: dict[frozenset[int], str] = {}
+        self._metrics: dict[str, tuple[str, str, str]] = {}
+
+    def row(self, value: Value) -> bytes:
+        known = self._inputs
+        inputs = [
+            known.get(id(figure)) or self._input(name, figure)
+            for name, figure in zip(value.names, value.figures, strict=True)
+        ]
+        available, source_ref = max(map(_public, inputs)), inputs[0][1]
+        captures = frozenset([capture_id for _, _, capture_id, _, _ in inputs])
+        captured = self._captured.get(captures) or self._provenance(captures, inputs)
+        named, unit, reference = self._metrics.get(value.metric.slug) or self._metric(value.metric)
+        return (
+            f"{_SOURCE}{source_ref}{captured}{named}{_json(value.value)}{unit}{iso_day(value.end)}"
+            f'","available_at":"{iso_day(available)}{reference}'
+            f"{','.join([written for _, _, _, written, _ in inputs])}]}}"
+        ).encode()
+
+    def _input(self, name: str, figure: Figure) -> _Input:
+        report = figure.report
+        source_ref = _json(report.source_ref)
+        written = (
+            f'{{"line_item":"{name.removeprefix(PRIOR)}","period_end":"{iso_day(figure.end)}",'
+            f'"value":{_json(figure.value)},"vintage":{figure.vintage},"source_ref":{source_ref}}}'
+        )
+        found = self._inputs[id(figure)] = (report.available, source_ref, report.capture_id, written, report)
+        return found
+
+    def _provenance(self, captures: frozenset[int], inputs: list[_Input]) -> str:
+        """The strictest licence class, the latest capture."""
+        found = [report.capture for _, _, _, _, report in inputs]
+        licence = _json(strictest(capture.license_class for capture in found))
+        observed = _json(max(capture.observed_at for capture in found))
+        part = self._captured[captures] = f',"license_class":{licence},"observed_at":{observed},'
+        return part
+
+    def _metric(self, metric: Metric) -> tuple[str, str, str]:
+        parts = self._metrics[metric.slug] = (
+            f'{self._issuer}"metric":{_json(metric.slug)},"value":',
+            f',"unit":{_json(metric.unit)},"period_end":"',
+            f'","methodology_ref":{_json(metric.methodology_ref)},"inputs":[',
+        )
+        return parts
+
+
+def _json(value: str | Decimal | None) -> str:
+    return _encode(value).decode()

@@ -1,1 +1,0 @@
-"""One file per group of tables that are published as Parquet (`edition.tables`)."""

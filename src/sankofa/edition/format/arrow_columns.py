@@ -1,0 +1,240 @@
+"""Rows as flat columns: what CSV and Arrow answers are made of.
+
+Text as text, days as days, and whatever has no exact type there - figures with all their digits, nested
+values - as the JSON text it is. Reading rows into columns takes longer than everything else about an
+answer, so an edition keeps the columns of keys with many rows beside the rows (`encode_columns`), with the
+days on which each is seen; an answer in Arrow then takes from them the rows it has (`visible_rows`).
+"""
+
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+
+import msgspec
+
+from sankofa.edition.format.row_blocks import ANY_TAG, Entry
+from sankofa.model.days import FOREVER
+from sankofa.model.rows import Row, decoder_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+COLUMNS_FROM: Final = 2_048
+"""Rows of a key from which on their columns are kept: fewer are read in some ten milliseconds."""
+_ROWS_IN_A_BATCH: Final = 16_384
+_NULL: Final = "null"
+_WHEN: Final = ("first", "until", "modes", "tag")
+
+
+class Column(NamedTuple):
+    """A field of a row: its name, and what its values are read as."""
+
+    name: str
+    type: type
+    """str, date, int, bool, float; Decimal for a figure, and Raw for nested values."""
+
+
+class RowFilter(NamedTuple):
+    """Which rows of a key an answer has: those that these modes see on a day, of a tag."""
+
+    kind: str
+    key: str
+    day: int
+    modes: int
+    tag: int
+
+    @property
+    def kept_under(self) -> str:
+        return columns_kind(self.kind)
+
+
+def columns_kind(kind: str) -> str:
+    """Where the columns of a dataset are kept."""
+    return f"{kind}-columns"
+
+
+@cache
+def columns_of(shape: type[Row]) -> tuple[Column, ...]:
+    """The columns of a row, in the order of its fields."""
+    return tuple(Column(f.encode_name, _plain(f.type)) for f in msgspec.structs.fields(shape))
+
+
+def read_columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list[Sequence[Any]]:
+    """The values of each column of a JSON list; what is not of the exact types as JSON text, null as None."""
+    found = _decoder(columns, *exact).decode(rows)
+    values: list[Sequence[Any]] = []
+    for column in columns:
+        told = list(map(attrgetter(column.name), found))
+        if column.type not in exact:
+            told = [None if text == _NULL else text for text in (str(raw, "utf-8") for raw in told)]
+        values.append(told)
+    return values
+
+
+def schema_of(columns: tuple[Column, ...]) -> "pyarrow.Schema":
+    """The Arrow types of columns; imported here, so that a server asked only for JSON never pays for it."""
+    import pyarrow
+
+    kinds = _kinds()
+    return pyarrow.schema(
+        [
+            pyarrow.field(c.name, kinds.get(c.type, pyarrow.utf8()), metadata={"json": _text_of(c)})
+            for c in columns
+        ]
+    )
+
+
+def table_of(columns: tuple[Column, ...], *pieces: bytes) -> "pyarrow.Table":
+    """Rows, JSON lists of them, as a table."""
+    import pyarrow
+
+    schema = schema_of(columns)
+    values: list[list[Any]] = [[] for _ in columns]
+    for rows in pieces:
+        for column, found in zip(values, read_columns(columns, rows, *_kinds()), strict=True):
+            column += found
+    arrays = [pyarrow.array(v, f.type) for v, f in zip(values, schema, strict=True)]
+    return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
+def encode_columns(
+    shape: type[Row],
+    rows: Sequence[Any],
+    entries: Sequence[Entry],
+    also: Mapping[str, Callable[[Any], str]],
+) -> Iterator[bytes]:
+    """The columns of a key's rows, and when each is seen, some at a time, to be kept in an edition.
+
+    What is said of a row besides (`also`) is in further columns.
+    """
+    import pyarrow
+
+    columns = columns_of(shape)
+    schema = _kept_schema(columns, tuple(also))
+    # lz4 is read_stored three times as fast as zstd; what is too little for an edition is packed elsewhere.
+    packing = pyarrow.ipc.IpcWriteOptions(
+        compression="lz4" if len(rows) >= COLUMNS_FROM else None, use_threads=False
+    )
+    for at in range(0, len(rows), _ROWS_IN_A_BATCH):
+        batch = rows[at : at + _ROWS_IN_A_BATCH]
+        values = zip(*map(msgspec.structs.astuple, batch), strict=True)
+        told = [_digits(v) if c.type is Decimal else v for c, v in zip(columns, values, strict=True)]
+        told += zip(*(entry[1:] for entry in entries[at : at + _ROWS_IN_A_BATCH]), strict=True)
+        told += [list(map(say, batch)) for say in also.values()]
+        arrays = [pyarrow.array(v, field.type) for v, field in zip(told, schema, strict=True)]
+        sink = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, schema, options=packing) as stream:
+            stream.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
+        yield sink.getvalue().to_pybytes()
+
+
+def extra_column(name: str) -> str:
+    """What a column is called that is kept beside those of the row."""
+    return f" {name}"
+
+
+def read_stored(columns: bytes | memoryview) -> "pyarrow.Table":
+    """Columns that were kept."""
+    import pyarrow
+
+    alone = pyarrow.ipc.IpcReadOptions(use_threads=False)
+    return pyarrow.ipc.open_stream(columns, options=alone).read_all()
+
+
+def in_force(kept: Iterable[bytes]) -> "pyarrow.Table":
+    """Of columns that were kept, the rows seen from some day on for ever."""
+    import pyarrow
+    from pyarrow import compute
+
+    table = pyarrow.concat_tables(map(read_stored, kept)).combine_chunks()
+    now = compute.equal(table.column(extra_column("until")), FOREVER)
+    return table if compute.all(now).as_py() else table.filter(now)
+
+
+def visible_rows(
+    kept: Sequence[bytes | memoryview], columns: tuple[Column, ...], row_filter: RowFilter, count: int
+) -> "pyarrow.Table | None":
+    """The rows of an answer out of the columns that are kept; None where they are not those asked for."""
+    import pyarrow
+    from pyarrow import compute
+
+    schema = schema_of(columns)
+    found, room = [], count
+    for part in kept:
+        table = read_stored(part)
+        if not {*schema.names, *map(extra_column, _WHEN)} <= set(table.schema.names):
+            return None  # of an edition that other code has built
+        first, until, modes, tag = (table.column(extra_column(name)) for name in _WHEN)
+        admitted = compute.and_(
+            compute.less_equal(first, row_filter.day), compute.greater(until, row_filter.day)
+        )
+        by_mode = compute.bit_wise_and(modes, pyarrow.scalar(row_filter.modes, pyarrow.int32()))
+        admitted = compute.and_(admitted, compute.greater(by_mode, 0))
+        if row_filter.tag != ANY_TAG:
+            admitted = compute.and_(admitted, compute.equal(tag, row_filter.tag))
+        rows = table.select(schema.names).filter(admitted).slice(0, room)
+        room -= rows.num_rows
+        found.append(rows)
+        if not room:
+            break
+    if room or not found:
+        return None
+    whole: pyarrow.Table = pyarrow.concat_tables(found)
+    return whole if whole.schema.equals(schema) else None
+
+
+def _digits(values: Sequence[Decimal | None]) -> list[str | None]:
+    return [None if value is None else str(value) for value in values]
+
+
+@cache
+def _kept_schema(columns: tuple[Column, ...], also: tuple[str, ...]) -> "pyarrow.Schema":
+    """Of the columns that are kept: those of the rows, when each is seen, and what is said besides."""
+    import pyarrow
+
+    when = [pyarrow.field(extra_column(name), pyarrow.int32()) for name in _WHEN]
+    said = [pyarrow.field(extra_column(name), pyarrow.utf8()) for name in also]
+    return pyarrow.schema([*schema_of(columns), *when, *said])
+
+
+@cache
+def _kinds() -> "dict[type, pyarrow.DataType]":
+    import pyarrow
+
+    return {
+        str: pyarrow.utf8(),
+        date: pyarrow.date32(),
+        int: pyarrow.int64(),
+        bool: pyarrow.bool_(),
+        float: pyarrow.float64(),
+    }
+
+
+@cache
+def _decoder(columns: tuple[Column, ...], *exact: type) -> msgspec.json.Decoder[list[Any]]:
+    """Reads rows, what is of these types as what it is and everything else as its JSON text."""
+    return decoder_of((c.name, c.type | None if c.type in exact else msgspec.Raw) for c in columns)
+
+
+def _plain(kind: Any) -> type:
+    while get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) in (Union, types.UnionType):
+        kinds = {_plain(arm) for arm in get_args(kind) if arm is not type(None)}
+        return kinds.pop() if len(kinds) == 1 else msgspec.Raw
+    if get_origin(kind) is Literal:
+        (kind,) = {type(word) for word in get_args(kind)}
+    if kind is None or kind is type(None):
+        return str
+    return kind if kind in (str, date, int, bool, float, Decimal) else msgspec.Raw
+
+
+def _text_of(column: Column) -> str:
+    """What a field is in JSON, for readers of columns that hold it as text."""
+    if column.type is Decimal:
+        return "number"
+    return "nested" if column.type is msgspec.Raw else "same"

@@ -1,0 +1,67 @@
+"""The kinds of rows in an edition, and the keys that rows are found by."""
+
+from typing import Final
+
+from sankofa.model.names import fold
+
+MACRO_ANNUAL: Final = "macro-annual"
+MACRO_SERIES: Final = "macro-series"
+FACTS: Final = "fact"
+FACT_DAYS: Final = "fact_day"
+MACRO_FACTS: Final = "fact_macro"
+FACT_ORDER: Final = "fact_order"
+
+TENDERS_PER_BLOCK: Final = 32
+FACTS_PER_BLOCK: Final = 128
+RANGES_PER_BLOCK: Final = 512
+"""Byte ranges of facts in a block of `fact_order`."""
+
+ANNUAL_MODE: Final = "annual"
+SERIES_MODE: Final = "series"
+
+ID_TYPES: Final = ("lei", "ticker", "registry", "isin", "figi", "aggregator")
+"""In served order; the tag of a row of the crosswalk is the number of its type."""
+FREE_ID_TYPES: Final = ("lei", "ticker")
+FREE: Final = 1
+PAID: Final = 2
+"""The modes by which a row of the crosswalk is seen: by every tier, or by the paid ones."""
+
+
+def annual_key(country: str, indicator: str) -> str:
+    """Of an indicator in a country, or of the list of those that any of the two admits (empty: every one)."""
+    return f"{country}|{indicator}"
+
+
+def series_list(country: str, series_type: str, frequency: str) -> str:
+    """The list of the series of which all of these hold (empty: every one)."""
+    return f"{country}|{series_type}|{frequency}"
+
+
+def key_list(series: str) -> str:
+    """The list of the series under one key."""
+    return f"={series}"
+
+
+def macro_key(country: str, measure: str, mode: str) -> str:
+    """The facts of one measure of a country."""
+    return f"{country}|{measure}|{mode}"
+
+
+def order_key(country: str, *, dated: bool) -> str:
+    """All macro facts of a country in one order, or those that are dated."""
+    return f"{country}|dated" if dated else country
+
+
+def party_key(country: str | None = None, role: str | None = None, service_id: str | None = None) -> str:
+    """What a question about parties is looked up by."""
+    return service_id or f"{country or '*'}|{(role or '*').lower()}"
+
+
+def searched_words(text: str) -> set[str]:
+    """The words a tender is found by, and a query is read as."""
+    return set(fold(text).split())
+
+
+def panel_kind(key: str) -> str:
+    """The kind of the rows of a panel."""
+    return f"signal-{key}"

@@ -1,0 +1,6 @@
+"""The version of the layout of an edition."""
+
+from typing import Final
+
+LAYOUT: Final = 5
+"""A reader refuses an edition of another."""

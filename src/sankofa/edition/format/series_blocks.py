@@ -1,0 +1,151 @@
+"""Columns: rows of a series, or of an indicator in a country, newest first; and the lists that lead to them.
+
+A filter of /v1/macro is a filter of columns, but for the days. So rows are kept once, by column, and for
+every combination of filters there is a list, in the served order, of the columns it admits. An answer is then
+a page of a list and a few blocks, however many columns there are.
+
+A block holds the vintages in force, newest first, and after them those that were replaced, each with the day
+it is of and the days [first, until) on which it is seen. Once nothing changes any more, and wherever a newer
+row was never known sooner than an older, an answer is one slice of the first part.
+"""
+
+import struct
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, pairwise, repeat
+from operator import neg
+from typing import NamedTuple
+
+import msgspec
+
+from sankofa.edition.format.row_blocks import Entry, Run, runs_of
+from sankofa.engines.datastore import Block
+from sankofa.model.days import FOREVER
+
+ROWS_IN_A_BLOCK = 128
+_COLUMNS_ON_A_PAGE = 16
+_HEADER = struct.Struct(
+    "<HHi"
+)  # rows in force; rows replaced; from which day on the first part is the answer
+_SIZE = _HEADER.size
+
+
+class SeriesSummary(msgspec.Struct, frozen=True, array_like=True):
+    """A column as a list names it: enough to pass over it unread."""
+
+    key: str
+    newest: int
+    oldest: int
+    known: int
+    """The first day on which any row of it is seen."""
+
+
+class DayRange(NamedTuple):
+    """The days asked about: what was known on one, of the days from `since` up to `until`."""
+
+    known_on: int
+    since: int = 0
+    until: int = FOREVER
+
+
+read_page = msgspec.json.Decoder(list[SeriesSummary]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def summary_of(key: str, entries: Sequence[Entry]) -> SeriesSummary:
+    """What a list says of the rows of a column; the tag of an entry is the day it is of."""
+    return SeriesSummary(key, entries[0].tag, entries[-1].tag, min(entry.first for entry in entries))
+
+
+def block_days(entries: Sequence[Entry]) -> bytes | None:
+    """Of each block of a column the day of its first row; None where one block is all there is."""
+    if len(entries) <= ROWS_IN_A_BLOCK:
+        return None
+    return array("i", [entry.tag for entry in entries[::ROWS_IN_A_BLOCK]]).tobytes()
+
+
+def pack_series(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
+    """Cut the rows of a column, newest first, into blocks."""
+    source = iter(entries)
+    while batch := list(islice(source, ROWS_IN_A_BLOCK)):
+        in_force = [entry for entry in batch if entry.until == FOREVER]
+        replaced = [entry for entry in batch if entry.until != FOREVER]
+        ends = array("i")
+        position = -1
+        for entry in (*in_force, *replaced):
+            position += 1 + len(entry.row)
+            ends.append(position)
+        # Where nothing was replaced and no newer row was known sooner than an older, it is so on every day.
+        plain = not replaced and all(a.first >= b.first for a, b in pairwise(in_force))
+        settled = max((e.first for e in batch), default=0)
+        settled = max(settled, max((e.until for e in replaced), default=0))
+        parts = (
+            _HEADER.pack(len(in_force), len(replaced), -1 if plain else settled),
+            array("i", [e.tag for e in in_force]).tobytes(),
+            array("i", [e.first for e in in_force]).tobytes(),
+            array("i", [e.tag for e in replaced]).tobytes(),
+            array("i", [e.first for e in replaced]).tobytes(),
+            array("i", [e.until for e in replaced]).tobytes(),
+            ends.tobytes(),
+        )
+        yield b"".join(parts), b",".join([e.row for e in (*in_force, *replaced)])
+
+
+def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, bool]:
+    """The first rows of a block within a span, as runs of wire bytes; how many; whether there are more."""
+    known_on, since, until = span
+    index, rows = block
+    count, replaced, settled = _HEADER.unpack_from(index)
+    words = memoryview(index)[_SIZE:].cast("i")
+    days = words[:count]
+    low = bisect_left(days, -until, key=neg) if count and until < days[0] else 0
+    high = bisect_right(days, -since, key=neg) if count and since > days[count - 1] else count
+    if known_on >= settled:
+        if settled < 0 and count and known_on < words[count]:
+            low = max(low, bisect_left(words[count : 2 * count], -known_on, key=neg))
+        end = min(high, low + room)
+        if low >= end:
+            return [], 0, low < high
+        ends = words[2 * count + 3 * replaced :]
+        return [memoryview(rows)[ends[low - 1] + 1 if low else 0 : ends[end - 1]]], end - low, end < high
+    seen = [
+        (-day, row)
+        for row, (day, first) in enumerate(
+            zip(days[low:high].tolist(), words[count + low : count + high].tolist(), strict=True), low
+        )
+        if first <= known_on
+    ]
+    part = words[2 * count : 2 * count + 3 * replaced].tolist()
+    seen += [
+        (-day, row)
+        for row, (day, first, ended) in enumerate(
+            zip(part[:replaced], part[replaced : 2 * replaced], part[2 * replaced :], strict=True), count
+        )
+        if first <= known_on < ended and since <= day <= until
+    ]
+    seen.sort()
+    chosen = [row for _, row in seen[:room]]
+    parts = memoryview(rows)
+    ends = words[2 * count + 3 * replaced :]
+    return [parts[a:b] for a, b in runs_of(ends, chosen)], len(chosen), len(seen) > room
+
+
+def list_pages(
+    columns: Iterable[SeriesSummary], filters: Callable[[SeriesSummary], Iterable[str]]
+) -> Iterator[tuple[str, Iterator[Entry]]]:
+    """For each key of a list that a column is on, pages of the columns on it, in the order given."""
+    listed: defaultdict[str, list[SeriesSummary]] = defaultdict(list)
+    for one in columns:
+        for key in filters(one):
+            listed[key].append(one)
+    for key in sorted(listed):
+        whole = listed[key]
+        pages = (whole[at : at + _COLUMNS_ON_A_PAGE] for at in range(0, len(whole), _COLUMNS_ON_A_PAGE))
+        yield key, (Entry(_encode(page)) for page in pages)
+
+
+def pack_pages(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
+    """Each page of a list is a block of its own."""
+    return zip(repeat(b""), (entry.row for entry in entries))

@@ -1,0 +1,1 @@
+"""An edition as servers read it."""

@@ -1,0 +1,284 @@
+"""What one edition has that another had not: walked key by key, in one order, so that a page costs its rows.
+
+Both editions are read in the order of their keys, and a key with the same digest in both is passed over. Of
+any other the rows are compared, each by the fields that tell it apart from its neighbours. Rows are those in
+force from now on: every vintage of a reported fact, the latest of a macro value, current mappings.
+"""
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, TENDERS_PER_BLOCK, key_list
+from sankofa.edition.format.row_blocks import Run
+from sankofa.edition.format.series_blocks import DayRange
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.series import read_one_series
+from sankofa.edition.read.turns import in_thread_if_large
+from sankofa.model.days import FOREVER
+from sankofa.model.rows import decoder_of
+
+ADDED: Final = "added"
+CHANGED: Final = "changed"
+REMOVED: Final = "removed"
+
+_AT_LAST: Final = FOREVER - 1
+_EVERY_MODE: Final = 7
+_KEYS_AT_ONCE: Final = 512
+_KEY_DONE: Final = -1
+_COST_OF_A_UNIT: Final = 50
+_LOOK_AHEAD: Final = 50
+_BYTES_PER_COST: Final = 1000
+
+
+class WalkPosition(NamedTuple):
+    """Where a walk stands: in which dataset, under which key, in which part of it, after how many changes."""
+
+    dataset: str
+    key: str = ""
+    part: int = _KEY_DONE
+    """Of tenders the day; `_KEY_DONE` where the walk goes on behind the key."""
+    passed: int = 0
+
+
+class Change(NamedTuple):
+    """One row that is not as it was."""
+
+    dataset: str
+    change: str
+    key: tuple[str, ...]
+    row: bytes | None
+    """None where it is there no longer: what was withheld is not told once more."""
+    before: bytes | None
+
+
+Runs = Sequence[Run]
+"""Rows in runs, each of one block, to be joined by commas."""
+Load = Callable[[Edition, str, int], Awaitable[Runs]]
+
+
+class Feed(NamedTuple):
+    """A dataset that can be followed."""
+
+    dataset: str
+    kind: str
+    identity: tuple[str, ...] | None
+    """The fields that tell the rows of a key apart, in every edition alike; None where nothing else does."""
+    load: Load
+    """The rows of a part of a key."""
+    by_organisation: bool = False
+    """Keyed by service_id: the ids of merged organisations lead to the same rows, and are passed over."""
+    aliases: str = ""
+    """How keys begin that lead to rows of another."""
+
+
+async def _tenders(edition: Edition, key: str, part: int) -> Runs:
+    starts = await edition.numbers("tender_day", key, keep=True)
+    days = range(len(starts) // 2 - 1)  # newest first
+    place = bisect_left(days, -part, key=lambda n: -starts[2 * n])
+    if place == len(days) or starts[2 * place] != part:
+        return ()
+    first, end = starts[2 * place + 1], starts[2 * place + 3]
+    return await edition.rows("tender", key, TENDERS_PER_BLOCK, first, end)
+
+
+def whole(kind: str) -> Load:
+    """All rows of a key that are in force."""
+
+    async def load(edition: Edition, key: str, part: int) -> Runs:
+        found = await edition.select(kind, key, day=_AT_LAST, modes=_EVERY_MODE)
+        return () if found is None else found.runs
+
+    return load
+
+
+def _column(kind: str) -> Load:
+    async def load(edition: Edition, key: str, part: int) -> Runs:
+        found = await read_one_series(edition, kind, key, DayRange(_AT_LAST), FOREVER)
+        return () if found is None else found.runs
+
+    return load
+
+
+async def stored(edition: Edition, kind: str, key: str) -> Runs:
+    """All rows of a key as they are kept, whoever can read their index, those no longer in force included."""
+    return [rows for _, rows in await edition.blocks(kind, key, 0, FOREVER)]
+
+
+FEEDS: Final = (
+    Feed(
+        "crosswalk", "crosswalk", ("id_type", "scheme", "id_value"), whole("crosswalk"), by_organisation=True
+    ),
+    Feed("entities", "entity", (), whole("entity"), by_organisation=True),
+    Feed("fundamentals", "fundamentals", ("record_ref",), whole("fundamentals"), by_organisation=True),
+    Feed("macro-annual", MACRO_ANNUAL, ("year",), _column(MACRO_ANNUAL)),
+    Feed("macro-series", MACRO_SERIES, ("date",), _column(MACRO_SERIES), aliases=key_list("")),
+    Feed("tenders", "tender", ("ocid", "release_id", "release_date"), _tenders),
+)
+"""In the order they are walked."""
+
+
+async def page(
+    before: Edition | None,
+    after: Edition,
+    start: WalkPosition | None,
+    most: int,
+    *,
+    dataset: str | None,
+    effort: int,
+) -> tuple[list[Change], WalkPosition | None]:
+    """The next changes, and where to go on; None where there are no more.
+
+    A walk that finds little ends a page early, after so much `effort`, at the next change there is: a page
+    may be short, but what follows it is not empty. Only where the next is further off than `_LOOK_AHEAD`
+    times the effort is that left open.
+    """
+    found: list[Change] = []
+    spent = 0
+    following: WalkPosition | None = None
+    for feed in FEEDS:
+        if dataset not in (None, feed.dataset) or (start is not None and feed.dataset < start.dataset):
+            continue
+        begin = start if start is not None and start.dataset == feed.dataset else WalkPosition(feed.dataset)
+        async for place, changes, cost in walk(feed, before, after, begin):
+            skip = begin.passed if place[:3] == begin[:3] else 0
+            if following is not None and (len(changes) > skip or spent >= _LOOK_AHEAD * effort):
+                return found, following
+            room = most - len(found)
+            if len(changes) - skip > room:
+                found += changes[skip : skip + room]
+                return found, place._replace(passed=skip + room)
+            found += changes[skip:]
+            spent += cost
+            if spent >= effort:
+                following = place._replace(passed=len(changes))
+    return found, None
+
+
+async def walk(
+    feed: Feed, before: Edition | None, after: Edition, start: WalkPosition
+) -> AsyncIterator[tuple[WalkPosition, list[Change], int]]:
+    """Every part of every key from a place on: its changes, and what it cost to see them."""
+    if start.part != _KEY_DONE:
+        async for found in _of_key(feed, before, after, start.key, start.part):
+            yield found
+    async for key, same, number in _keys(feed.kind, before, after, start.key):
+        if same or (feed.aliases and key.startswith(feed.aliases)):
+            yield WalkPosition(feed.dataset, key), [], number
+        else:
+            async for found in _of_key(feed, before, after, key, FOREVER):
+                yield found
+
+
+async def _of_key(
+    feed: Feed, before: Edition | None, after: Edition, key: str, begin: int
+) -> AsyncIterator[tuple[WalkPosition, list[Change], int]]:
+    for part in await _parts(feed, before, after, key):
+        if part > begin:
+            continue
+        old = () if before is None else await feed.load(before, key, part)
+        new = await feed.load(after, key, part)
+        size = sum(map(len, old)) + sum(map(len, new))
+        cost = _COST_OF_A_UNIT + size // _BYTES_PER_COST
+        changes = await in_thread_if_large(size, _compared, feed, key, old, new)
+        yield WalkPosition(feed.dataset, key, part), changes, cost
+        await asyncio.sleep(0)
+
+
+async def _parts(feed: Feed, before: Edition | None, after: Edition, key: str) -> list[int]:
+    """Of tenders the days that have any, newest first: a country has too many to compare them at once."""
+    if feed.kind != "tender":
+        return [0]
+    days: set[int] = set()
+    for edition in (before, after):
+        if edition is not None:
+            days.update((await edition.numbers("tender_day", key, keep=True)).tolist()[:-2:2])
+    return sorted(days, reverse=True)
+
+
+async def _keys(
+    kind: str, before: Edition | None, after: Edition, behind: str
+) -> AsyncIterator[tuple[str, bool, int]]:
+    """Every key of either edition in order, and whether both have the very same blocks under it.
+
+    Where that is so of many in a row, the last of them with their number.
+    """
+    while True:
+        old = {} if before is None else dict(await before.digests(kind, behind, _KEYS_AT_ONCE))
+        new = dict(await after.digests(kind, behind, _KEYS_AT_ONCE))
+        # Beyond the end of either list a key of the other may be in both.
+        ends = [next(reversed(found)) for found in (old, new) if len(found) == _KEYS_AT_ONCE]
+        if new and old == new and all(new.values()):
+            yield next(reversed(new)), True, len(new)
+        else:
+            for key in sorted(old.keys() | new.keys()):
+                if ends and key > min(ends):
+                    break
+                digest = new.get(key)
+                yield key, bool(digest) and digest == old.get(key), 1
+        if not ends:
+            return
+        behind = min(ends)
+        await asyncio.sleep(0)  # others are waiting too
+
+
+def _compared(feed: Feed, key: str, before: Runs, after: Runs) -> list[Change]:
+    """Added and changed rows in the order they are served in, then those that are no longer there."""
+    if [*before] == [*after]:
+        return []
+    found: list[Change] = []
+    old = identified(before, feed.identity, key if feed.by_organisation else None)
+    new = identified(after, feed.identity, key if feed.by_organisation else None)
+    for name, row in new.items():
+        was = old.get(name)
+        if was != row:
+            found.append(Change(feed.dataset, ADDED if was is None else CHANGED, (key, *name), row, was))
+    for name, was in old.items():
+        if name not in new:
+            found.append(Change(feed.dataset, REMOVED, (key, *name), None, was))
+    return found
+
+
+def identified(
+    runs: Runs, identity: tuple[str, ...] | None, service_id: str | None
+) -> dict[tuple[str, ...], bytes]:
+    """Rows by what tells them apart, in their order; none where they are another organisation's.
+
+    They are read a run at a time: a thread that reads megabytes at once would hold the interpreter.
+    """
+    lists = [b"".join((b"[", run, b"]")) for run in runs]
+    if identity is None:
+        try:
+            return {(bytes(row).decode(),): bytes(row) for one in lists for row in _each_row.decode(one)}
+        except msgspec.DecodeError:  # not rows one after another: told as one
+            return {(): b",".join(runs)}
+    names = _names_of(identity)
+    rows = (
+        (fields, row)
+        for one in lists
+        for fields, row in zip(names.decode(one), _each_row.decode(one), strict=True)
+    )
+    found: dict[tuple[str, ...], bytes] = {}
+    for fields, row in rows:
+        if not found and service_id is not None and fields.service_id != service_id:
+            return {}
+        name = tuple("" if (value := getattr(fields, f)) is None else str(value) for f in identity)
+        again = 1
+        while name in found:  # two rows that nothing tells apart: by their number, too
+            again += 1
+            name = (*name[: len(identity)], str(again))
+        found[name] = bytes(row)
+    return found
+
+
+_each_row = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+@cache
+def _names_of(identity: tuple[str, ...]) -> msgspec.json.Decoder[list[Any]]:
+    fields = [(name, str | int | None) for name in identity]
+    return decoder_of([*fields, ("service_id", str | None, None)])

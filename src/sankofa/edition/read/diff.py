@@ -1,0 +1,112 @@
+"""What changed between two editions, counted per dataset: for the person at the command line."""
+
+from collections import Counter
+from typing import Any, Final
+
+import msgspec
+
+from sankofa.edition.format.keys import panel_kind, party_key
+from sankofa.edition.read.changes import (
+    ADDED,
+    CHANGED,
+    FEEDS,
+    Change,
+    Feed,
+    Load,
+    Runs,
+    WalkPosition,
+    stored,
+    walk,
+    whole,
+)
+from sankofa.edition.read.edition import Edition
+from sankofa.model.panel_keys import is_widest, panel_key
+
+RESTATED: Final = "restated"
+COUNTED: Final = (ADDED, CHANGED, "removed", RESTATED)
+_INDEXES: Final = ("identifier",)
+"""Kinds that hold the rows of another once more, by another key."""
+_FIRST_KEY: Final = {"tender_party": party_key()}
+"""Kinds of which one key has all rows, and others hold some of them once more."""
+_PANELS: Final = panel_kind("")
+"""How kinds begin that hold each row under its widest key, and again under narrower ones."""
+
+
+class _Vintage(msgspec.Struct):
+    vintage: int = 0
+
+
+_vintage = msgspec.json.Decoder(_Vintage)
+
+
+class Difference(msgspec.Struct):
+    """What became of the rows of one dataset."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    """Withheld now, or no longer served."""
+    restated: int = 0
+    """Of those added or changed, the figures that a later vintage replaced."""
+    examples: list[dict[str, Any]] = []
+    """Their keys: (change, key)."""
+
+
+async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Difference]:
+    """By dataset, those that differ, with some of their keys; a row without a key of its own is counted."""
+    found: dict[str, Difference] = {}
+    for feed in _feeds(before, after):
+        counts: Counter[str] = Counter()
+        shown: list[dict[str, Any]] = []
+        only = _FIRST_KEY.get(feed.kind)
+        panel = feed.kind.startswith(_PANELS)
+        first = panel_key() if panel else only  # or the empty key would be passed over
+        start = WalkPosition(feed.dataset) if first is None else WalkPosition(feed.dataset, first, 0)
+        async for place, changes, _ in walk(feed, before, after, start):
+            if only is not None and place.key != only:
+                break
+            if panel and not is_widest(place.key):
+                continue
+            for change in changes:
+                counts[change.change] += 1
+                restated = _restated(change)
+                counts[RESTATED] += restated
+                if feed.identity is not None and len(shown) < examples:
+                    name = RESTATED if restated else change.change
+                    shown.append({"change": name, "key": list(change.key)})
+        if counts:
+            found[feed.dataset] = Difference(**{name: counts[name] for name in COUNTED}, examples=shown)
+    return found
+
+
+def _feeds(before: Edition, after: Edition) -> list[Feed]:
+    """Those that can be followed, and every other kind of rows; these by their whole content."""
+    known = {feed.kind: feed for feed in (*FEEDS, *_DERIVED)}
+    kinds = sorted({*before.manifest["rows"], *after.manifest["rows"]}.difference(_INDEXES))
+    return [known.get(kind) or Feed(kind, kind, None, _stored(kind)) for kind in kinds]
+
+
+def _stored(kind: str) -> Load:
+    async def load(edition: Edition, key: str, part: int) -> Runs:
+        return await stored(edition, kind, key)
+
+    return load
+
+
+_DERIVED: Final = (
+    Feed("metrics", "metrics", ("metric",), whole("metrics"), by_organisation=True),
+    Feed("quality-metrics", "quality", ("measure",), whole("quality")),
+)
+
+
+def _restated(change: Change) -> bool:
+    """Whether a figure that was there has a later vintage now."""
+    if change.row is None:
+        return False
+    try:
+        vintage = _vintage.decode(change.row).vintage
+    except msgspec.DecodeError:
+        return False
+    if change.change == CHANGED and change.before is not None:
+        return vintage > _vintage.decode(change.before).vintage
+    return change.change == ADDED and vintage > 1

@@ -1,0 +1,253 @@
+"""The read side of a published edition."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from sankofa.edition.format.arrow_columns import RowFilter
+from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.format.row_blocks import ANY_TAG, Run, between, select, select_where
+from sankofa.edition.read.turns import PIECE, Turns
+from sankofa.engines.datastore import Block, ByteRange, Datastore, EditionReader
+from sankofa.model.errors import EditionError
+from sankofa.model.provenance import EVERY_SOURCE, LICENSE_NOTICE, in_a_header
+from sankofa.model.vintages import Mode
+
+_ROWS_IN_A_BLOCK = 64
+_EVERY_BLOCK = 2**31 - 1
+_CHUNK = 512 * 1024
+_FOUND_AT_MOST = 16_384
+_BLOCKS_A_TURN = 32
+_FILTERED_BLOCKS_A_TURN = 8
+"""Blocks whose rows are looked at one by one, before others have a turn."""
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Rows as they go on the wire, in runs to be joined; and whether more matched."""
+
+    runs: Sequence[bytes | memoryview]
+    count: int
+    truncated: bool
+    row_filter: RowFilter | None = None
+    """Which rows of which key they are, where that says it all."""
+    between: bytes = b","
+    """What stands between two runs."""
+    runs_in_a_row: int = 1
+    """How many runs make up a row, where each is but a part of one."""
+
+    @property
+    def rows(self) -> bytes:
+        return self.between.join(self.runs)
+
+    def lists(self) -> Iterator[bytes]:
+        """The rows as JSON lists of bounded size, in their order: to be read a piece at a time."""
+        piece: list[bytes | memoryview] = []
+        size = 0
+        for number, run in enumerate(self.runs, 1):
+            piece.append(run)
+            size += len(run)
+            if size >= PIECE and number % self.runs_in_a_row == 0:
+                yield b"[%b]" % self.between.join(piece).removeprefix(b",")
+                piece, size = [], 0
+        if piece:
+            yield b"[%b]" % self.between.join(piece).removeprefix(b",")
+
+
+class Notice:
+    """What `_license` says, as each form of an answer has it: written once, not for each answer."""
+
+    __slots__ = ("header", "json", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.json = msgspec.json.encode(text).decode()
+        self.header = in_a_header(text)
+
+
+class Edition:
+    """An immutable snapshot: the same question always has the same answer."""
+
+    def __init__(self, edition_id: str, reader: EditionReader) -> None:
+        self.id = edition_id
+        self.manifest = reader.manifest
+        self._reader = reader
+        self._kept: dict[tuple[str, str], memoryview] = {}
+        self._found: dict[tuple[str, str], memoryview] = {}
+        self.files: Mapping[str, Mapping[str, Any]] = {
+            one["name"]: one for one in self.manifest.get("files", ())
+        }
+        """Its Parquet files by name, and what the manifest says of each."""
+        told = self.manifest.get("notices") or {EVERY_SOURCE: LICENSE_NOTICE}
+        self._notices = {dataset: Notice(text) for dataset, text in told.items()}
+
+    def notice(self, dataset: str) -> "Notice":
+        """The terms of the data of a dataset, and whom it is owed to; of all, where it is not one we know."""
+        return self._notices.get(dataset) or self._notices[EVERY_SOURCE]
+
+    async def file_chunks(self, name: str, start: int, end: int) -> AsyncIterator[bytes]:
+        """The bytes [start, end) of a file, a few at a time."""
+        while start < end:
+            stop = min(end, (start // _CHUNK + 1) * _CHUNK)
+            yield await self._reader.file_bytes(name, start, stop)
+            start = stop
+
+    async def holds(self, kind: str, key: str) -> bool:
+        return await self._reader.blocks(kind, key, 0, 0) is not None
+
+    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block]:
+        """Blocks that only their own dataset can read; none where there is no such key."""
+        return await self._reader.blocks(kind, key, skip, most) or ()
+
+    @property
+    def last_person_capture(self) -> int:
+        """The newest capture known here to have proven somebody a natural person; see `format.edition_id`."""
+        return int(self.manifest.get("proven", 0))
+
+    @property
+    def left_out(self) -> list[str]:
+        """The sources that might not be redistributed when it was published."""
+        return [one["source"] for one in self.manifest.get("left_out", ())]
+
+    async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
+        """The bytes under a key of an index of ours; None where there is no such key."""
+        if (found := self._found.get((kind, key))) is not None:
+            return found
+        blocks = await self._reader.blocks(kind, key, 0, 1)
+        if blocks is None:
+            return None
+        rows = blocks[0][1]
+        if isinstance(rows, memoryview) and len(self._found) < _FOUND_AT_MOST:
+            self._found[kind, key] = rows  # of a mapped file: only where they stand is kept
+        return rows
+
+    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
+        """The keys of a kind that follow a key, in order, each with a digest of its blocks where known."""
+        return await self._reader.digests(kind, after, most)
+
+    async def rows_at(self, places: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
+        """Rows, or parts of them, by where they stand."""
+        return await self._reader.pieces(places)
+
+    async def select(
+        self,
+        kind: str,
+        key: str,
+        *,
+        day: int,
+        modes: int = int(Mode.LATEST),
+        tag: int = ANY_TAG,
+        limit: int | None = None,
+        where: Callable[[bytes], bool] | None = None,
+        skip: int = 0,
+    ) -> Selection | None:
+        """The rows under a key that are seen on a day, in their order; None where there is no such key.
+
+        `skip` as many blocks as are known to have none.
+        """
+        if limit is None and where is None and not skip:
+            return await self._every(kind, key, day, modes, tag)
+
+        def take(block: Block, room: int) -> tuple[list[Run], int]:
+            if where is None:
+                return select(block, day, modes, tag, room)
+            return select_where(block, day, modes, tag, room, where)
+
+        most = _EVERY_BLOCK if limit is None else 1 + limit // _ROWS_IN_A_BLOCK
+        room = _EVERY_BLOCK if limit is None else limit
+        runs: list[Run] = []
+        count = 0
+        turns = Turns(_BLOCKS_A_TURN if where is None else _FILTERED_BLOCKS_A_TURN)
+        while True:
+            blocks = await self._reader.blocks(kind, key, skip, most)
+            if blocks is None:
+                return None
+            for block in blocks:
+                await turns.step()
+                if room == count:  # full: only whether anything more matched is still open
+                    if take(block, 1)[1]:
+                        return Selection(runs, count, truncated=True)
+                    continue
+                found, taken = take(block, room - count + 1)
+                if count + taken > room:
+                    found, taken = take(block, room - count)
+                    return Selection(runs + found, room, truncated=True)
+                runs += found
+                count += taken
+            if len(blocks) < most:
+                return Selection(runs, count, truncated=False)
+            skip += most
+            most *= 4
+
+    async def rows(self, kind: str, key: str, rows_per_block: int, first: int, end: int) -> list[Run]:
+        """The rows [first, end) under a key by their number, where every block but the last has as many."""
+        if first >= end:
+            return []
+        skip, last = first // rows_per_block, (end - 1) // rows_per_block
+        blocks = await self._reader.blocks(kind, key, skip, last - skip + 1) or ()
+        return [
+            between(block, max(first - start, 0), min(end - start, rows_per_block))
+            for start, block in zip(range(skip * rows_per_block, end, rows_per_block), blocks, strict=False)
+        ]
+
+    async def numbers(self, kind: str, key: str, *, keep: bool = False) -> memoryview:
+        """The 32-bit numbers under a key of an index of ours; none where there is no such key.
+
+        `keep` those that every request of their kind needs.
+        """
+        if (kept := self._kept.get((kind, key))) is not None:
+            return kept
+        blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK) or ()
+        joined = blocks[0][1] if len(blocks) == 1 else b"".join(rows for _, rows in blocks)
+        numbers = memoryview(joined).cast("i")
+        if keep and blocks:
+            self._kept[kind, key] = numbers
+        return numbers
+
+    async def _every(self, kind: str, key: str, day: int, modes: int, tag: int) -> Selection | None:
+        """All of them, in one read: the question asked most."""
+        blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK)
+        if blocks is None:
+            return None
+        runs: list[Run] = []
+        count = 0
+        turns = Turns(_BLOCKS_A_TURN)
+        for block in blocks:
+            await turns.step()
+            found, taken = select(block, day, modes, tag, _EVERY_BLOCK)
+            runs += found
+            count += taken
+        return Selection(runs, count, truncated=False, row_filter=RowFilter(kind, key, day, modes, tag))
+
+    async def columns(self, row_filter: RowFilter) -> Sequence[bytes | memoryview]:
+        """The columns that are kept of the key; none where it has few rows."""
+        blocks = await self._reader.blocks(row_filter.kept_under, row_filter.key, 0, _EVERY_BLOCK) or ()
+        return [columns for _, columns in blocks]
+
+    def close(self) -> None:
+        self._kept.clear()
+        self._found.clear()
+        self._reader.close()
+
+
+def open_edition(store: Datastore, edition_id: str, *, verified: bool = False) -> Edition:
+    """Raises EditionError when it is corrupt, incomplete, gone, or of another layout."""
+    reader = store.open(edition_id, verified=verified)
+    if reader.manifest.get("format") != LAYOUT:
+        reader.close()
+        raise EditionError(f"edition {edition_id}: of another layout: publish again")
+    return Edition(edition_id, reader)
+
+
+def open_newest_usable(store: Datastore) -> tuple[Edition | None, list[str]]:
+    """The current edition, or the newest before it that is whole; and what was wrong with the others."""
+    shelf = store.list_editions()
+    complaints: list[str] = []
+    candidates = [shelf.current] if shelf.current else []
+    candidates += [name for name in shelf.editions if shelf.current is None or name < shelf.current]
+    for name in candidates:
+        try:
+            return open_edition(store, name), complaints
+        except EditionError as failure:
+            complaints.append(str(failure))
+    return None, complaints

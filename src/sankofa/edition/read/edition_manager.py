@@ -1,0 +1,199 @@
+"""The edition in service, switched under load without one failed request; and the older ones kept."""
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+
+from sankofa.edition.format.edition_id import may_hold, may_name_a_person
+from sankofa.edition.read.edition import Edition, open_edition, open_newest_usable
+from sankofa.engines.datastore import Datastore, EditionList
+from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, Problem, StoreUnavailable
+
+_log = logging.getLogger("sankofa.edition")
+_LOOK_EVERY = 0.25
+_REFUSED_FOR = 5.0  # the same edition may be published again, whole
+_OPEN_AT_MOST = 16
+_WAIT_FOR_OPENING = 5.0
+
+
+class EditionManager:
+    """Holds the edition that new requests are answered from, and looks for a newer one.
+
+    A request keeps the edition it began with: an old one is closed only once nothing refers to it
+    any more. Opening verifies the whole file, so it happens in a thread.
+    """
+
+    def __init__(self, store: Datastore) -> None:
+        self._store = store
+        self._edition: Edition | None = None
+        self._refused = ""
+        self._try_again = 0.0
+        self._complaints: list[str] = []
+        self._older = _Older(store)
+
+    def get(self) -> Edition:
+        """Raises StoreUnavailable while there is none."""
+        if self._edition is None:
+            raise StoreUnavailable("datastore", "no edition is published")
+        return self._edition
+
+    async def for_cursor(self, edition_id: str) -> Edition:
+        """A kept edition, for a walk that began on it. Raises InvalidParameter when it is gone."""
+        try:
+            return await self.by_id(edition_id)
+        except (Gone, NotFound):
+            raise InvalidParameter("cursor", "its edition is no longer kept; start again") from None
+
+    async def by_id(self, edition_id: str) -> Edition:
+        """Any kept edition by its id, to be answered from.
+
+        Raises Gone, also where it may name somebody who was proven a natural person since, or holds a source
+        whose licence was withdrawn; NotFound where it was never published; StoreUnavailable while it takes
+        long to open.
+        """
+        found = await self.to_compare(edition_id)
+        if self._edition is not None and (
+            may_name_a_person(edition_id, self._edition.last_person_capture)
+            or may_hold(found.manifest, self._edition.left_out)
+        ):
+            raise Gone(f"edition: {edition_id} is withdrawn.")
+        return found
+
+    async def to_compare(self, edition_id: str) -> Edition:
+        """Any kept edition by its id, to be compared with and not to be answered from."""
+        if self._edition is not None and self._edition.id == edition_id:
+            return self._edition
+        return await self._older.get(edition_id)
+
+    async def look(self) -> None:
+        """Switch to the edition that is current now, if it is whole; else stay, and try again in a while."""
+        shelf = await asyncio.to_thread(self._store.list_editions)
+        self._older.see(shelf)
+        current = shelf.current
+        if current is None or (self._edition is not None and self._edition.id == current):
+            return
+        if current == self._refused and time.monotonic() < self._try_again:
+            return
+        before = self._edition
+        try:
+            self._edition, complaints = await asyncio.to_thread(self._open, current)
+        except EditionError as failure:
+            complaints = [str(failure)]
+        if complaints:
+            self._refused, self._try_again = current, time.monotonic() + _REFUSED_FOR
+            if complaints != self._complaints:
+                _log.error("refused: %s", "; ".join(complaints))
+        self._complaints = complaints
+        if before is not None and before is not self._edition:
+            self._older.add(before)
+        if self._edition is not None:
+            _log.info("serving edition %s", self._edition.id)
+
+    def _open(self, current: str) -> tuple[Edition | None, list[str]]:
+        """With nothing to serve yet, an older edition is better than none."""
+        if self._edition is None:
+            return open_newest_usable(self._store)
+        return open_edition(self._store, current), []
+
+    async def watch(self) -> None:
+        """Look for a new edition until cancelled, whatever happens."""
+        blind = False
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            try:
+                await self.look()
+            except Exception as failure:
+                if not blind:  # said once, not four times a second
+                    cause = failure.logged if isinstance(failure, StoreUnavailable) else repr(failure)
+                    _log.error("cannot look for a new edition: %s", cause)
+                blind = True
+            else:
+                blind = False
+
+
+class _Older:
+    """The editions that are kept besides the current one, opened when they are asked for.
+
+    Whatever clients ask: no name that is not on the shelf reaches the store, few are open at a time, one is
+    being opened at a time, and each is verified once.
+    """
+
+    def __init__(self, store: Datastore) -> None:
+        self._store = store
+        self._open: OrderedDict[str, Edition] = OrderedDict()
+        self._opening: dict[str, asyncio.Task[Edition]] = {}
+        self._turn = asyncio.Lock()
+        self._shelved: frozenset[str] = frozenset()
+        self._published: frozenset[str] = frozenset()
+        self._published_seen = float("-inf")
+        self._seen = 0.0
+        self._verified: set[str] = set()
+        self._unusable: dict[str, float] = {}
+
+    def see(self, shelf: EditionList) -> None:
+        """What is kept now; what is not is let go of."""
+        self._seen = time.monotonic()
+        if self._shelved != (shelved := frozenset(shelf.editions)):
+            self._shelved = shelved
+            self._verified &= shelved
+            for edition_id in set(self._open) - shelved:
+                del self._open[edition_id]
+            for edition_id in set(self._unusable) - shelved:
+                del self._unusable[edition_id]
+
+    def add(self, edition: Edition) -> None:
+        """One that was verified, and may be asked for again."""
+        self._verified.add(edition.id)
+        self._open[edition.id] = edition
+        self._open.move_to_end(edition.id)
+        while len(self._open) > _OPEN_AT_MOST:
+            self._open.popitem(last=False)
+
+    async def get(self, edition_id: str) -> Edition:
+        """Raises Gone, NotFound, or StoreUnavailable while it is still being verified."""
+        if edition_id not in self._shelved and time.monotonic() - self._seen > _LOOK_EVERY:
+            self.see(await asyncio.to_thread(self._store.list_editions))
+        if edition_id not in self._shelved:
+            raise await self._missing(edition_id)
+        if (edition := self._open.get(edition_id)) is not None:
+            self._open.move_to_end(edition_id)
+            return edition
+        if time.monotonic() < self._unusable.get(edition_id, 0.0):
+            raise Gone(f"edition: {edition_id} can no longer be read.")
+        opening = self._opening.get(edition_id)
+        if opening is None:
+            opening = self._opening[edition_id] = asyncio.create_task(self._opened(edition_id))
+            opening.add_done_callback(lambda done: self._forget(edition_id, done))
+        try:
+            return await asyncio.wait_for(asyncio.shield(opening), _WAIT_FOR_OPENING)
+        except TimeoutError:
+            raise StoreUnavailable("edition", f"{edition_id} is still being verified") from None
+        except EditionError:
+            raise Gone(f"edition: {edition_id} can no longer be read.") from None
+
+    async def _missing(self, edition_id: str) -> Problem:
+        """What to say of one that is not kept: that it no longer is, or that it never was."""
+        if edition_id not in self._published and time.monotonic() - self._published_seen > _LOOK_EVERY:
+            self._published = await asyncio.to_thread(self._store.published)
+            self._published_seen = time.monotonic()
+        if edition_id in self._published:
+            return Gone(f"edition: {edition_id} is no longer kept.")
+        return NotFound(f"edition: {edition_id} was never published here.")
+
+    async def _opened(self, edition_id: str) -> Edition:
+        async with self._turn:
+            verified = edition_id in self._verified
+            try:
+                edition = await asyncio.to_thread(open_edition, self._store, edition_id, verified=verified)
+            except EditionError as failure:
+                self._unusable[edition_id] = time.monotonic() + _REFUSED_FOR
+                _log.error("refused: %s", failure)
+                raise
+            self.add(edition)
+            return edition
+
+    def _forget(self, edition_id: str, done: "asyncio.Task[Edition]") -> None:
+        self._opening.pop(edition_id, None)
+        if not done.cancelled():
+            done.exception()  # everyone who waited for it may have left

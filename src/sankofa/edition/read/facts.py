@@ -1,0 +1,185 @@
+"""Facts read back: stored ones by their day, reported figures turned into facts as they are asked for.
+
+Reported figures are not stored twice: turning one into a fact costs some 5 us (docs/decisions/0014).
+"""
+
+import asyncio
+from bisect import bisect_left
+from heapq import merge
+from typing import Final
+
+import msgspec
+
+from sankofa.edition.format.keys import (
+    ANNUAL_MODE,
+    FACT_DAYS,
+    FACT_ORDER,
+    FACTS,
+    FACTS_PER_BLOCK,
+    MACRO_FACTS,
+    RANGES_PER_BLOCK,
+    SERIES_MODE,
+    macro_key,
+    order_key,
+)
+from sankofa.edition.format.row_blocks import Run
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.turns import Turns
+from sankofa.engines.datastore import ByteRange
+from sankofa.model.countries import alpha3_of
+from sankofa.model.facts import FUND, SharedFact, Who, fact, source_of
+from sankofa.model.rows import wire
+
+_BLOCKS_A_TURN: Final = 16
+NO_FACTS: Final = Selection((), 0, truncated=False)
+
+
+class _Figure(msgspec.Struct):
+    """What a fact takes of a row of fundamentals."""
+
+    source_ref: str
+    license_class: str
+    observed_at: str
+    service_id: str
+    record_ref: str
+    line_item: str
+    value_reported: msgspec.Raw
+    unit: str | None
+    period_end: str
+    period_type: str
+    available_at: str
+    vintage: int
+    extraction_confidence: float | None
+    method: str
+
+
+class _Entity(msgspec.Struct):
+    legal_name: str | None
+    country: str | None
+
+
+class _Ended(msgspec.Struct):
+    period_end: str
+
+
+_figures = msgspec.json.Decoder(list[_Figure]).decode
+_entity = msgspec.json.Decoder(_Entity).decode
+_raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_ended = msgspec.json.Decoder(_Ended).decode
+
+
+async def reported_facts(
+    edition: Edition, service_id: str, day: int, measure: str | None, most: int
+) -> Selection:
+    """An organisation's reported figures, in the order of fundamentals."""
+    mark = f'"line_item":"{measure}"'.encode()
+    where = None if measure is None else lambda row: mark in row
+    found = await edition.select("fundamentals", service_id, day=day, limit=most, where=where)
+    if found is None or not found.count:
+        return NO_FACTS
+    entity = await edition.raw("entity", service_id)
+    named = _Entity(None, None) if entity is None else _entity(entity)
+    iso3 = alpha3_of().get(named.country or "")
+    entity_of = Who(service_id, named.legal_name, iso3)
+    runs: list[Run] = []
+    for piece in found.lists():
+        facts = [_reported(row, entity_of) for row in _figures(piece)]
+        runs.append(wire.encode(facts)[1:-1])
+        await asyncio.sleep(0)  # a piece takes some milliseconds, and others are waiting
+    return Selection(runs, found.count, found.truncated)
+
+
+def _reported(row: _Figure, entity: Who) -> SharedFact:
+    return fact(
+        entity._replace(entity_id=row.service_id),
+        FUND,
+        row.record_ref,
+        row.line_item,
+        row.value_reported,
+        row.unit,
+        (row.period_end, row.period_type),
+        row.available_at,
+        row.vintage,
+        source_of(row),
+    )
+
+
+async def award_facts(edition: Edition, service_id: str, day: int, most: int) -> Selection:
+    """The awards an organisation won, the newest release first."""
+    return await edition.select(FACTS, service_id, day=day, limit=most) or NO_FACTS
+
+
+async def tender_facts(edition: Edition, country_iso3: str, day: int, most: int) -> Selection:
+    """The values of a country's tenders, the newest release first."""
+    starts = await edition.numbers(FACT_DAYS, country_iso3, keep=True)
+    days = range(len(starts) // 2)
+    known = bisect_left(days, True, key=lambda n: starts[2 * n] <= day)
+    if known == len(days):
+        return NO_FACTS
+    skip = starts[2 * known + 1] // FACTS_PER_BLOCK
+    return await edition.select(FACTS, country_iso3, day=day, limit=most, skip=skip) or NO_FACTS
+
+
+async def measure_facts(
+    edition: Edition, country: str, measure: str, day: int, most: int, *, dated: bool
+) -> Selection:
+    """One measure of a country, the newest period first; only what is dated where a day was asked about."""
+    modes = (SERIES_MODE,) if dated else (ANNUAL_MODE, SERIES_MODE)
+    found = [
+        selection
+        for mode in modes
+        if (
+            selection := await edition.select(
+                MACRO_FACTS, macro_key(country, measure, mode), day=day, limit=most
+            )
+        )
+    ]
+    if len(found) < 2:
+        return found[0] if found else NO_FACTS
+    # Hardly ever is the code of an indicator the key of a series too.
+    rows = list(
+        merge(
+            *(_raws(b"[%b]" % one.rows) for one in found),
+            key=lambda row: _ended(row).period_end,
+            reverse=True,
+        )
+    )
+    more = any(one.truncated for one in found) or len(rows) > most
+    return Selection([bytes(row) for row in rows[:most]], min(len(rows), most), truncated=more)
+
+
+async def macro_facts(edition: Edition, country: str, day: int, most: int, *, dated: bool) -> Selection:
+    """Everything of a country, the newest period first, then by measure."""
+    key = order_key(country, dated=dated)
+    starts = await edition.raw(FACT_ORDER, key)
+    if starts is None:
+        return NO_FACTS
+    # Nothing is known before its period ends: a block is too new where the next still begins after the day.
+    begins = memoryview(starts).cast("i")
+    after = bisect_left(range(len(begins)), True, key=lambda n: begins[n] <= day) if dated else 0
+    number = 1 + max(0, after - 1)
+    places: list[ByteRange] = []
+    turns = Turns(_BLOCKS_A_TURN)
+    while len(places) <= most:
+        blocks = await edition.blocks(FACT_ORDER, key, number, 1 + most // RANGES_PER_BLOCK)
+        for _, block in blocks:
+            places += _places(block, day)
+            await turns.step()
+        if not blocks:
+            break
+        number += len(blocks)
+    rows: list[Run] = list(await edition.rows_at(places[:most]))
+    return Selection(rows, len(rows), truncated=len(places) > most)
+
+
+def _places(block: Run, day: int) -> list[ByteRange]:
+    """Where the facts of a block that are seen on a day stand."""
+    numbers = memoryview(block).cast("i")
+    firsts, untils, blocks, starts, ends = (
+        numbers[n * len(numbers) // 5 : (n + 1) * len(numbers) // 5].tolist() for n in range(5)
+    )
+    return [
+        (at, start, end)
+        for first, until, at, start, end in zip(firsts, untils, blocks, starts, ends, strict=True)
+        if first <= day < until
+    ]

@@ -1,0 +1,104 @@
+"""The read side of screens: who leads a metric on a day, off a sheet that is already in order."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import chain, compress, islice
+
+import msgspec
+
+from sankofa.edition.format.screen_index import (
+    AS_OF,
+    BYTE_RANGE,
+    DAYS_PER_MARK,
+    EVERYWHERE,
+    LAST_DAY,
+    STANDING,
+    STATES,
+)
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.engines.datastore import ByteRange
+from sankofa.model.metric_states import REASONS, State
+
+_LISTED = 10_000
+_AT_ONCE = 256  # marks that are looked at together
+
+_REASONS = tuple((int(state), reason) for state, reason in REASONS.items())
+_RANKS = (b'{"rank":1,', *(b',{"rank":%d,' % rank for rank in range(2, _LISTED + 1)))
+
+
+class Screen(msgspec.Struct, frozen=True):
+    """The rows of a screen, ranked, and how many issuers have none, by reason."""
+
+    selection: Selection
+    omitted: dict[str, int]
+
+
+async def screen(
+    edition: Edition, metric: str, country: str | None, day: date, *, smallest_first: bool, most: int
+) -> Screen:
+    """The first so many by size on a day, of a country or of all."""
+    years = edition.manifest.get("screen_years")
+    sheet: bytes | memoryview | None = None
+    year = day.year
+    if years:
+        year = years[max(bisect_right(years, year) - 1, 0)]
+        sheet = await edition.raw("screen", f"{metric}|{country or EVERYWHERE}|{year}")
+    if sheet is None:
+        return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
+    counts, places = _read(memoryview(sheet), day.toordinal(), year, smallest_first, most)
+    rows = await edition.rows_at(places)
+    selection = Selection(
+        _ranked(rows, day), len(rows), truncated=counts[State.STANDS] > most, between=b"", runs_in_a_row=3
+    )
+    return Screen(selection, omissions(counts))
+
+
+def _ranked(rows: Sequence[bytes | memoryview], day: date) -> list[bytes | memoryview]:
+    """Rows behind their rank and the day applied, in parts that follow one another."""
+    count = len(rows)
+    ranks = _RANKS[:count]
+    if count > _LISTED:
+        ranks += tuple(b',{"rank":%d,' % rank for rank in range(_LISTED + 1, count + 1))
+    parts: list[bytes | memoryview] = [b'"as_of":"%b",' % day.isoformat().encode()] * (3 * count)
+    parts[0::3] = ranks
+    parts[2::3] = rows
+    return parts
+
+
+def omissions(counts: Sequence[int]) -> dict[str, int]:
+    """Counts by state as the envelope has them: by reason."""
+    return {reason: counts[state] for state, reason in _REASONS}
+
+
+def dated(rows: bytes, day: date) -> bytes:
+    """Rows with the day applied."""
+    return rows.replace(AS_OF, b'"as_of":"%b"' % day.isoformat().encode())
+
+
+def _read(
+    sheet: memoryview, day: int, year: int, smallest_first: bool, most: int
+) -> tuple[list[int], list[ByteRange]]:
+    """The counts by state on a day, and the places of the rows; of each row the part behind its day."""
+    words = sheet.cast("I")
+    days = words[0]
+    tally = bisect_right(sheet[4 : 4 + 4 * days].cast("i"), day) - 1
+    at = 1 + days + STATES * tally
+    counts: list[int] = words[at : at + STATES].tolist()
+    at = 1 + days + STATES * days
+    size = words[at]
+    values = 4 * (at + 1)
+    order = values + BYTE_RANGE.size * size
+    marks = order + 4 * size
+    # What stands after the last year stands on its last day; before the first, by the counts, nothing does.
+    marked, of_them = divmod(min(max(day - date(year, 1, 1).toordinal(), 0), LAST_DAY), DAYS_PER_MARK)
+    marks += marked * size
+    own, standing = sheet[marks : marks + size], STANDING[of_them]
+    listed: Iterator[ByteRange]
+    if smallest_first:
+        numbers = (n for n in sheet[order : order + 4 * size].cast("I") if standing[own[n]])
+        listed = (BYTE_RANGE.unpack_from(sheet, values + BYTE_RANGE.size * n) for n in numbers)
+    else:
+        runs = (bytes(own[n : n + _AT_ONCE]).translate(standing) for n in range(0, size, _AT_ONCE))
+        listed = compress(BYTE_RANGE.iter_unpack(sheet[values:order]), chain.from_iterable(runs))
+    return counts, list(islice(listed, min(most, counts[State.STANDS])))

@@ -1,0 +1,118 @@
+"""The rows of metrics, put together from parts: the bytes that the encoder would write."""
+
+import random
+from datetime import date
+from decimal import Decimal
+
+import msgspec
+
+from sankofa.derive.metrics.contract import metrics
+from sankofa.derive.metrics.derive import Derived, Value
+from sankofa.derive.metrics.full_years import Figure
+from sankofa.derive.metrics.standing import Stretch
+from sankofa.edition.build.metric_rows import metric_rows, standings
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.screen_index import AS_OF, UNDATED
+from sankofa.edition.read.screens import dated
+from sankofa.ledger.entities import Entity, Statement
+from sankofa.ledger.reports import Report
+from sankofa.ledger.store import CaptureInfo
+from sankofa.model.days import FOREVER
+from sankofa.model.metric_states import State
+from sankofa.model.provenance import strictest
+from sankofa.model.records import Profile
+from sankofa.model.rows import MetricInput, MetricsRow, wire
+
+AWKWARD = 'a "quote", a back\\slash, a\nline, "as_of":"0001-01-01", Ünïcödé \U0001f600'
+CAPTURES = (
+    CaptureInfo("a", "2024-01-01T00:00:00Z", "public-domain", "f"),
+    CaptureInfo("b", "2023-01-01T00:00:00Z", "licensed-redistribution", "f"),
+)
+NUMBERS = ("12", "-0.50", "1E+3", "12345678901234567890123.4500", "0.0000000123")
+
+
+def entity(name: str | None) -> Entity:
+    own = Entity("DC" + "0" * 24, (), ("s",), 1)
+    own.statements.append(Statement("s", "a", Profile(name), 1))
+    return own
+
+
+def random_values(chance: random.Random) -> list[Value]:
+    figures: dict[tuple[str, int], Figure] = {}
+    for name in {name.removeprefix("prior_") for m in metrics() for name in m.forms[-1].inputs}:
+        for end in (738_000, 737_635):
+            number = chance.randrange(2)
+            report = Report(
+                "1", end + chance.randrange(50), "", "s", AWKWARD, chance.choice(("", "p. 1")), "",
+                number + 1, CAPTURES[number],
+            )  # fmt: skip
+            value = Decimal(chance.choice(NUMBERS))
+            figures[name, end] = Figure(value, end, chance.randrange(1, 4), 0, 0, report)
+    values = []
+    for metric in metrics():
+        names = metric.forms[-1].inputs
+        taken = [
+            figures[name.removeprefix("prior_"), 737_635 if name.startswith("prior_") else 738_000]
+            for name in names
+        ]
+        value = Decimal(chance.choice(NUMBERS))
+        values.append(Value(metric, value, 738_000, 738_050, FOREVER, names, tuple(taken)))
+    return values
+
+
+def encoded(own: Entity, value: Value) -> bytes:
+    reports = [figure.report for figure in value.figures]
+    newest = max(reports, key=lambda report: report.available)
+    row = MetricsRow(
+        service_id=own.service_id,
+        legal_name=own.legal_name,
+        country=own.country,
+        metric=value.metric.slug,
+        value=value.value,
+        unit=value.metric.unit,
+        period_end=date.fromordinal(value.end),
+        as_of=date(1, 1, 1),
+        available_at=date.fromordinal(newest.available),
+        methodology_ref=value.metric.methodology_ref,
+        inputs=[
+            MetricInput(
+                name.removeprefix("prior_"), date.fromordinal(f.end), f.value, f.vintage, f.report.source_ref
+            )
+            for name, f in zip(value.names, value.figures, strict=True)
+        ],
+        source_ref=reports[0].source_ref,
+        license_class=strictest(report.capture.license_class for report in reports),
+        observed_at=max(report.capture.observed_at for report in reports),
+    )
+    return UNDATED + wire.encode(row).replace(AS_OF + b",", b"", 1)[1:]
+
+
+def test_rows_are_what_the_encoder_would_write() -> None:
+    chance = random.Random(4)
+    for own in (entity(AWKWARD), entity(None)):
+        values = random_values(chance)
+        found = metric_rows(own, values)
+        expected = [
+            Entry(encoded(own, value), value.first, value.until, tag=number)
+            for number, value in enumerate(values)
+        ]
+        assert found == expected
+
+
+def test_stretches_last_until_the_next_of_their_metric() -> None:
+    histories: list[list[Stretch]] = [[] for _ in metrics()]
+    histories[1] = [Stretch(0, 5, State.NOT_PUBLISHED), Stretch(5, FOREVER, State.STANDS)]
+    histories[2] = [Stretch(0, FOREVER, State.INPUT_ABSENT)]
+    found = standings(Derived([], histories))
+    assert [(n, (first, until, state)) for n, first, until, state in found.stretches()] == [
+        (number, stretch) for number, history in enumerate(histories) for stretch in history
+    ]
+
+
+def test_the_day_applied_is_put_in_no_text() -> None:
+    own = entity(AWKWARD)
+    for entry in metric_rows(own, random_values(random.Random(1))):
+        before = msgspec.json.decode(entry.row, type=MetricsRow)
+        shown = msgspec.json.decode(dated(entry.row, date(2024, 6, 30)), type=MetricsRow)
+        assert shown == msgspec.structs.replace(before, as_of=date(2024, 6, 30))
+        assert shown.legal_name == AWKWARD

@@ -1,0 +1,163 @@
+"""Older editions by their id: whatever clients ask, the store is asked little."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+
+from sankofa.edition.format.layout import LAYOUT
+from sankofa.edition.read import edition_manager
+from sankofa.edition.read.edition_manager import EditionManager
+from sankofa.engines.datastore import EditionList, EditionWriter, LedgerSession, Turn
+from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, StoreUnavailable
+from tests.memory import MemoryReader
+
+
+class Store:
+    """Counts what it is asked."""
+
+    def __init__(self, editions: Sequence[str]) -> None:
+        self.editions = list(editions)
+        self.opened: list[tuple[str, bool]] = []
+        self.shelved = self.lists_read = 0
+        self.ever = frozenset(editions)
+        self.broken: set[str] = set()
+        self.let_go = threading.Event()
+        self.let_go.set()
+        self.at_once = self.most_at_once = 0
+
+    def open(self, edition: str, *, verified: bool = False) -> MemoryReader:
+        self.at_once += 1
+        self.most_at_once = max(self.at_once, self.most_at_once)
+        self.let_go.wait(10)
+        self.at_once -= 1
+        self.opened.append((edition, verified))
+        if edition in self.broken:
+            raise EditionError(f"edition {edition}: corrupt")
+        return MemoryReader({"format": LAYOUT})
+
+    def list_editions(self) -> EditionList:
+        self.shelved += 1
+        return EditionList(tuple(sorted(self.editions, reverse=True)), self.editions[-1])
+
+    def ledger(self) -> LedgerSession:
+        raise AssertionError("serving reads no ledger")
+
+    def build(self) -> EditionWriter:
+        raise AssertionError("serving builds nothing")
+
+    def exclusive(
+        self, turn: Turn, waiting: Callable[[], None] = lambda: None
+    ) -> AbstractContextManager[None]:
+        raise AssertionError("serving changes nothing")
+
+    def set_current_and_prune(self, editions: Sequence[str], current: str) -> None: ...
+
+    def published(self) -> frozenset[str]:
+        self.lists_read += 1
+        return self.ever | set(self.editions)
+
+    async def ping(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def serving(store: Store, scene: Callable[[EditionManager], Coroutine[Any, Any, None]]) -> None:
+    async def play() -> None:
+        service = EditionManager(store)
+        await service.look()
+        store.opened.clear()
+        await scene(service)
+
+    asyncio.run(play())
+
+
+def test_names_that_are_not_on_the_shelf_never_reach_the_store() -> None:
+    store = Store(["a", "b"])
+
+    async def scene(service: EditionManager) -> None:
+        for n in range(1000):
+            with pytest.raises(NotFound):
+                await service.by_id(f"x{n}")
+        assert store.opened == []
+        assert store.lists_read <= 10
+        assert store.shelved <= 10, "the shelf is looked at four times a second at most"
+        with pytest.raises(InvalidParameter):
+            await service.for_cursor("x")
+
+    serving(store, scene)
+
+
+def test_one_that_many_ask_for_is_opened_once_and_one_at_a_time() -> None:
+    store = Store(["a", "b", "c"])
+
+    async def scene(service: EditionManager) -> None:
+        found = await asyncio.gather(*(service.by_id(name) for name in ["a", "b"] * 50))
+        assert len({id(edition) for edition in found}) == 2
+        assert sorted(store.opened) == [("a", False), ("b", False)]
+        assert store.most_at_once == 1
+
+    serving(store, scene)
+
+
+def test_few_are_open_and_each_is_verified_once() -> None:
+    names = [f"e{n:03d}" for n in range(edition_manager._OPEN_AT_MOST + 10)]
+    store = Store(names)
+
+    async def scene(service: EditionManager) -> None:
+        for _ in range(2):
+            for name in names:
+                assert (await service.by_id(name)).id == name
+        assert len(service._older._open) == edition_manager._OPEN_AT_MOST
+        assert sum(not verified for _, verified in store.opened) == len(names) - 1
+
+    serving(store, scene)
+
+
+def test_one_that_is_damaged_is_not_read_again_at_once() -> None:
+    store = Store(["a", "b"])
+    store.broken = {"a"}
+
+    async def scene(service: EditionManager) -> None:
+        for _ in range(20):
+            with pytest.raises(Gone):
+                await service.by_id("a")
+        assert store.opened == [("a", False)]
+
+    serving(store, scene)
+
+
+def test_one_that_takes_long_to_verify_is_a_503_until_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edition_manager, "_WAIT_FOR_OPENING", 0.05)
+    store = Store(["a", "b"])
+
+    async def scene(service: EditionManager) -> None:
+        store.let_go.clear()
+        for _ in range(3):
+            with pytest.raises(StoreUnavailable):
+                await service.by_id("a")
+        store.let_go.set()
+        await asyncio.gather(*service._older._opening.values())
+        assert (await service.by_id("a")).id == "a"
+        assert store.opened == [("a", False)]
+
+    serving(store, scene)
+
+
+def test_one_that_leaves_the_shelf_is_gone_and_the_one_served_before_stays_open() -> None:
+    store = Store(["a", "b"])
+
+    async def scene(service: EditionManager) -> None:
+        before = service.get()
+        await service.by_id("a")
+        store.editions = ["b", "c"]
+        await service.look()
+        assert service.get().id == "c"
+        assert await service.by_id("b") is before
+        with pytest.raises(Gone):
+            await service.by_id("a")
+
+    serving(store, scene)

@@ -1,0 +1,33 @@
+"""What a process loads that reads editions."""
+
+import subprocess
+import sys
+
+import pytest
+
+READ = """
+import importlib, pkgutil, sankofa.edition.read
+for module in pkgutil.iter_modules(sankofa.edition.read.__path__):
+    importlib.import_module(f"sankofa.edition.read.{module.name}")
+"""
+SERVE = "import sankofa.cli.application"
+
+
+@pytest.mark.parametrize(
+    ("program", "unneeded"),
+    [
+        (READ, ("sankofa.edition.build", "sankofa.ledger", "sankofa.derive", "sankofa.sources", "pyarrow")),
+        (SERVE, ("sankofa.edition.build", "sankofa.sources", "pyarrow")),
+    ],
+    ids=["reading", "serving"],
+)
+def test_neither_reading_nor_serving_loads_what_only_a_build_needs(
+    program: str, unneeded: tuple[str, ...]
+) -> None:
+    show = "import sys; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}\n{show}"], capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    assert "sankofa.edition.read.edition" in loaded
+    assert [name for name in loaded if name.startswith(unneeded)] == []
