@@ -19,7 +19,16 @@ from sankofa.ledger.tenders import TenderDoor
 from sankofa.model.countries import country
 from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.observations import AnnualColumn, SeriesColumn
-from sankofa.model.records import EntityRecord, Fact, Link, Record, Rejected, Release, Skipped, Withheld
+from sankofa.model.records import (
+    EntityRecord,
+    Fact,
+    IdentifierLink,
+    Record,
+    Rejected,
+    Release,
+    Skipped,
+    Withheld,
+)
 from sankofa.sources.base import InputFile, adapters
 from sankofa.sources.registry import Source
 
@@ -118,7 +127,7 @@ def _take(
                 reject(rejected)
         elif type(record) is EntityRecord:
             capture.entity(record)
-        elif type(record) is Link:
+        elif type(record) is IdentifierLink:
             capture.link(record)
         elif type(record) is AnnualColumn:
             capture.macro.annual(record)

@@ -98,7 +98,7 @@ class MacroCapture:
         """Raises nothing; yields what no source may say. A rate is of the country it is quoted in."""
         kept: list[ReportedValue] = []
         day = self._day
-        for told in column.told:
+        for told in column.values:
             if told.release > day:
                 yield Rejected(
                     f"{column.document} {told.location or told.date}", "release_date is in the future"
@@ -107,7 +107,7 @@ class MacroCapture:
                 self._forecasts += bool(told.value)
             else:
                 kept.append(told)
-        self._series.append(column._replace(told=kept, country=column.country or quoted_in(column.series)))
+        self._series.append(column._replace(values=kept, country=column.country or quoted_in(column.series)))
         self._pending += len(kept)
         if self._pending >= _SERIES_BATCH:
             self.flush()
@@ -165,7 +165,7 @@ class MacroCapture:
         for column in self._series:
             known = held[column[:4]]
             news: list[ReportedValue] = []
-            for told in column.told:
+            for told in column.values:
                 dated = self._dated(told, known, column)
                 if dated is None:
                     # A rate that is not quoted is no row of the file; an empty value in our template is one.
