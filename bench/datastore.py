@@ -22,7 +22,8 @@ import uvloop
 
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.read.edition import open_edition
-from sankofa.engines.datastore import Datastore, open_datastore
+from sankofa.engines.datastore import Datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.engines.postgres_edition import schema_of
 from sankofa.engines.postgres_store import READ_BLOCKS
 from sankofa.ledger.store import SCHEMA

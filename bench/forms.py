@@ -20,7 +20,7 @@ from bench.world import reported
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.edition.read.changes import FEEDS, WalkPosition, page
 from sankofa.edition.read.edition import Selection, open_edition
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import FundamentalsRow, wire
 from sankofa.operations.answers import envelope

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.identifiers import cik
 from sankofa.model.records import EntityRecord, Fact, Profile
@@ -26,12 +26,13 @@ FLOWS = tuple(
 STOCKS = tuple(
     "us-gaap:" + name
     for name in """Assets AssetsCurrent CashAndCashEquivalentsAtCarryingValue AccountsReceivableNetCurrent
-    InventoryNet Liabilities LiabilitiesCurrent AccountsPayableCurrent DebtCurrent LongTermDebtNoncurrent
-    StockholdersEquity Deposits""".split()
+    InventoryNet Liabilities LiabilitiesCurrent AccountsPayableCurrent Goodwill
+    DebtLongtermAndShorttermCombinedAmount StockholdersEquity Deposits""".split()
 )
 QUARTERLY = 50
 YEARS = 20
 PER_YEAR = 2 * (len(FLOWS) + len(STOCKS)) + QUARTERLY
+_GROSS = FLOWS[2]
 _FIRST_YEAR = 2004
 _FIRST_CIK = 500_000
 SECRET = "bench" * 8
@@ -60,11 +61,15 @@ def facts(number: int, *, only: Sequence[str] = (), changed: int | None = None) 
         start = date(year - 1, month, day) + timedelta(days=1)
         filed, again = end + lag, end + lag + timedelta(days=364)
         first, second = f"{number:010d}-{year % 100:02d}-000001", f"{number:010d}-{year % 100:02d}-900001"
+        told: dict[str, str] = {}
         for concept in only or (*FLOWS, *STOCKS):
             begin = start.isoformat() if concept in FLOWS else ""
             figure = str(chance.randrange(10**6, 10**11))
+            if concept == _GROSS:  # a filing that contradicts itself would have no gross margin
+                figure = str(int(told[FLOWS[0]]) - int(told[FLOWS[1]]))
+            told[concept] = figure
             yield Fact(own, concept, "USD", begin, str(end), str(filed), first, figure, concept)
-            if chance.random() < 0.05:
+            if chance.random() < 0.05 and concept not in FLOWS[:3]:
                 figure = str(chance.randrange(10**6, 10**11))
             yield Fact(own, concept, "USD", begin, str(end), str(again), second, figure, concept)
         for part in range(0 if only else QUARTERLY):

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import uvloop
 
-from sankofa.engines.keyvalue import Window, open_keyvalue
+from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import Window
 
 WINDOWS = (Window("m:29384923", 120), Window("M:2026-11", 3_000_000))
 SECONDS = 1.5

@@ -35,8 +35,8 @@ from sankofa.edition.format.series_blocks import (
     pack_series,
     summary_of,
 )
-from sankofa.engines.datastore import open_datastore
 from sankofa.engines.edition_folder import EditionFolderWriter
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import MacroSeriesRow, wire
 

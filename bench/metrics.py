@@ -34,9 +34,9 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.datasets.metrics import METRICS
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.publish import without_cycle_collection
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
-from sankofa.model.line_items import candidates
+from sankofa.model.line_items import routes
 
 _SCREENED = ("net_margin", "return_on_assets", "revenue_growth", "asset_turnover")
 _DAYS = [date(2008, 1, 1).toordinal(), date(2024, 1, 1).toordinal()]
@@ -120,7 +120,7 @@ def _peak() -> float:
 def _computation(concepts: Sequence[str]) -> dict[str, object]:
     """Each metric that is computable from the concepts, as its page writes it; what stands for each item."""
     items = {name.removeprefix(PRIOR) for m in metrics() for name in m.forms[0].inputs}
-    there = {item: [c for c in candidates(item) if c in concepts] for item in sorted(items)}
+    there = {item: [r.single for r in routes(item) if r.single in concepts] for item in sorted(items)}
     there = {item: found for item, found in there.items() if found}
     formulas = {
         m.slug: m.explanation.split("\n")[0].strip()

@@ -31,7 +31,8 @@ from sankofa.access.cursors import Cursors, Position
 from sankofa.edition.format.keys import TENDERS_PER_BLOCK
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.engines.datastore import EditionWriter, open_datastore
+from sankofa.engines.datastore import EditionWriter
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.settings import Settings
 

@@ -116,4 +116,5 @@ def free_port() -> int:
 
 def _environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
     own = {f"SANKOFA_{name.upper()}": value for name, value in settings.items()}
-    return {**os.environ, "SANKOFA_HOME": str(home), **own}
+    # The full reserve would be 32 MiB of memory for every server of the suite.
+    return {**os.environ, "SANKOFA_HOME": str(home), "SANKOFA_USAGE_RESERVE": "1", **own}

@@ -11,11 +11,15 @@ class MemoryReader:
 
     def __init__(self, manifest: Manifest | None = None) -> None:
         self.manifest: Manifest = manifest or {}
+        self.damage: str | None = None
         self.files: Mapping[str, bytes] = {}
         self.asked = 0
         """How many blocks were handed out."""
         self._blocks: list[Block] = []
         self._places: dict[tuple[str, str], range] = {}
+
+    def scrub(self, most: int) -> None:
+        """Memory is not damaged."""
 
     def shelve(self, kind: str, key: str, blocks: Sequence[Block]) -> None:
         first = len(self._blocks)

@@ -25,8 +25,8 @@ from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import columns_of, common_rules
 from sankofa.model.errors import Problem
-from sankofa.model.line_items import LINE_ITEMS, candidates, line_item
 from sankofa.model.provenance import LICENSE_CLASSES, LICENSE_NOTICE, SKUS
+from sankofa.model.routes import table, written
 from sankofa.operations.contract import Operation, Parameter, operations
 from sankofa.operations.schemas import envelope_of, row_schema
 from sankofa.rest.openapi import describe
@@ -156,19 +156,76 @@ def sources_page() -> str:
 
 
 def line_items_page() -> str:
-    rows = []
-    for item in LINE_ITEMS:
-        able = candidates(item)[1:]
-        exact = [c for c in able if line_item(c) == item]
-        rows.append((_code(item), _lines(exact), _lines(c for c in able if c not in exact)))
-    return _page(
-        "Line items",
-        "A concept is served under the one line item it is exact for. A stand-in is exact for another item or"
-        " for none; it is served under that other name and listed here only as what could stand for the item"
-        " where no exact concept was reported. A concept in neither column is served under its own name in"
-        " snake_case, with its taxonomy before it where it would read as one of these items.",
-        _table(("line item", "exact concepts", "stand-ins"), rows),
+    told = table()
+    parts = [
+        "A concept is served under the one line item it is exact for. Every other concept is served under"
+        " its own name in snake_case, with its taxonomy before it where it would read as one of these items.",
+        "A metric has a line item by the first of its routes that a filing allows, after the item under its"
+        " own name. What a route adds or takes away is of one filing, currency and period. The routes are in"
+        " `sankofa/model/routes.toml`: one line adds one ([how](../adding-a-metric.md#adding-a-route)).",
+        "[Totals and their members](#totals-and-their-members) · [Equations](#equations) ·"
+        " [Identities](#identities)",
+    ]
+    parts.append(
+        _table(
+            ("line item", "concepts served under it", "routes"),
+            [
+                (_code(item), _lines(r.single for r in ways[1:] if r.served), f"[{len(ways) - 1}](#{item})")
+                for item, ways in told.routes.items()
+            ],
+        )
     )
+    for item, ways in told.routes.items():
+        rows = [
+            (
+                str(route.number),
+                _code(route.text),
+                "served" if route.served else "",
+                route.since,
+                route.why + (f" {route.provisos[0].upper()}{route.provisos[1:]}." if route.provisos else ""),
+            )
+            for route in ways[1:]
+        ]
+        parts.append(f"## {item}")
+        parts.append(_table(("", "route", "", "since", "why it is exact"), rows) if rows else "No concept.")
+    parts += [
+        "## Totals and their members",
+        "From `sankofa/model/breakdowns.toml`. One closes where the members that a filing reports add up to"
+        " its total to the last digit: a member that is not reported is then nothing. A sum stands in the"
+        " place of what is within it; up to two members that notes repeat may be left out, or added though"
+        " they could be within another.",
+    ]
+    for name, one in told.breakdowns.items():
+        kinds: dict[str, list[str]] = {}
+        for concept, (sign, kind) in one.members.items():
+            kinds.setdefault(kind or "other", []).append(_code(concept if sign > 0 else f"-{concept}"))
+        totals = " or ".join(_code(written(total)) for total in one.totals)
+        members = [(kind, " ".join(concepts)) for kind, concepts in kinds.items()]
+        parts += [f"### {name}", f"Total: {totals}.", _table(("kind", "members"), members)]
+    parts += ["## Equations", "One of them has to hold for a route that names the table; `$` is its value."]
+    for name, equations in told.confirmations.items():
+        parts += [f"### {name} (equations)", "<br>".join(_code(written(e) + " = 0") for e in equations)]
+    parts += [
+        "## Identities",
+        "What must hold in a filing. Where the first route of an item in doubt does not satisfy one and"
+        " another does, the first is passed over; where everything is reported and nothing satisfies it, the"
+        " items that it refuses have no figure there. `identity_conflicts` of `/v1/quality-metrics` counts"
+        " the routes passed over.",
+    ]
+    identities = [
+        (
+            i.name,
+            _code(written(i.items)),
+            " ".join(_code(written([term])) for term in i.optional),
+            ", ".join(i.doubted),
+            ", ".join(i.refused),
+        )
+        for i in told.identities
+    ]
+    parts.append(
+        _table(("", "adds up to nothing", "with, where reported", "in doubt", "refused"), identities)
+    )
+    return _page("Line items", *parts)
 
 
 def metrics_page() -> str:
@@ -182,9 +239,9 @@ def metrics_page() -> str:
         " explains it, without a key, at `/methodology/` and the `methodology_ref` of its rows: formula,"
         " inputs, unit, and when there is no value.",
         "Inputs are the full-year figures of the issuer, the latest vintage of each, all in one currency;"
-        " `prior_` means the year that ended one year earlier, within 10 days. Where several concepts can"
-        " stand for a [line item](line-items.md), the first reported one is taken, in the order listed there,"
-        " after the item under its own name. An absent input or a denominator of zero or less gives no value."
+        " `prior_` means the year that ended one year earlier, within 10 days, by the same route. A"
+        " [line item](line-items.md) is had by the first of the routes listed there that the filing allows."
+        " An absent input or a denominator of zero or less gives no value."
         " Values are exact, rounded half-even to 10 significant digits.",
         _table(("metric", "unit", "is", "formula"), rows),
     )

@@ -15,7 +15,10 @@ import psycopg
 
 import sankofa
 from sankofa.edition.build.publish import publish
-from sankofa.engines.datastore import Datastore, Row, open_datastore
+from sankofa.engines.block_file import BlockFileReader
+from sankofa.engines.checked_file import CheckedFile, FileStates, page_digests
+from sankofa.engines.datastore import Datastore, Row
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.sources.registry import load_sources
@@ -36,7 +39,7 @@ PLACES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "
 WORKER = """
 import sys, time
 from pathlib import Path
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from tests.engines.datastores import BLOCKS, NOW, fact_rows
 
@@ -88,7 +91,8 @@ class Engine:
             }
         else:
             named = [(path.name,) for path in (self.home / "editions").iterdir()]
-            known = {"CURRENT", "PUBLISHED", *self.store.list_editions().editions}
+            kept = self.store.list_editions().editions
+            known = {"CURRENT", "PUBLISHED", *kept, *(f"{edition}.seal" for edition in kept)}
         return sorted({name for (name,) in named} - known)
 
     def damage(self, edition: str, what: str) -> None:
@@ -121,6 +125,12 @@ class Engine:
         assert process.stdout is not None
         assert process.stdout.readline().strip() in ("20000", "ready")
         return process
+
+
+def block_file(path: Path) -> BlockFileReader:
+    """The file of blocks of an edition, whatever is in it."""
+    digests, size = page_digests(path)
+    return BlockFileReader(CheckedFile(path, size, digests, FileStates()))
 
 
 def fact_rows(number: int, subject: str = "lei:X") -> list[Row]:

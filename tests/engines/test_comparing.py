@@ -1,13 +1,14 @@
 """One suite over every datastore engine: the keys of an edition in order, with a digest of their blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from sankofa.engines.block_file import BlockFileReader
+from sankofa.engines.checked_file import CheckedFile
+from sankofa.engines.postgres_edition import TableCheck
 from sankofa.model.errors import EditionError
-from tests.engines.datastores import BLOCKS, Engine, publish_sample, run, shelve
+from tests.engines.datastores import BLOCKS, Engine, block_file, publish_sample, run, shelve
 
 Listed = Sequence[tuple[str, bytes]]
 AWKWARD = ["", "A", "A|b", "a", "é", "ÿ", "\uffff", "😀"]  # in the order of their bytes
@@ -66,7 +67,7 @@ def test_a_digest_tells_whether_blocks_are_the_same(engine: Engine) -> None:
 def test_a_file_registered_in_no_order_lists_the_same_keys(tmp_path: Path) -> None:
     engine = Engine("sqlite", "sqlite:", tmp_path)
     shelve(engine.store, "one")  # entities after fundamentals
-    reader = BlockFileReader(tmp_path / "editions" / "one" / "edition.blocks")
+    reader = block_file(tmp_path / "editions" / "one" / "edition.blocks")
     assert not len(reader._order)
     assert [key for key, _ in reader.digests("fundamentals", "", 9)] == ["A", "B"]
     assert [key for key, _ in reader.digests("entity", "", 9)] == ["A"]
@@ -81,25 +82,41 @@ def test_every_key_of_the_sample_is_listed(engine: Engine, tmp_path: Path) -> No
     assert publish_sample(engine)["edition"] == edition
     kinds = ("entity", "fundamentals", "crosswalk", "metrics", "word")
     listed = digests(engine, edition, *((kind, "", 10_000) for kind in kinds))
-    reader = BlockFileReader(tmp_path / "editions" / edition / "edition.blocks")
+    reader = block_file(tmp_path / "editions" / edition / "edition.blocks")
     for kind, found in zip(kinds, listed, strict=True):
         assert [key for key, _ in found] == sorted(key for same, key in list(reader.keys()) if same == kind)
     reader.close()
 
 
-def test_an_edition_verified_before_is_opened_without_reading_it_again(engine: Engine) -> None:
+def test_an_edition_compared_once_is_opened_without_reading_it_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[object] = []
+    monkeypatch.setattr(CheckedFile, "_compare", _recording(CheckedFile._compare, compared))
+    monkeypatch.setattr(TableCheck, "_sum_up", _recording(TableCheck._sum_up, compared))
     shelve(engine.store, "one")
-    damage = (
-        "UPDATE block SET rows = 'x' WHERE id = 2" if engine.name == "postgres" else "flip edition.blocks"
-    )
-    engine.damage("one", damage)
-    with pytest.raises(EditionError, match="corrupt"):
-        engine.store.open("one")
-    engine.store.open("one", verified=True).close()
+    compared.clear()
+    engine.store.open("one").close()
+    assert compared
+    compared.clear()
+    engine.store.open("one").close()
+    assert not compared
     engine.store.close()
 
 
-def test_an_edition_that_is_gone_is_not_opened_though_it_was_verified(engine: Engine) -> None:
+def _recording(method: Callable[..., None], calls: list[object]) -> Callable[..., None]:
+    def record(*arguments: object) -> None:
+        calls.append(arguments)
+        method(*arguments)
+
+    return record
+
+
+def test_an_edition_that_is_gone_is_not_opened_though_it_was_compared(engine: Engine) -> None:
+    for name in ("one", "two"):
+        shelve(engine.store, name)
+    engine.store.open("one").close()
+    engine.store.set_current_and_prune(["two"], "two")
     with pytest.raises(EditionError):
-        engine.store.open("gone", verified=True)
+        engine.store.open("one")
     engine.store.close()

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from sankofa.edition.build.publish import publish, switch
-from sankofa.engines.block_file import BlockFileReader
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.engines.datastores import (
     BLOCKS,
     Engine,
+    block_file,
     ingest_sample,
     publish_sample,
     run,
@@ -221,7 +221,7 @@ def test_a_damaged_edition_is_refused_by_name(engine: Engine, damage: str, messa
     engine.store.open("one").close()
     engine.damage("one", damage)
     with pytest.raises(EditionError, match=r"^edition one: ") as refused:
-        engine.store.open("one")
+        engine.store.open("one", check_all=True)
     assert message in str(refused.value)
     engine.store.open("two").close()
 
@@ -282,5 +282,5 @@ def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
 def _directory(engine: Engine, edition: str) -> list[tuple[str, str]]:
     if engine.name == "postgres":
         return [(k, v) for k, v in engine.raw(f'SELECT kind, key FROM "sankofa_e_{edition}".directory')]
-    with closing(BlockFileReader(engine.home / "editions" / edition / "edition.blocks")) as file:
+    with closing(block_file(engine.home / "editions" / edition / "edition.blocks")) as file:
         return list(file.keys())

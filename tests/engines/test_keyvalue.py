@@ -18,7 +18,8 @@ import pytest
 import uvloop
 
 from sankofa.engines.embedded_kv import EmbeddedKeyValue
-from sankofa.engines.keyvalue import KeyValue, Window, open_keyvalue
+from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import KeyValue, Window
 from sankofa.model.errors import SettingsError, StoreUnavailable
 from tests.services import RedisServer, free_port
 
@@ -28,7 +29,8 @@ T = TypeVar("T")
 
 COUNTING_PROCESS = """
 import asyncio, sys
-from sankofa.engines.keyvalue import Window, open_keyvalue
+from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import Window
 
 async def main(url, times):
     store = open_keyvalue(url)
@@ -266,7 +268,7 @@ def test_a_process_killed_while_counting_leaves_every_answered_count_and_one_mor
 
 def test_a_process_killed_while_putting_leaves_the_file_whole(path: Path) -> None:
     code = (
-        "import asyncio, sys\nfrom sankofa.engines.keyvalue import open_keyvalue\n"
+        "import asyncio, sys\nfrom sankofa.engines.factory import open_keyvalue\n"
         "async def main():\n    store = open_keyvalue(sys.argv[1])\n    number = 0\n"
         "    while True:\n        number += 1\n        await store.put(f'{number}', b'x' * 3000)\n"
         "        print(number, flush=True)\nasyncio.run(main())"
@@ -414,7 +416,8 @@ async def longest_pause(seconds: float) -> float:
 
 def test_a_store_in_use_before_a_fork_stays_exact_in_parent_and_child(path: Path) -> None:
     code = (
-        "import asyncio, os, sys\nfrom sankofa.engines.keyvalue import Window, open_keyvalue\n"
+        "import asyncio, os, sys\nfrom sankofa.engines.factory import open_keyvalue\n"
+        "from sankofa.engines.keyvalue import Window\n"
         "store = open_keyvalue(sys.argv[1])\n"
         "async def use():\n    for _ in range(500):\n        await store.count('a', (Window('M', 600),))\n"
         "        await store.get('a')\n    await store.put(f'from {os.getpid()}', b'x')\n"
@@ -662,7 +665,7 @@ def test_a_server_that_is_not_redis_fails_the_call_in_time(reply: bytes) -> None
 def test_a_missing_driver_is_said_in_words() -> None:
     code = (
         "import sys; sys.modules['hiredis'] = None\n"
-        "from sankofa.engines.keyvalue import open_keyvalue\n"
+        "from sankofa.engines.factory import open_keyvalue\n"
         "try: open_keyvalue('redis://:hush@host')\n"
         "except Exception as error: print(type(error).__name__, error)"
     )

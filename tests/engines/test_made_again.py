@@ -11,7 +11,7 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import datasets
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.publish import publish
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Profile
 from tests.engines.datastores import Engine
@@ -168,7 +168,8 @@ def test_a_ledger_from_before_is_looked_through_once(engine: Engine) -> None:
         before = ledger.fact_captures()
         first = ledger.fact_subjects()
     assert before == {subject: [1, 2] if subject == SUBJECTS[0] else [1] for subject in SUBJECTS}
-    engine.raw("DROP TABLE fact_subject")
+    for table in ("fact_subject", "seal"):
+        engine.raw(f"DROP TABLE {table}")
     engine.store.close()
     engine.store = open_datastore(engine.url, engine.home, SCHEMA)
     with closing(book.open()) as ledger:

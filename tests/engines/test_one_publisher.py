@@ -7,7 +7,7 @@ import pytest
 
 from sankofa.edition.build.publish import publish, switch
 from sankofa.edition.format.edition_id import ledger_position
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.errors import EditionError
 from tests.engines.datastores import NOW, SAMPLE_SOURCES, Engine, ingest_sample, shelve

@@ -15,7 +15,8 @@ import psycopg
 import pytest
 import uvloop
 
-from sankofa.engines.datastore import Datastore, EditionReader, open_datastore
+from sankofa.engines.datastore import Datastore, EditionReader
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError, StoreUnavailable
 from tests.engines.datastores import fact_rows, run, shelve

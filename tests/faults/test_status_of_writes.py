@@ -73,6 +73,15 @@ def test_a_full_disk_under_the_counters_degrades_the_usage_store_and_room_mends_
     assert degraded(live) == []
 
 
+def test_with_the_whole_reserve_a_full_disk_stops_no_key_not_even_one_never_counted(home: Path) -> None:
+    with LiveServer(home, usage_reserve="32") as live:
+        keys = [live.key("starter") for _ in range(5)]
+        assert ask(live, keys[0])[0] == 200
+        with _limit(live, psutil.RLIMIT_FSIZE, lambda _: 65536):
+            assert [ask(live, key)[0] for key in keys] == [200] * 5
+            assert degraded(live) == []
+
+
 def test_without_a_file_descriptor_the_status_is_a_503_that_names_the_datastore(serve: Serve) -> None:
     live = serve()
     assert degraded(live) == []

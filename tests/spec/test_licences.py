@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from tests.spec.market import Asked, Desk, package, release
 from tests.spec.register import COLUMNS, lei, record, sid

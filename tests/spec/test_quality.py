@@ -73,6 +73,21 @@ def test_a_floor_that_is_not_measured_is_never_a_pass(live: LiveServer) -> None:
     assert measures(live, "AF-TENDER")["share_audited"] == (None, 0.1, "UNMEASURED")
 
 
+def test_the_coverage_of_each_metric_is_what_the_screen_leaves_out(server: LiveServer, paid_key: str) -> None:
+    """`server` serves the sample world."""
+    rows = server.get("/v1/quality-metrics/AF-FUND", paid_key).json()["data"]
+    told = {row["measure"]: Decimal(str(row["value"])) for row in rows if row["status"] != "UNMEASURED"}
+    day = rows[0]["measured_at"][:10]
+    assert told["identity_conflicts"] >= 0
+    for slug in ("net_margin", "debt_to_equity", "effective_tax_rate", "loan_to_deposit"):
+        screen = server.get(f"/v1/screen?metric={slug}&as_of={day}&limit=1000", paid_key).json()
+        omitted = screen["omitted"]
+        published = screen["count"] + sum(n for why, n in omitted.items() if why != "not_published")
+        absent = omitted.get("input_absent", 0) + omitted.get("currency_mixed", 0)
+        share = (Decimal(published - absent) / published).quantize(Decimal("0.0001"))
+        assert told[f"coverage_{slug}"] == share, slug
+
+
 @pytest.mark.rule("QUAL-1")
 @pytest.mark.parametrize("sku", ["af-tender", "Af-Tender", "AF-FUND", "af-macro"])
 def test_the_sku_is_taken_in_any_case(live: LiveServer, sku: str) -> None:

@@ -65,7 +65,9 @@ def test_every_metric_of_the_set_ranks_issuers(server: LiveServer, paid_key: str
         assert row["methodology_ref"] == f"metrics-v1/{slug}"
         assert row["unit"] == ("days" if slug.endswith("_days") else "ratio")
         assert max(row["period_end"], row["available_at"]) <= body["as_of"]
-        assert {"line_item", "period_end", "value", "vintage", "source_ref"} == set(row["inputs"][0])
+        assert {"line_item", "concept", "period_end", "value", "vintage", "source_ref"} == set(
+            row["inputs"][0]
+        )
         assert row["source_ref"] in {i["source_ref"] for i in row["inputs"]}
         assert row["license_class"] == "synthetic"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sankofa.edition.build.publish import publish
 from sankofa.edition.read.edition import Edition, open_edition
-from sankofa.engines.datastore import open_datastore
+from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import Summary, ingest
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.vintages import Mode

@@ -1,8 +1,10 @@
 """metrics-v1, written from the rules alone (contract: MET-1, MET-2, MET-3, MET-8), a day at a time.
 
 Nothing of the product is used here. For each day asked about it looks at what was
-public by then (`reference.knowable`), finds the latest full year, computes today's value of it, and asks of
-every input whether the figure it holds today was the one in force on that day.
+public by then (`reference.knowable`), finds the latest full year, computes today's value of it, asks of
+every input whether the figure it holds today was the one in force on that day, and works the line items out
+again from the figures of that day alone, and of each day since: they must come by the same routes
+(`routes_reference`).
 """
 
 from collections import Counter
@@ -14,10 +16,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from tests.world.reference import Seen, Told, knowable
+from tests.world.routes_reference import Filed, Option, line_items
 
 F = Fraction
 Table = dict[str, Fraction]
-STANDS_IN = {"profit_owners": "profit", "equity_owners": "equity"}
 FORMULAS: dict[str, Callable[[Table], tuple[Fraction, Fraction]]] = {
     "operating_margin": lambda t: (t["operating_profit"], t["revenue"]),
     "pretax_margin": lambda t: (t["profit_before_tax"], t["revenue"]),
@@ -33,9 +35,9 @@ FORMULAS: dict[str, Callable[[Table], tuple[Fraction, Fraction]]] = {
     "current_ratio": lambda t: (t["current_assets"], t["current_liabilities"]),
     "quick_ratio": lambda t: (t["current_assets"] - t["inventories"], t["current_liabilities"]),
     "cash_ratio": lambda t: (t["cash"], t["current_liabilities"]),
-    "debt_to_equity": lambda t: (t["short_term_debt"] + t["long_term_debt"], t["equity"]),
+    "debt_to_equity": lambda t: (t["total_debt"], t["equity"]),
     "net_debt_to_ebitda": lambda t: (
-        t["short_term_debt"] + t["long_term_debt"] - t["cash"],
+        t["total_debt"] - t["cash"],
         t["operating_profit"] + t["depreciation_amortisation"],
     ),
     "interest_cover": lambda t: (t["operating_profit"], t["finance_costs"]),
@@ -57,6 +59,10 @@ FORMULAS: dict[str, Callable[[Table], tuple[Fraction, Fraction]]] = {
 SLUGS = sorted([*FORMULAS, "gross_margin"])
 
 
+Answer = tuple[str, "Worked | None", date | None]
+"""The state, how the value was worked out, and the year."""
+
+
 class Worked(NamedTuple):
     """A value as computed from a set of figures, with the rows it came from; or why there is none."""
 
@@ -64,18 +70,8 @@ class Worked(NamedTuple):
     inputs: tuple[Seen, ...]
     available: date | None
     reason: str
-    withdrawn: tuple[Seen, ...] = ()
-    """What would have been taken instead, had it not been withdrawn."""
-
-
-class Year(NamedTuple):
-    """The figures of a year by currency, each with a name; "-" before those of the year before."""
-
-    before: date | None
-    tables: dict[str, dict[str, Seen]]
-    best: list[str]
-    """The currencies, the one that most is told in first."""
-    everything: set[str]
+    unit: str = ""
+    before: date | None = None
 
 
 class _Looked(dict[str, Fraction]):
@@ -100,18 +96,19 @@ class Issuer:
         self._years = _reported_years(told)
         self._named: dict[tuple[date | None, date, date], bool] = {}
         self._today: dict[tuple[str, date], Worked] = {}
-        self._worked_years: dict[date, Year] = {}
+        self._tables: dict[tuple[date, date | None], dict[str, dict[str, Option]]] = {}
+        self._then: dict[tuple[date, date, date | None, str], dict[str, Option]] = {}
 
-    def shown(self, day: date) -> dict[str, tuple[str, Worked | None, date | None]]:
+    def shown(self, day: date) -> dict[str, Answer]:
         """By metric: the value or the reason why there is none, how it was worked out, and the year."""
         then = knowable(self.told, day, "latest")
         ends = {row.end for row in knowable(self.told, day, "all") if self._full_year(row)}
         if not ends:
             return dict.fromkeys(SLUGS, ("not_published", None, None))
         latest = max(ends)
-        return {slug: self._answer(slug, latest, then) for slug in SLUGS}
+        return {slug: self._answer(slug, latest, then, day) for slug in SLUGS}
 
-    def _answer(self, slug: str, end: date, then: set[Seen]) -> tuple[str, Worked | None, date | None]:
+    def _answer(self, slug: str, end: date, then: set[Seen], day: date) -> Answer:
         if (slug, end) not in self._today:
             self._today[slug, end] = self._worked(slug, end)
         now = self._today[slug, end]
@@ -120,58 +117,100 @@ class Issuer:
         known = {row[:4] for row in then}
         if any(row[:4] not in known for row in now.inputs):
             return "completed_after_as_of", None, end
-        # what it is computed from must have been in force then, and what it would rather be withdrawn
-        if not {*now.inputs, *now.withdrawn} <= then:
+        # what it is computed from must have been in force then, and chosen then as it is today
+        if not {*now.inputs} <= then:
+            return "revised_after_as_of", None, end
+        later = {t.available for t in self.told if t.end in (end, now.before) and t.available}
+        if not all(self._same(slug, end, now, d) for d in {day, *(d for d in later if d > day)}):
             return "revised_after_as_of", None, end
         return "stands", now, end
 
-    def _year(self, end: date) -> Year:
-        """What today's rows say of a year and of the one before."""
-        if end in self._worked_years:
-            return self._worked_years[end]
+    def _same(self, slug: str, end: date, now: Worked, day: date) -> bool:
+        """Whether a day had the value that is had today, by the same figures."""
+        key = (day, end, now.before, now.unit)
+        if key not in self._then:
+            full = [row for row in knowable(self.told, day, "latest") if self._full_year(row)]
+            self._then[key] = self._table(full, now.unit, end, now.before, day)
+        taken = _taken(slug, self._then[key])
+        return taken is not None and Counter(taken[1]) == Counter(now.inputs)
+
+    def _worked(self, slug: str, end: date) -> Worked:
         years = {row.end for row in self.today if self._full_year(row)}
         prior = [e for e in years if abs((e - _year_earlier(end)).days) <= 10]
         before = min(prior, key=lambda e: abs((e - _year_earlier(end)).days), default=None)
-        full = [row for row in self.today if self._full_year(row) and row.value is not None]
-        units = {row.unit for row in full if row.end == end and row.unit and row.concept in ITEMS}
-        tables = {unit: _table(full, unit, end, before) for unit in units}
+        if (end, before) not in self._tables:
+            full = [row for row in self.today if self._full_year(row)]
+            units = {row.unit for row in full if row.unit}
+            self._tables[end, before] = {
+                unit: self._table(full, unit, end, before, date.max) for unit in units
+            }
+        tables = self._tables[end, before]
+        own = {unit: [o for name, o in table.items() if name[0].isalpha()] for unit, table in tables.items()}
         best = sorted(
-            units, key=lambda u: (-sum(not n.startswith("-") for n in tables[u]), self._first(u, end), u)
+            (unit for unit in tables if own[unit]),
+            key=lambda u: (-len(own[u]), min(self._first(option) for option in own[u]), u),
         )
-        everything: set[str] = set().union(*tables.values())
-        if before is not None:
-            for unit in {row.unit for row in full}:
-                everything |= {"-" + name for name in _table(full, unit, before, None)}
-        self._worked_years[end] = Year(before, tables, best, everything)
-        return self._worked_years[end]
-
-    def _worked(self, slug: str, end: date) -> Worked:
-        before, tables, best, everything = self._year(end)
-        forms = _forms(slug)
         for unit in best:
-            gone = {(r.concept, r.end): r for r in self.today if r.unit == unit and r.value is None}
-            rather: list[Seen] = []
-            for needs, formula in forms:
-                for name in _asked(formula):
-                    day = before if name[0] == "-" else end
-                    row = gone.get((name.removeprefix("-"), day)) if day else None
-                    if row is not None and self._full_year(row):
-                        rather.append(row)
-                if needs <= tables[unit].keys():
-                    table = {name: F(row.value or 0) for name, row in tables[unit].items()}
-                    above, below = formula(table)
-                    inputs = tuple(tables[unit][name] for name in _asked(formula))
-                    if below <= 0:
-                        return Worked(None, inputs, None, "denominator_not_positive")
-                    available = max(row.available for row in inputs)
-                    return Worked(_ten_digits(above / below), inputs, available, "", tuple(rather))
-        mixed = any(needs <= everything for needs, _ in forms)
+            taken = _taken(slug, tables[unit])
+            if taken is not None:
+                (above, below), inputs = taken
+                if below <= 0:
+                    return Worked(None, inputs, None, "denominator_not_positive")
+                available = max(row.available for row in inputs)
+                return Worked(_ten_digits(above / below), inputs, available, "", unit, before)
+        everything: set[str] = set()
+        for table in tables.values():
+            everything |= table.keys()
+        for name in {name[1:] for name in ASKED if name[0] == "-"}:
+            now = {unit for unit, table in tables.items() if name in table}
+            then = {unit for unit, table in tables.items() if "before " + name in table}
+            if now and then and not now & then:
+                everything |= {"=" + name, "-" + name}
+        mixed = any({_looked_up(n, needs) for n in needs} <= everything for needs, _ in _forms(slug))
         return Worked(None, (), None, "currency_mixed" if mixed else "input_absent")
 
-    def _first(self, unit: str | None, end: date) -> date:
-        """When the year was first told of in a currency."""
-        own = (row for row in self._ever if (row.unit, row.end) == (unit, end) and row.concept in ITEMS)
-        return min(max(row.available, end) for row in own)
+    def _first(self, option: Option) -> date:
+        """When all that an item rests on was first told of."""
+        known = {row[:4] for row in option.inputs}
+        first: dict[Any, date] = {}
+        for row in self._ever:
+            if row[:4] in known:
+                public = max(row.available, row.end)
+                first[row[:4]] = min(public, first.get(row[:4], public))
+        return max(first.values())
+
+    def _table(
+        self, rows: Sequence[Seen], unit: str, end: date, before: date | None, day: date
+    ) -> dict[str, Option]:
+        """The items of a year; with `=` and `-` those of two years by one route, with `before` the older."""
+        own, older = (
+            line_items(ITEMS, self._filed(rows, unit, of, day)) if of else {} for of in (end, before)
+        )
+        table = {name: ways[0] for name, ways in own.items() if ways}
+        table |= {"before " + name: ways[0] for name, ways in older.items() if ways}
+        for name, ways in own.items():
+            routes = {option.route: option for option in older.get(name, [])}
+            option = next((o for o in ways if o.route in routes), None)
+            if option is not None:
+                table["=" + name], table["-" + name] = option, routes[option.route]
+        return table
+
+    def _filed(self, rows: Sequence[Seen], unit: str, end: date, day: date) -> Filed:
+        own = [row for row in rows if row.unit == unit and row.end == end]
+        spans = Counter(row.start for row in own if row.start)
+        span = min(spans, key=lambda s: (-spans[s], s), default=None)
+        held = {row.concept: row for row in own if row.start in (None, span)}
+        filings: dict[str, dict[str, date]] = {concept: {} for concept in held}
+        for told in self.told:
+            row = held.get(told.concept)
+            public = told.available
+            if row is None or public is None or public > day:
+                continue
+            same = (told.unit, told.start, told.end) == row[1:4] and told.value == row.value
+            if same and public >= row.available:
+                known = filings[told.concept]
+                known[told.document] = min(public, known.get(told.document, public))
+        return Filed(held, filings)
 
     def _full_year(self, row: Seen) -> bool:
         named = (row.start, row.end, row.available)
@@ -217,18 +256,23 @@ def _forms(slug: str) -> list[tuple[set[str], Callable[[Table], tuple[Fraction, 
     return [(set(_asked(formula)), formula) for formula in formulas]
 
 
-ITEMS = {name for slug in SLUGS for needs, _ in _forms(slug) for name in needs if name[0] != "-"}
+ASKED = {name for slug in SLUGS for needs, _ in _forms(slug) for name in needs}
+ITEMS = {name for name in ASKED if name[0] != "-"}
 
 
-def _table(rows: Sequence[Seen], unit: str, end: date, before: date | None) -> dict[str, Seen]:
-    table: dict[str, Seen] = {}
-    for mark, day in (("", end), ("-", before)):
-        own = {row.concept: row for row in rows if row.unit == unit and row.end == day}
-        for item in ITEMS:
-            row = own.get(item) or own.get(STANDS_IN.get(item, ""))
-            if row is not None:
-                table[mark + item] = row
-    return table
+def _looked_up(name: str, needs: set[str]) -> str:
+    return "=" + name if "-" + name in needs else name
+
+
+def _taken(slug: str, table: dict[str, Option]) -> tuple[tuple[Fraction, Fraction], tuple[Seen, ...]] | None:
+    """What the first formula whose inputs are all there gives, and the figures it rests on."""
+    for needs, formula in _forms(slug):
+        names = {name: _looked_up(name, needs) for name in needs}
+        if table.keys() >= set(names.values()):
+            values = {name: table[found].value for name, found in names.items()}
+            inputs = tuple(row for name in _asked(formula) for row in table[names[name]].inputs)
+            return formula(values), inputs
+    return None
 
 
 def _reported_years(told: Sequence[Told]) -> set[tuple[date, date, date]]:

@@ -25,10 +25,11 @@ STOCKS = sorted(
     {
         *("assets", "current_assets", "cash", "receivables", "inventories", "liabilities", "payables"),
         *("current_liabilities", "short_term_debt", "long_term_debt", "equity", "equity_owners"),
-        *("loans", "deposits"),
+        *("loans", "deposits", "total_debt"),
     }
 )
-FLOWS = sorted(ITEMS - set(STOCKS))
+TOLD = ITEMS | {"short_term_debt", "long_term_debt"}
+FLOWS = sorted(TOLD - set(STOCKS))
 ISSUERS = 24
 
 
@@ -62,7 +63,7 @@ def history(chance: random.Random) -> list[Told]:
     told: list[Told] = []
     years = full_years(chance)
     change = chance.choice((None, None, None, 2, 3))
-    items = [i for i in sorted(ITEMS) if chance.random() < 0.85]
+    items = [i for i in sorted(TOLD) if chance.random() < (0.4 if i == "total_debt" else 0.85)]
     lag = timedelta(days=chance.randrange(30, 150))
     interim = chance.random() < 0.4
     evidence = (date(2016, 1, 1), date(2016, 12, 31)) if years[0][1].month == 12 else years[0]
@@ -73,13 +74,18 @@ def history(chance: random.Random) -> list[Told]:
         filed = end + (lag if chance.random() < 0.8 else timedelta(days=chance.randrange(200, 600)))
         if years[number - 1][1].month != end.month or chance.random() < 0.5:
             told.append(Told("other_income", unit, start, end, f"f{number}", Decimal(1), filed, TODAY))
+        figures = {item: _figure(chance) for item in sorted(TOLD)}
+        if chance.random() < 0.7:  # or the filing contradicts itself
+            figures["gross_profit"] = figures["revenue"] - figures["cost_of_sales"]
+            figures["equity"] = figures["assets"] - figures["liabilities"]
+            figures["profit"] = figures["profit_before_tax"] - figures["income_tax"]
         for item in items:
             if chance.random() < 0.03:
                 continue
             begin = None if item in STOCKS else start
             partial = chance.random() < 0.06
             first = filed + timedelta(days=chance.randrange(1, 400)) if partial else filed
-            known, figure = first, _figure(chance)
+            known, figure = first, figures[item]
             told.append(Told(item, unit, begin, end, f"f{number}", figure, known, TODAY))
             told += _later(chance, told[-1])
             if chance.random() < 0.06:  # a convenience translation

@@ -11,6 +11,7 @@ See contract: KEY-11.
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -19,8 +20,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from sankofa.access.keys import KeyRecord
+from sankofa.access.sealing import DamagedRecord, SealedRecords
 from sankofa.access.tiers import Grant
-from sankofa.engines.keyvalue import KeyValue
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError, Unauthorized
 from sankofa.settings import Settings
@@ -67,8 +68,9 @@ class Site:
 class Domains:
     """The domains in the key store."""
 
-    def __init__(self, store: KeyValue, settings: Settings, clock: Callable[[], datetime]) -> None:
-        self._store = store
+    def __init__(self, records: SealedRecords, settings: Settings, clock: Callable[[], datetime]) -> None:
+        self._records = records
+        records.register(_NAMES, self._is_record)
         self._settings = settings
         self._clock = clock
         self._decode = msgspec.json.Decoder(DomainRecord).decode
@@ -97,9 +99,14 @@ class Domains:
     async def _look_up(self, name: str, port: str) -> Site:
         if name in self._own_names or not _HOST.match(name):
             return self.own
-        stored = await self._store.get(_NAMES + name)
-        record = None if stored is None else self._decode(stored)
-        if record is None or record.removed_at is not None:
+        stored = await self._records.get(_NAMES + name)
+        if stored is None:
+            return self.own
+        try:
+            record = self._read(_NAMES + name, stored)
+        except DamagedRecord:  # whose host it is, is not known any more: nobody's key is answered there
+            return Site(self._settings, frozenset())
+        if record.removed_at is not None:
             return self.own
         scheme = self._settings.domain_scheme
         ported = f":{port}" if port and port != _PORTS[scheme] else ""
@@ -135,17 +142,37 @@ class Domains:
         return record
 
     async def list(self) -> list[DomainRecord]:
-        stored = [await self._store.get(name) for name in await self._store.names(_NAMES)]
-        records = [self._decode(one) for one in stored if one is not None]
+        """Every domain whose record is whole; the others are named in the log."""
+        records: list[DomainRecord] = []
+        for name in await self._records.names(_NAMES):
+            stored = await self._records.get(name)
+            if stored is not None:
+                with suppress(DamagedRecord):
+                    records.append(self._read(name, stored))
         return [record for record in records if record.removed_at is None]
 
     async def _find(self, name: str) -> DomainRecord | None:
-        stored = await self._store.get(_NAMES + name)
-        record = None if stored is None else self._decode(stored)
+        stored = await self._records.get(_NAMES + name)
+        record = None if stored is None else self._read(_NAMES + name, stored)
         return None if record is None or record.removed_at is not None else record
 
     async def _put(self, record: DomainRecord) -> None:
-        await self._store.put(_NAMES + record.host, msgspec.json.encode(record))
+        await self._records.put(_NAMES + record.host, msgspec.json.encode(record))
+
+    def _read(self, name: str, stored: bytes) -> DomainRecord:
+        """Raises DamagedRecord."""
+        try:
+            return self._decode(self._records.read(name, stored))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise self._records.refuse(name) from None
+
+    def _is_record(self, name: str, stored: bytes) -> bool:
+        """Whether everything in a record without a seal is as this service writes it."""
+        try:
+            record = self._decode(stored)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+        return name == _NAMES + record.host and msgspec.json.encode(record) == stored
 
 
 def host_name(text: str) -> str:

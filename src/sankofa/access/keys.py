@@ -4,12 +4,13 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 
 import msgspec
 
+from sankofa.access.sealing import DamagedRecord, SealedRecords
 from sankofa.access.tiers import TIERS, Grant, grant
-from sankofa.engines.keyvalue import KeyValue
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError, Unauthorized
 from sankofa.settings import Settings
@@ -36,8 +37,9 @@ class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 class Keys:
     """The key store."""
 
-    def __init__(self, store: KeyValue, settings: Settings, clock: Callable[[], datetime]) -> None:
-        self._store = store
+    def __init__(self, records: SealedRecords, settings: Settings, clock: Callable[[], datetime]) -> None:
+        self._records = records
+        records.register(_NAMES, self._is_record)
         self._settings = settings
         self._clock = clock
         self._sandbox_hash = _hash(settings.sandbox_key) if settings.sandbox_key else None
@@ -49,14 +51,17 @@ class Keys:
         if not key or len(key) > _LONGEST or not key.isascii():
             raise Unauthorized()
         digest = _hash(key)
-        stored = await self._store.get(_NAMES + digest)
+        stored = await self._records.get(_NAMES + digest)
         if stored is None:
             if digest != self._sandbox_hash:
                 raise Unauthorized()
             stored = await self._issue_sandbox(digest)
         known = self._grants.get(stored)
         if known is None:
-            record = self._decode(stored)
+            try:
+                record = self._read(_NAMES + digest, stored)
+            except DamagedRecord:
+                raise Unauthorized() from None
             if record.revoked_at is not None:
                 raise Unauthorized()
             known = (
@@ -81,14 +86,21 @@ class Keys:
         return key
 
     async def list(self) -> list[KeyRecord]:
-        records = [await self._store.get(name) for name in await self._store.names(_NAMES)]
-        return sorted((self._decode(r) for r in records if r is not None), key=lambda r: (r.created_at, r.id))
+        """Every record that is whole; the others are named in the log."""
+        records: list[KeyRecord] = []
+        for name in await self._records.names(_NAMES):
+            stored = await self._records.get(name)
+            if stored is not None:
+                with suppress(DamagedRecord):
+                    records.append(self._read(name, stored))
+        return sorted(records, key=lambda record: (record.created_at, record.id))
 
     async def find(self, named: str) -> KeyRecord:
         """The record of a key, named by its id or by the key itself. Raises OperatorError."""
-        stored = await self._store.get(_NAMES + _hash(named))
+        name = _NAMES + _hash(named)
+        stored = await self._records.get(name)
         if stored is not None:
-            return self._decode(stored)
+            return self._read(name, stored)
         for record in await self.list():
             if record.id == named:
                 return record
@@ -115,9 +127,33 @@ class Keys:
         return KeyRecord(digest[:_ID], digest, tier, created, label, per_minute, per_month)
 
     async def _put(self, record: KeyRecord) -> bytes:
-        value = msgspec.json.encode(record)
-        await self._store.put(_NAMES + record.hash, value)
-        return value
+        return await self._records.put(_NAMES + record.hash, msgspec.json.encode(record))
+
+    def _read(self, name: str, stored: bytes) -> KeyRecord:
+        """Raises DamagedRecord."""
+        try:
+            return self._decode(self._records.read(name, stored))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise self._records.refuse(name) from None
+
+    def _is_record(self, name: str, stored: bytes) -> bool:
+        """Whether everything in a record without a seal is as this service writes it."""
+        try:
+            record = self._decode(stored)
+            days = [
+                datetime.fromisoformat(day)
+                for day in (record.created_at, record.revoked_at)
+                if day is not None
+            ]
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
+            return False
+        return (
+            name == _NAMES + record.hash
+            and record.id == record.hash[:_ID]
+            and record.tier in TIERS
+            and len(days) > 0
+            and msgspec.json.encode(record) == stored  # a member whose name is damaged would be passed over
+        )
 
 
 def _hash(key: str) -> str:

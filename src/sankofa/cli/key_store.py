@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from sankofa import settings
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
-from sankofa.engines.keyvalue import open_keyvalue
+from sankofa.access.sealing import SealedRecords
+from sankofa.engines.factory import open_keyvalue
 
 T = TypeVar("T")
 
@@ -23,8 +24,10 @@ def with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T
             current = settings.load()
             store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
             try:
-                stored = (part(store, current, lambda: datetime.now(UTC)) for part in (Keys, Domains))
-                return await command(*stored, *args, **kwargs)
+                records = SealedRecords(store, current.keys_key())
+                parts = [part(records, current, lambda: datetime.now(UTC)) for part in (Keys, Domains)]
+                await records.prepare()
+                return await command(*parts, *args, **kwargs)
             finally:
                 await store.close()
 

@@ -18,6 +18,7 @@ _COMMANDS = {
     "domains": "domains:domains",
     "sources": "describing:list_sources",
     "editions": "editions:editions",
+    "ledger": "ledger:ledger",
     "status": "running:status",
     "settings": "describing:show_settings",
     "openapi": "openapi:print_description",

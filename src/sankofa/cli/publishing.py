@@ -17,24 +17,33 @@ from sankofa.edition.format.edition_id import may_hold, may_name_a_person
 from sankofa.edition.read.diff import Difference, diff
 from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore, EditionList
+from sankofa.ledger.clock import refuse_doubtful_clock
 from sankofa.ledger.ingest import Summary, files_under, ingest
+from sankofa.ledger.seals import Checked
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import EditionError
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
+from sankofa.sources.base import Limits
 from sankofa.sources.registry import find_source, load_sources
 
 
-def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> Summary:
+def ingest_files(
+    settings: Settings, source_id: str, paths: Iterable[Path], *, clock_is_right: bool = False
+) -> Summary:
     """Read files of a source into the ledger, with a progress bar on a terminal."""
     source = find_source(settings.home, source_id)
     source.refuse_unless_redistributable()
     files = files_under(paths)
+    in_home = list(settings.home.glob("*"))  # before this command itself changes any
+    witnesses = [path for path in (*in_home, *files) if not path.name.startswith("ledger.sqlite")]
     with (
         _ledger(settings) as ledger,
         _progress(source_id, len(files)) as started,
         without_cycle_collection(),
     ):
+        if not clock_is_right:
+            refuse_doubtful_clock(_now(), ledger.newest_capture(), witnesses)
         return ingest(
             ledger,
             source,
@@ -42,6 +51,7 @@ def ingest_files(settings: Settings, source_id: str, paths: Iterable[Path]) -> S
             rejects_folder=settings.home / "rejects",
             clock=_now,
             started=lambda p: started(p.name),
+            limits=Limits.of(settings),
         )
 
 
@@ -59,6 +69,12 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
             issuer_cache=settings.home / "derived",
             waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
         )
+
+
+def verify_ledger(settings: Settings) -> Checked:
+    """Hold every row of the ledger against its seals. Raises LedgerDamaged."""
+    with _ledger(settings) as ledger:
+        return ledger.verify()
 
 
 def edition_list(settings: Settings) -> EditionList:
@@ -87,7 +103,7 @@ def roll_back(settings: Settings, edition: str) -> None:
             raise EditionError(
                 f"{edition} is withdrawn: what it holds may not be redistributed today: {sources}"
             )
-        open_edition(store, edition).close()
+        open_edition(store, edition, check_all=True).close()
         # Withdrawn editions are removed: an older edition cannot know what a newer one left out.
         store.set_current_and_prune(
             [name for name in store.list_editions().editions if name not in withdrawn], edition
@@ -102,7 +118,7 @@ def _withdrawn(settings: Settings, store: Datastore) -> dict[str, list[str]]:
         left_out = [omission.source for omission in left_out_of(ledger, sources)]
     withdrawn = {}
     for name in store.list_editions().editions:
-        with suppress(EditionError), closing(open_edition(store, name, verified=True)) as edition:
+        with suppress(EditionError), closing(open_edition(store, name)) as edition:
             refused = set(edition.manifest.get("sources", left_out)) - permitted
             if may_hold(edition.manifest, refused):
                 withdrawn[name] = sorted(refused)
@@ -112,7 +128,7 @@ def _withdrawn(settings: Settings, store: Datastore) -> dict[str, list[str]]:
 def _person_captures(store: Datastore) -> Iterator[int]:
     """For each readable edition, its last capture that proved somebody a natural person."""
     for name in store.list_editions().editions:
-        with suppress(EditionError), closing(open_edition(store, name, verified=True)) as edition:
+        with suppress(EditionError), closing(open_edition(store, name)) as edition:
             yield edition.last_person_capture
 
 
@@ -138,8 +154,10 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 
 @contextmanager
 def _ledger(settings: Settings) -> Iterator[Ledger]:
-    settings.home.mkdir(parents=True, exist_ok=True)
-    ledger = Ledger(open_store(settings), settings.gate_key(), _now)
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ledger = Ledger(
+        open_store(settings), settings.gate_key(), _now, notify=lambda line: click.echo(line, err=True)
+    )
     try:
         yield ledger
     finally:

@@ -297,10 +297,12 @@ class MacroSeriesRow(TypedDict):
 
 
 class MetricInput(TypedDict):
-    """One figure that a value is computed from."""
+    """One figure that a value is computed from, or that proves a part of it to be nothing."""
 
     line_item: str
-    """The line item it stands for in the formula."""
+    """The line item of the formula that it is for."""
+    concept: str | None
+    """As the taxonomy names it; null where the source names none."""
     period_end: str
     """Of the full year, or of the one before."""
     value: Number

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from sankofa.derive.metrics.full_years import FullYear, full_years
+from sankofa.derive.metrics.lines import concepts_used
 from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Published, Reports
@@ -35,7 +36,7 @@ class Issuer:
     @cached_property
     def years(self) -> list[FullYear]:
         """Its full years, oldest first, with the figures each holds today."""
-        return full_years(self._published.reports(self._ends.ever_full), self._ends)
+        return full_years(self._published.reports(self._ends.ever_full, concepts_used()), self._ends)
 
     @cached_property
     def _published(self) -> Published:

@@ -28,7 +28,9 @@ from sankofa.sources.registry import Source
 PASS: Final = "PASS"  # noqa: S105 - a verdict
 FAIL: Final = "FAIL"
 UNMEASURED: Final = "UNMEASURED"
-LESS_IS_BETTER: Final = frozenset({"freshness_days", "rejected", "restatement_rate", "withheld"})
+LESS_IS_BETTER: Final = frozenset(
+    {"freshness_days", "identity_conflicts", "rejected", "restatement_rate", "withheld"}
+)
 _FOUR_DECIMALS: Final = Decimal("0.0001")
 
 _SERVED_RELEASES: Final = """
@@ -80,11 +82,15 @@ def measure(
     sources: Mapping[str, Source],
     day: str,
     served: Mapping[str, ServedFacts],
+    metrics: Mapping[str, Decimal],
 ) -> Measurement:
-    """Measure every dataset as of a day; `served` are the facts by source."""
+    """Measure every dataset as of a day.
+
+    `served` are the facts by source; `metrics` is what was measured of the derived values.
+    """
     by_source: dict[str, Figures] = defaultdict(dict)  # by source
     by_sku: dict[str, Figures] = {
-        "AF-FUND": _fundamentals(ledger, list(entities), served, by_source),
+        "AF-FUND": {**_fundamentals(ledger, list(entities), served, by_source), **metrics},
         "AF-TENDER": _tenders(ledger, tenders, captures, by_source),
         "AF-MACRO": _macro(ledger, captures, by_source),
     }

@@ -16,13 +16,14 @@ Layout, little-endian, every part padded to 8 bytes:
     trailer      where the table begins, how many slots it has; the same of the rows; magic
 """
 
-import mmap
 import struct
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
+
+from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
 
 _MAGIC = b"SANKOFA2"
 _KEY = struct.Struct("<II")
@@ -31,6 +32,17 @@ _TRAILER = struct.Struct("<QQQQ8s")
 _BUFFER = 1 << 20
 _DIGEST = 16
 _IN_ORDER = 8 + _DIGEST
+_AT_ONCE = 512 * 1024
+"""Bytes that may be compared with their digests where they are asked for: half a millisecond."""
+
+
+class NotChecked(Exception):
+    """The bytes [start, end) are to be compared with their digests first, which takes a while."""
+
+    def __init__(self, start: int, end: int) -> None:
+        super().__init__(f"bytes {start} to {end} are not checked")
+        self.start = start
+        self.end = end
 
 
 class BlockFileWriter:
@@ -102,37 +114,49 @@ class BlockFileWriter:
 
 
 class BlockFileReader:
-    """The file, mapped. Raises ValueError where it is not one."""
+    """The file, mapped. Whatever is read was compared with its digest before; raises Damaged."""
 
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._bytes = memoryview(self._map)
-        if len(self._bytes) < len(_MAGIC) + _TRAILER.size:
-            raise ValueError("too short")
-        table, slots, rows, blocks, magic = _TRAILER.unpack_from(
-            self._bytes, len(self._bytes) - _TRAILER.size
-        )
+    def __init__(self, file: CheckedFile) -> None:
+        size = file.size
+        if size < len(_MAGIC) + _TRAILER.size:
+            raise Damaged(f"incomplete: {file.name} is too short")
+        self._file, self._state = file, file.state
+        file.check(0, len(_MAGIC))
+        file.check(size - _TRAILER.size, size)
+        self._bytes = memoryview(file.map())
+        table, slots, rows, blocks, magic = _TRAILER.unpack_from(self._bytes, size - _TRAILER.size)
         if magic != _MAGIC or self._bytes[: len(_MAGIC)] != _MAGIC:
-            raise ValueError("not a file of blocks")
+            raise Damaged(f"corrupt: {file.name} is not a file of blocks")
+        self._table_at, self._rows_at = table, rows
         self._table = self._bytes[table : table + 16 * slots].cast("Q")
         self._mask = slots - 1
         self._rows = self._bytes[rows : rows + 8 * blocks].cast("Q")
-        order, end = rows + 8 * blocks, len(self._bytes) - _TRAILER.size
-        keys = (end - order) // _IN_ORDER
-        self._order = self._bytes[order : order + 8 * keys].cast("Q")
-        self._digests = self._bytes[order + 8 * keys : end]
+        self._order_at, end = rows + 8 * blocks, size - _TRAILER.size
+        keys = (end - self._order_at) // _IN_ORDER
+        self._digests_at = self._order_at + 8 * keys
+        self._order = self._bytes[self._order_at : self._digests_at].cast("Q")
+        self._digests = self._bytes[self._digests_at : end]
         self._sorted: list[tuple[str, str]] | None = None
 
     def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[memoryview, memoryview]] | None:
-        """See `engines.datastore.EditionReader`; the parts are views of the file."""
+        """See `engines.datastore.EditionReader`; the parts are views of the file.
+
+        Raises NotChecked where much is to be compared first.
+        """
         name = _name(kind, key)
         hashed = _hash(name)
         whole, table, mask = self._bytes, self._table, self._mask
+        complete, verified, table_at = self._state.complete, self._state.verified, self._table_at
         slot = hashed & mask
-        while found := table[2 * slot]:
-            if found == hashed:
+        while True:
+            if not complete and not verified[(table_at + 16 * slot) >> PAGE_BITS]:
+                self._file.check(table_at + 16 * slot, table_at + 16 * slot + 16)
+            if not (occupant := table[2 * slot]):
+                return None
+            if occupant == hashed:
                 at = table[2 * slot + 1]
+                if not complete:
+                    self._check_key(at)
                 count, length = _KEY.unpack_from(whole, at)
                 at += _KEY.size
                 if whole[at : at + length] == name:
@@ -142,36 +166,70 @@ class BlockFileReader:
                         at + _PLACE.size * min(skip + most, count),
                     )
                     places = _PLACE.iter_unpack(whole[first:last])
+                    if not complete:
+                        places = iter(self._check_places(list(places)))
                     return [(whole[a : a + i], whole[a + i : a + i + r]) for a, i, r in places]
             slot = (slot + 1) & mask
-        return None
 
     def pieces(self, places: Iterable[tuple[int, int, int]]) -> list[memoryview]:
         """See `engines.datastore.EditionReader`; views of the file."""
         whole, rows = self._bytes, self._rows
+        if not self._state.complete:
+            places = list(places)
+            self._check_pieces(places)
         return [whole[(at := rows[block - 1]) + start : at + end] for block, start, end in places]
+
+    def _check_pieces(self, places: list[tuple[int, int, int]]) -> None:
+        rows, rows_at = self._rows, self._rows_at
+        verified = self._state.verified
+        for block, start, end in places:
+            at = rows_at + 8 * (block - 1)
+            if not verified[at >> PAGE_BITS]:
+                self._file.check(at, at + 8)
+            at = rows[block - 1]
+            if verified.find(0, (at + start) >> PAGE_BITS, ((at + end - 1) >> PAGE_BITS) + 1) >= 0:
+                self._file.check(at + start, at + end)
+
+    def _check_key(self, at: int) -> None:
+        self._file.check(at, at + _KEY.size)
+        count, length = _KEY.unpack_from(self._bytes, at)
+        self._file.check(at, at + _KEY.size + length + 8 + _PLACE.size * count)
+
+    def _check_places(self, places: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+        """The blocks of a key stand one after another."""
+        if places:
+            at, index, rows = places[-1]
+            self._check(places[0][0], at + index + rows)
+        return places
+
+    def _check(self, start: int, end: int) -> None:
+        if end - start <= _AT_ONCE:
+            self._file.check(start, end)
+        elif self._file.needs_check(start, end):
+            raise NotChecked(start, end)
 
     def digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
         """See `engines.datastore.EditionReader`."""
+        self._check(self._order_at, self._file.size)
         if not len(self._order):
-            return self._found_digests(kind, after, most)
+            return self._computed_digests(kind, after, most)
         prefix = _name(kind, "")
         first = bisect_right(self._order, _name(kind, after), key=self._name_at)
-        found = []
-        for place in range(first, min(first + most, len(self._order))):
-            name = self._name_at(self._order[place])
+        digests = []
+        for number in range(first, min(first + most, len(self._order))):
+            name = self._name_at(self._order[number])
             if not name.startswith(prefix):
                 break
-            digest = bytes(self._digests[_DIGEST * place : _DIGEST * (place + 1)])
-            found.append((name[len(prefix) :].decode(), digest))
-        return found
+            digest = bytes(self._digests[_DIGEST * number : _DIGEST * (number + 1)])
+            digests.append((name[len(prefix) :].decode(), digest))
+        return digests
 
-    def _found_digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
+    def _computed_digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
         """The same where the file has no order: every key is sorted, once."""
         if self._sorted is None:
             self._sorted = sorted(self.keys())
         first = bisect_right(self._sorted, (kind, after))
-        found = []
+        digests = []
         for same, key in self._sorted[first : first + most]:
             if same != kind:
                 break
@@ -181,17 +239,20 @@ class BlockFileReader:
                 digest.update(index)
                 digest.update(len(rows).to_bytes(8, "little"))
                 digest.update(rows)
-            found.append((key, digest.digest()))
-        return found
+            digests.append((key, digest.digest()))
+        return digests
 
     def keys(self) -> Iterator[tuple[str, str]]:
         """Every (kind, key), in no order."""
+        self._file.check(self._table_at, self._rows_at)
         for slot in range(self._mask + 1):
             if self._table[2 * slot]:
                 kind, _, key = self._name_at(self._table[2 * slot + 1]).decode().partition("\0")
                 yield kind, key
 
     def _name_at(self, at: int) -> bytes:
+        if not self._state.complete:
+            self._check_key(at)
         _, length = _KEY.unpack_from(self._bytes, at)
         return bytes(self._bytes[at + _KEY.size : at + _KEY.size + length])
 

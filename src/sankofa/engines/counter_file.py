@@ -51,7 +51,8 @@ def _mark_of(name: str, window: str) -> bytes:
 class CounterFile:
     """An open table. Every method may raise OSError."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, reserve: int = 0) -> None:
+        """`reserve`: the bytes of the table that are given their place on the disk now, full disk or not later."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._placed: set[int] = set()
         try:
@@ -60,6 +61,7 @@ class CounterFile:
             self.check()
             if os.fstat(self._descriptor).st_size < _SIZE:
                 os.ftruncate(self._descriptor, _SIZE)
+            self._reserved = self._reserve(min(reserve, _SIZE))
             self._map = mmap.mmap(self._descriptor, _SIZE)
         except OSError:
             os.close(self._descriptor)
@@ -70,8 +72,19 @@ class CounterFile:
         if os.pread(self._descriptor, len(_HEADER), 0) != _HEADER:
             raise OSError(0, "not a file of counters")
 
+    def _reserve(self, size: int) -> int:
+        """How many bytes at the start of the table have their place; none on a disk that is full already."""
+        if size and os.fstat(self._descriptor).st_blocks * 512 < _SIZE:
+            try:
+                os.posix_fallocate(self._descriptor, 0, size)
+            except OSError:
+                return 0
+        return size
+
     def check_room(self) -> None:
         """Whether one more page finds a place on the disk: taken behind the table, and given back."""
+        if self._reserved == _SIZE:
+            return
         os.posix_fallocate(self._descriptor, _SIZE, _PAGE)
         os.ftruncate(self._descriptor, _SIZE)
 
@@ -79,7 +92,7 @@ class CounterFile:
         """Count once, or return None when another process is at this page: try again."""
         start = _page_of(name)
         with _THREADS:
-            if start not in self._placed:
+            if start >= self._reserved and start not in self._placed:
                 os.posix_fallocate(self._descriptor, start, _PAGE)
                 self._placed.add(start)
             try:

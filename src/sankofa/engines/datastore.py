@@ -1,15 +1,13 @@
-"""The datastore: the append-only ledger, and the shelf of published editions.
+"""The datastore: the append-only ledger, and the published editions.
 
 Two engines stand behind these protocols: SQLite files under HOME (the default) and PostgreSQL.
 Statements are written once, with `?` for parameters, in the SQL both understand.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
-
-from sankofa.model.errors import SettingsError
 
 Row = tuple[Any, ...]
 Block = tuple[bytes | memoryview, bytes | memoryview]
@@ -36,6 +34,13 @@ class LedgerSession(Protocol):
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
         """Some columns of a clustered table, of the rows under one value of the first column of its key, in
         the order of the key: for those who take many rows at a time."""
+
+    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
+        """Every row of a table: its capture_id (0 where the table has none), and its columns as a JSON array
+        as msgspec writes it; `order` is the ORDER BY of those who read it through an index."""
+
+    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+        """Call this with the table and the rows of whatever is appended from now on; None to stop."""
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
         """Append the rows that are not there yet; how many were new."""
@@ -72,9 +77,13 @@ class EditionWriter(Protocol):
 
 
 class EditionReader(Protocol):
-    """A published edition, immutable."""
+    """A published edition, immutable. Every read raises StoreUnavailable where the store does not answer, or
+    where what it has is not what was published; then `damage` is set.
+    """
 
     manifest: Manifest
+    damage: str | None
+    """What was seen to be wrong since it was opened: it should no longer be served."""
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
         """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where no such key is."""
@@ -92,6 +101,11 @@ class EditionReader(Protocol):
         Empty where it would take long to tell.
         """
 
+    def scrub(self, most: int) -> None:
+        """Compare the next stretch of about so many bytes with what was published, again and again from the
+        beginning; with 0, only look whether another process is about to change it. To be called in a thread.
+        """
+
     def close(self) -> None: ...
 
 
@@ -103,16 +117,18 @@ class EditionList(NamedTuple):
 
 
 class Datastore(Protocol):
-    """Seven verbs and a farewell; everything an engine must do."""
+    """Everything an engine must do."""
 
     def ledger(self) -> LedgerSession: ...
 
     def build(self) -> EditionWriter: ...
 
-    def open(self, edition: str, *, verified: bool = False) -> EditionReader:
+    def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
         """Raises EditionError when it is corrupt, incomplete or gone.
 
-        Every byte is looked at, unless this process has verified it before: it never changes.
+        Its manifest must be the one that was sealed. With `check_all` every byte is compared with what was
+        published; else as many as fit in half a second, the others when they are read, and none that this
+        process has compared before.
         """
 
     def list_editions(self) -> EditionList: ...
@@ -134,22 +150,14 @@ class Datastore(Protocol):
     def published(self) -> frozenset[str]:
         """The id of every edition that was ever current, kept or not: an append-only list."""
 
+    def withdraw(self, editions: Collection[str]) -> None:
+        """Put kept editions on the list of those that may not be served in the place of a newer one."""
+
+    def withdrawn(self) -> frozenset[str]:
+        """Every edition on that list, which is part of the one of `published` and append-only like it."""
+
     async def ping(self) -> None:
         """A real read. Raises StoreUnavailable."""
 
     def close(self) -> None:
         """Let go of the connections of the serving side, in the thread of its event loop."""
-
-
-def open_datastore(url: str, home: Path, ledger_schema: str) -> Datastore:
-    """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`."""
-    scheme, _, rest = url.partition(":")
-    if scheme == "sqlite":
-        from sankofa.engines.file_store import FileStore
-
-        return FileStore(Path(rest) if rest else home, ledger_schema)
-    if scheme in ("postgresql", "postgres"):
-        from sankofa.engines.postgres_store import PostgresStore
-
-        return PostgresStore(url, home, ledger_schema)
-    raise SettingsError("SANKOFA_DATASTORE: expected sqlite: or postgresql://...")

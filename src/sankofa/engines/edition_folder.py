@@ -1,25 +1,37 @@
-"""The editions under HOME: one folder each, with its file of blocks and a manifest that seals it."""
+"""The editions under HOME: one folder each, with its file of blocks and its Parquet files.
+
+editions/<edition>.seal                the SHA-256 of the manifest
+editions/<edition>/manifest.json       what the edition is; the digest of the checksums
+editions/<edition>/checksums           the digests of the pages of every file, one after another
+editions/<edition>/edition.blocks      see `engines.block_file`
+editions/<edition>/files/*.parquet
+"""
 
 import asyncio
 import fcntl
 import hashlib
-import json
 import os
 import shutil
 import sqlite3
 import tempfile
-import weakref
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sankofa.engines.block_file import BlockFileReader, BlockFileWriter
+from sankofa.engines.block_file import BlockFileReader, BlockFileWriter, NotChecked
+from sankofa.engines.checked_file import DIGEST, CheckedFile, Damaged, FileStates, page_count, page_digests
 from sankofa.engines.datastore import Block, ByteRange, Manifest
-from sankofa.model.errors import EditionError, OperatorError
+from sankofa.engines.manifest import open_manifest, seal_manifest
+from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
 
 BUILDING = ".building-"
 FILE = "edition.blocks"
 FILES = "files"
+MANIFEST = "manifest.json"
+CHECKSUMS = "checksums"
+_CHECKED_AT_OPENING_SECONDS = 0.5
+_PRIVATE_FOLDER, _PRIVATE_FILE, _SEALED_FILE = 0o700, 0o600, 0o400
 
 
 class EditionFolderWriter:
@@ -27,12 +39,19 @@ class EditionFolderWriter:
 
     def __init__(self, editions: Path) -> None:
         self._editions = editions
+        for seal in editions.glob("*.seal"):  # of a build that was killed at its last step
+            if not seal.with_suffix("").exists():
+                seal.unlink(missing_ok=True)
         self._folder, self._lock = building_folder(editions)
         self._file = self._folder / FILE
         self.files = self._folder / FILES
-        with operator_errors(self._file):
-            self.files.mkdir()
-            self._blocks = BlockFileWriter(self._file)
+        try:
+            with operator_errors(self._file):
+                self.files.mkdir(_PRIVATE_FOLDER)
+                self._blocks = BlockFileWriter(self._file)
+        except BaseException:
+            self._remove()
+            raise
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
         with operator_errors(self._file):
@@ -50,24 +69,38 @@ class EditionFolderWriter:
             return
         with operator_errors(self._file):
             self._blocks.finish()
-            digest, size = _file_digest(self._file)
-            sealed = {**manifest, "edition": edition, "file_sha256": digest, "file_bytes": size}
-            (self._folder / "manifest.json").write_text(json.dumps(sealed, indent=1, sort_keys=True) + "\n")
-            shared = [self.files / one["name"] for one in manifest.get("files", ())]
-            for path in (self._file, self._folder / "manifest.json", *shared):
-                path.chmod(0o444)
+            paths = [self._file, *(self.files / file["name"] for file in manifest.get("files", ()))]
+            digests = [page_digests(path) for path in paths]
+            checksums = b"".join(pages for pages, _ in digests)
+            content, seal = seal_manifest(
+                {
+                    **manifest,
+                    "edition": edition,
+                    "file_bytes": digests[0][1],
+                    "checksums_sha256": hashlib.sha256(checksums).hexdigest(),
+                }
+            )
+            (self._folder / CHECKSUMS).write_bytes(checksums)
+            (self._folder / MANIFEST).write_bytes(content)
+            for path in (*paths, self._folder / CHECKSUMS, self._folder / MANIFEST):
+                path.chmod(_SEALED_FILE)
                 sync(path)
             sync(self.files)
-            self._folder.chmod(0o755)
             sync(self._folder)
             if destination.exists():
                 shutil.rmtree(destination)
+            replace_file(seal_path(destination), f"{seal}\n")
             self._folder.rename(destination)
             sync(self._editions)
         self._unlock()
 
     def abandon(self) -> None:
-        self._blocks.close()
+        """On a full disk the last bytes of a file cannot be written; it is closed and removed anyway."""
+        with suppress(OSError):
+            self._blocks.close()
+        self._remove()
+
+    def _remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._unlock()
 
@@ -80,73 +113,159 @@ class EditionFolderWriter:
 class EditionFolderReader:
     """See `engines.datastore.EditionReader`. Reads take microseconds, so they run where they are asked."""
 
-    def __init__(self, folder: Path, *, verified: bool = False) -> None:
-        path = folder / FILE
+    def __init__(self, folder: Path, states: FileStates, *, check_all: bool = False) -> None:
+        self._edition = folder.name
+        self.damage: str | None = None
         try:
-            self.manifest: Manifest = json.loads((folder / "manifest.json").read_bytes())
-            sealed = self.manifest["file_sha256"]
-            digest, size = (sealed, path.stat().st_size) if verified else _file_digest(path)
-            if size != self.manifest["file_bytes"]:
-                raise EditionError(
-                    f"edition {folder.name}: incomplete: {size} of {self.manifest['file_bytes']} bytes"
-                )
-            if digest != sealed:
-                raise EditionError(
-                    f"edition {folder.name}: corrupt: its bytes are not the ones that were published"
-                )
-            self._files = _open_files(folder, self.manifest)
-            self._blocks = BlockFileReader(path)
+            self.manifest: Manifest = read_manifest(folder)
+            block_file, *files = _open_files(folder, self.manifest, states)
+            _check_files([block_file, *files], float("inf") if check_all else _CHECKED_AT_OPENING_SECONDS)
+            self._block_file = block_file
+            self._files = {file.name: file for file in files}
+            self._scrubbed = [block_file, *files]
+            self._blocks = BlockFileReader(block_file)
         except FileNotFoundError as failure:
             missing = Path(failure.filename).name
             raise EditionError(f"edition {folder.name}: incomplete: {missing} is missing") from None
+        except Damaged as damage:
+            raise EditionError(f"edition {folder.name}: {damage}") from None
         except (ValueError, KeyError, TypeError, OSError) as failure:
             raise EditionError(f"edition {folder.name}: corrupt: {failure}") from failure
 
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
-        return self._blocks.blocks(kind, key, skip, most)
+        try:
+            return self._blocks.blocks(kind, key, skip, most)
+        except (NotChecked, Damaged) as reason:
+            await self._check(reason)
+        return await self.blocks(kind, key, skip, most)
 
     async def pieces(self, places: Sequence[ByteRange]) -> Sequence[memoryview]:
-        return self._blocks.pieces(places)
+        try:
+            return self._blocks.pieces(places)
+        except Damaged as damage:
+            raise self._unavailable(damage) from None
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
         """In a thread: a disk that is slow must not hold up the others."""
-        return await asyncio.to_thread(os.pread, self._files[name].descriptor, end - start, start)
+        try:
+            return await asyncio.to_thread(self._files[name].read, start, end)
+        except Damaged as damage:
+            raise self._unavailable(damage) from None
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        return self._blocks.digests(kind, after, most)
+        try:
+            return self._blocks.digests(kind, after, most)
+        except (NotChecked, Damaged) as reason:
+            await self._check(reason)
+        return await self.digests(kind, after, most)
+
+    def scrub(self, most: int) -> None:
+        try:
+            self._block_file.check_lease()
+            if most and not self._scrubbed[0].scrub(most):
+                self._scrubbed = [*self._scrubbed[1:], self._scrubbed[0]]
+        except Damaged as damage:
+            self.damage = str(damage)
 
     def close(self) -> None:
         self._blocks.close()
-        for file in self._files.values():
+        for file in (self._block_file, *self._files.values()):
             file.close()
 
+    async def _check(self, reason: NotChecked | Damaged) -> None:
+        """Compare what is to be compared first, in a thread: it is much."""
+        try:
+            if isinstance(reason, Damaged):
+                raise reason
+            await asyncio.to_thread(self._block_file.check, reason.start, reason.end)
+        except Damaged as damage:
+            raise self._unavailable(damage) from None
 
-class _OpenFile:
-    """Stays readable after its edition is removed; let go of with the last who refers to it."""
-
-    def __init__(self, path: Path) -> None:
-        self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self.close = weakref.finalize(self, os.close, self.descriptor)
+    def _unavailable(self, damage: Damaged) -> StoreUnavailable:
+        self.damage = str(damage)
+        return StoreUnavailable("datastore", f"edition {self._edition}: {damage}")
 
 
-def _open_files(folder: Path, manifest: Manifest) -> dict[str, _OpenFile]:
-    """Every file of an edition, once it is seen to be the one that was published."""
-    found: dict[str, _OpenFile] = {}
-    for one in manifest.get("files", ()):
-        path = folder / FILES / one["name"]
-        if _file_digest(path) != (one["sha256"], one["size_bytes"]):
-            raise EditionError(f"edition {folder.name}: corrupt: {path.name} is not what was published")
-        found[one["name"]] = _OpenFile(path)
-    return found
+def seal_path(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.seal")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Raises ValueError where it is not the one that was sealed, OSError where it cannot be read."""
+    content = (folder / MANIFEST).read_bytes()
+    try:
+        seal, line_end, rest = seal_path(folder).read_text("ascii").partition("\n")
+    except FileNotFoundError:
+        raise ValueError(f"its seal {seal_path(folder).name} is missing: publish again") from None
+    if not line_end or rest:
+        raise ValueError(f"its seal {seal_path(folder).name} is damaged")
+    return open_manifest(content, seal, folder.name)
+
+
+def _open_files(folder: Path, manifest: Manifest, states: FileStates) -> list[CheckedFile]:
+    """The file of blocks and every Parquet file, each with the digests of its pages."""
+    checksums = (folder / CHECKSUMS).read_bytes()
+    if hashlib.sha256(checksums).hexdigest() != manifest["checksums_sha256"]:
+        raise Damaged(f"corrupt: {CHECKSUMS} is not what was published")
+    paths = [(folder / FILE, manifest["file_bytes"])]
+    paths += [(folder / FILES / file["name"], file["size_bytes"]) for file in manifest.get("files", ())]
+    files = []
+    start = 0
+    for path, size in paths:
+        end = start + DIGEST * page_count(size)
+        files.append(CheckedFile(path, size, checksums[start:end], states))
+        start = end
+    return files
+
+
+def _check_files(files: Iterable[CheckedFile], seconds: float) -> None:
+    """For so long; what is left is compared when it is read, and by `scrub`."""
+    deadline = time.monotonic() + seconds
+    for file in files:
+        if not file.check_all(deadline - time.monotonic()):
+            return
 
 
 def _is_whole(folder: Path, manifest: Manifest) -> bool:
     try:
-        reader = EditionFolderReader(folder)
+        reader = EditionFolderReader(folder, FileStates(), check_all=True)
     except EditionError:
         return False
     reader.close()
     return bool(reader.manifest.get("content_sha256") == manifest.get("content_sha256"))
+
+
+def remove_edition(folder: Path) -> None:
+    """The seal last: an edition without its seal is damaged, a seal without its edition is nothing."""
+    shutil.rmtree(folder)
+    seal_path(folder).unlink(missing_ok=True)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """In one step: whoever reads it finds the old content or the new."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(partial, "w", opener=open_private) as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def open_private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, _PRIVATE_FILE)
+
+
+def make_private_folder(path: Path) -> None:
+    """A new folder is its owner's alone, whatever the umask; one that is there is left as it is."""
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(_PRIVATE_FOLDER, exist_ok=True)
 
 
 def building_folder(parent: Path) -> tuple[Path, int | None]:
@@ -173,11 +292,6 @@ def lock_folder(folder: Path) -> int | None:
     return descriptor
 
 
-def _file_digest(path: Path) -> tuple[str, int]:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
-
-
 def sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -188,7 +302,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def operator_errors(path: Path) -> Iterator[None]:
-    """A full disk or a damaged file is told to the operator by name, without a traceback."""
+    """A full disk or a damaged file is reported to the operator by name, without a traceback."""
     try:
         yield
     except (sqlite3.Error, OSError) as failure:

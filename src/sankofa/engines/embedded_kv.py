@@ -38,7 +38,11 @@ _NAMES = "SELECT name FROM stored WHERE name >= ?1 AND name < ?1 || char(0x10FFF
 class EmbeddedKeyValue:
     """A KeyValue in one SQLite file and its table of counters (`<file>-counters`)."""
 
-    def __init__(self, path: str, component: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, path: str, component: str, clock: Callable[[], float] = time.time, *, reserve: int = 0
+    ) -> None:
+        """`reserve`: bytes of disk to take in advance for the counters."""
+        self._reserve = reserve
         self._path = Path(path)
         self._component = component
         self._clock = clock
@@ -60,7 +64,8 @@ class EmbeddedKeyValue:
             return known[1]
         self._notice_other_files()
         rows = await self._rows(_GET, (name,))
-        value = bytes(rows[0][0]) if rows else None
+        # Of a damaged row the value may be of any type: it is then nothing that anybody wrote.
+        value = (rows[0][0] if isinstance(rows[0][0], bytes) else b"") if rows else None
         if generation is not None and value is not None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -89,7 +94,7 @@ class EmbeddedKeyValue:
         descriptor = -1
         deadline = time.monotonic() + _CALL_SECONDS
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = self._path.with_name(self._path.name + "-lock")
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             while not _locked(descriptor):
@@ -113,7 +118,7 @@ class EmbeddedKeyValue:
             return None
 
     async def names(self, prefix: str) -> list[str]:
-        return [name for (name,) in await self._rows(_NAMES, (prefix,))]
+        return [name for (name,) in await self._rows(_NAMES, (prefix,)) if isinstance(name, str)]
 
     async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
         """A page is held for microseconds: worth a few yields, then sleeps that leave the loop free."""
@@ -203,13 +208,13 @@ class EmbeddedKeyValue:
 
     def _create_file(self) -> None:
         """SQLite would create it readable by everyone; its companion files take over the mode of this one."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     def _open_counters(self) -> CounterFile:
         if self._counters is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._counters = CounterFile(self._counters_path)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._counters = CounterFile(self._counters_path, self._reserve)
         return self._counters
 
     def _drop_values(self) -> None:

@@ -7,27 +7,31 @@ replaced atomically, so switching is one rename.
 import fcntl
 import os
 import re
-import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from sankofa.engines.block_file import BlockFileReader
+from sankofa.engines.checked_file import FileStates
 from sankofa.engines.datastore import EditionList, Row, Turn
 from sankofa.engines.edition_folder import (
     FILE,
     EditionFolderReader,
     EditionFolderWriter,
+    make_private_folder,
+    open_private,
     operator_errors,
-    sync,
+    read_manifest,
+    remove_edition,
+    replace_file,
 )
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 _listed = msgspec.json.Decoder(list[Any]).decode
+_WITHDRAWN = "withdrawn "
 _EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 
@@ -40,20 +44,23 @@ class FileStore:
         self._pointer = self._editions / "CURRENT"
         self._published = self._editions / "PUBLISHED"
         self._schema = ledger_schema
+        self._states = FileStates()
 
     def ledger(self) -> "SqliteLedger":
-        self._home.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._home)
         return SqliteLedger(self._home / "ledger.sqlite", self._schema)
 
     def build(self) -> EditionFolderWriter:
         with operator_errors(self._editions):
-            self._editions.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._home)
+            make_private_folder(self._editions)
             return EditionFolderWriter(self._editions)
 
-    def open(self, edition: str, *, verified: bool = False) -> EditionFolderReader:
+    def open(self, edition: str, *, check_all: bool = False) -> EditionFolderReader:
         if not _EDITION_ID.match(edition):
             raise EditionError(f"edition {edition!r}: not the name of an edition")
-        return EditionFolderReader(self._editions / edition, verified=verified)
+        self._states.forget_missing()
+        return EditionFolderReader(self._editions / edition, self._states, check_all=check_all)
 
     def list_editions(self) -> EditionList:
         try:
@@ -71,7 +78,7 @@ class FileStore:
     def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         path = self._home / f".{turn}.lock"
         with operator_errors(path):
-            self._home.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._home)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             with operator_errors(path):
@@ -85,49 +92,67 @@ class FileStore:
             os.close(descriptor)
 
     def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
-        partial = self._pointer.with_suffix(f".{os.getpid()}")
         self._list_as_published(current)
         with operator_errors(self._pointer):
-            partial.write_text(current + "\n")
-            sync(partial)
-            partial.replace(self._pointer)
-            sync(self._editions)
+            replace_file(self._pointer, current + "\n")
             for name in self.list_editions().editions:
                 if name not in editions and name != current:
-                    shutil.rmtree(self._editions / name)
+                    remove_edition(self._editions / name)
 
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""
-        shelf = self.list_editions()
-        return self._listed_as_published() | {*shelf.editions, *filter(None, [shelf.current])}
+        kept = self.list_editions()
+        return self._listed_as_published() | {*kept.editions, *filter(None, [kept.current])}
+
+    def withdraw(self, editions: Collection[str]) -> None:
+        self._append_to_list(f"{_WITHDRAWN}{edition}" for edition in sorted({*editions} - self.withdrawn()))
+
+    def withdrawn(self) -> frozenset[str]:
+        return frozenset(
+            line.removeprefix(_WITHDRAWN) for line in self._list_lines() if line.startswith(_WITHDRAWN)
+        )
 
     def _listed_as_published(self) -> frozenset[str]:
+        return frozenset(filter(_EDITION_ID.match, self._list_lines()))
+
+    def _list_lines(self) -> list[str]:
         try:
-            lines = self._published.read_text("ascii", errors="replace").split("\n")
+            return self._published.read_text("ascii", errors="replace").split("\n")
         except FileNotFoundError:
-            return frozenset()
+            return []
         except OSError as failure:
             raise StoreUnavailable("datastore", f"{self._published.name}: {failure}") from failure
-        return frozenset(filter(_EDITION_ID.match, lines))
 
     def _list_as_published(self, current: str) -> None:
         """Append what the list has not: the edition, and those there were before the list was."""
         with operator_errors(self._published):
-            new = (self.published() | {current}) - self._listed_as_published()
-            if new:
-                # A line feed first: the line before may have been cut short by a full disk.
-                with self._published.open("ab", buffering=0) as stream:
-                    stream.write("".join(f"\n{edition}" for edition in sorted(new)).encode() + b"\n")
-                    os.fsync(stream.fileno())
+            self._append_to_list(sorted((self.published() | {current}) - self._listed_as_published()))
+
+    def _append_to_list(self, lines: Iterable[str]) -> None:
+        text = "".join(f"\n{line}" for line in lines)
+        if text:
+            # A line feed first: the line before may have been cut short by a full disk.
+            with (
+                operator_errors(self._published),
+                open(self._published, "ab", buffering=0, opener=open_private) as stream,
+            ):
+                stream.write(text.encode() + b"\n")
+                os.fsync(stream.fileno())
 
     async def ping(self) -> None:
+        """The current edition is there, sealed and of its size, and no damage was seen in it."""
+        current = self.list_editions().current
+        if current is None:
+            raise StoreUnavailable("datastore", "no edition is published")
+        folder = self._editions / current
         try:
-            current = self.list_editions().current
-            if current is None:
-                raise StoreUnavailable("datastore", "no edition is published")
-            BlockFileReader(self._editions / current / FILE).close()
-        except (OSError, ValueError) as failure:
+            size = read_manifest(folder)["file_bytes"]
+            if (folder / FILE).stat().st_size != size:
+                raise ValueError(f"{FILE} has not {size} bytes")
+        except (OSError, ValueError, KeyError) as failure:
             raise StoreUnavailable("datastore", str(failure)) from failure
+        if damage := self._states.damage_in(folder):
+            raise StoreUnavailable("datastore", f"edition {current}: {damage}")
 
     def close(self) -> None:
         """Nothing is held: every reader has a file of its own."""
@@ -139,6 +164,8 @@ class SqliteLedger:
     def __init__(self, path: Path, schema: str) -> None:
         self._path = path
         self._first: dict[str, str] = {}  # by table, the first column of its key
+        self._saw: Callable[[str, Sequence[Row]], None] | None = None
+        self._partly_new: set[str] = set()  # tables whose last batch had rows that were there already
         with operator_errors(path), _in_turn(path.parent):
             self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
             path.chmod(0o600)
@@ -196,7 +223,24 @@ class SqliteLedger:
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         with operator_errors(self._path):
-            return iter(self._database.execute(sql, parameters))
+            cursor = self._database.execute(sql, parameters)
+        return self._rows_of(cursor)
+
+    def _rows_of(self, cursor: sqlite3.Cursor) -> Iterator[Row]:
+        with operator_errors(self._path):  # a damaged page shows when it is read
+            yield from cursor
+
+    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
+        """Written by SQLite, which is cheaper than an object for each value, and as bytes: a damaged text need
+        not be UTF-8."""
+        with operator_errors(self._path):
+            names = [row[1] for row in self._database.execute(f"PRAGMA table_info({table})")]
+        capture = "capture_id" if "capture_id" in names else "0"
+        statement = f"SELECT {capture}, CAST(json_array({', '.join(names)}) AS BLOB) FROM {table}"
+        return self.query(f"{statement} ORDER BY {order}" if order else statement)
+
+    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+        self._saw = saw
 
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
         """One text of JSON for each column: half the cost of a tuple for each row.
@@ -204,8 +248,8 @@ class SqliteLedger:
         The table is kept in the order of its key, and so it is read.
         """
         if table not in self._first:
-            found = self._database.execute(f"PRAGMA table_info({table})")
-            self._first[table] = next(name for _, name, _, _, _, place in found if place == 1)
+            columns = self._database.execute(f"PRAGMA table_info({table})")
+            self._first[table] = next(name for _, name, _, _, _, position in columns if position == 1)
         listed = ", ".join(f"json_group_array({name})" for name in names)
         with operator_errors(self._path):
             statement = f"SELECT {listed} FROM {table} WHERE {self._first[table]} = ?"
@@ -213,11 +257,39 @@ class SqliteLedger:
         return [_listed(text) for text in row]
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
-        """In the order of the key, as they are stored; the trigger passes over what is there."""
+        """In the order of the key, as they are stored; the trigger passes over what is there.
+
+        Where some rows are there already, only a slower statement tells which are new: it is tried first
+        while that goes on.
+        """
+        rows = sorted(rows)
+        if table in self._partly_new:
+            return self._append_and_tell(table, rows)
         marks = ",".join("?" * len(rows[0]))
         with operator_errors(self._path):
+            if self._saw is not None:
+                self._database.execute("SAVEPOINT batch")
             statement = f"INSERT INTO {table} VALUES ({marks})"
-            return self._database.executemany(statement, sorted(rows)).rowcount
+            appended = self._database.executemany(statement, rows).rowcount
+            if self._saw is None:
+                return appended
+            if 0 < appended < len(rows):
+                self._database.execute("ROLLBACK TO batch")
+            self._database.execute("RELEASE batch")
+        if 0 < appended < len(rows):
+            return self._append_and_tell(table, rows)
+        if appended:
+            self._saw(table, rows)
+        return appended
+
+    def _append_and_tell(self, table: str, rows: list[Row]) -> int:
+        self.stage(table, rows)
+        appended = self.absorb(f"INSERT INTO {table} SELECT * FROM staged_{table} WHERE true")
+        if 0 < appended < len(rows):
+            self._partly_new.add(table)
+        else:
+            self._partly_new.discard(table)
+        return appended
 
     def stage(self, table: str, rows: Sequence[Row]) -> None:
         if rows:
@@ -228,7 +300,13 @@ class SqliteLedger:
     def absorb(self, statement: str) -> int:
         tables = "SELECT name FROM sqlite_temp_schema WHERE type = 'table'"
         with operator_errors(self._path):
-            appended = self._database.execute(statement).rowcount
+            if self._saw is None:
+                appended = self._database.execute(statement).rowcount
+            else:
+                rows = self._database.execute(f"{statement} RETURNING *").fetchall()
+                appended = len(rows)
+                if rows:
+                    self._saw(statement.split()[2], rows)
             for (table,) in self._database.execute(tables).fetchall():
                 self._database.execute(f"DELETE FROM temp.{table}")
         return appended

@@ -1,4 +1,4 @@
-"""What the service asks of a key-value store, and the URL that picks one.
+"""What the service asks of a key-value store.
 
 Two stores are used, for keys and for usage; each is read or counted once per request, so the
 protocol is seven calls and nothing more. Every failure, whatever the engine, is a StoreUnavailable
@@ -7,8 +7,6 @@ raised within a second: a surface answers 503 and never hangs behind a frozen de
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
-
-from sankofa.model.errors import SettingsError
 
 
 class Window(NamedTuple):
@@ -45,21 +43,3 @@ class KeyValue(Protocol):
 
     async def close(self) -> None:
         """Give up what is held open. A later call opens it again."""
-
-
-def open_keyvalue(url: str, component: str = "key-value store") -> KeyValue:
-    """The store at `embedded:/path/to/file`, `redis://...` or `rediss://...`, opened at its first call.
-
-    The component is what a StoreUnavailable names. Drivers are imported here, so that an
-    installation without Redis needs no driver for it.
-    """
-    scheme, _, rest = url.partition(":")
-    if scheme == "embedded" and rest:
-        from sankofa.engines.embedded_kv import EmbeddedKeyValue
-
-        return EmbeddedKeyValue(rest, component)
-    if scheme in ("redis", "rediss"):
-        from sankofa.engines.redis_kv import RedisKeyValue
-
-        return RedisKeyValue(url, component)
-    raise SettingsError("A key-value store is embedded:/path/to/file, redis://... or rediss://...")

@@ -5,7 +5,6 @@ leaves nothing behind.
 """
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -18,7 +17,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sankofa.engines.datastore import Manifest
-from sankofa.engines.edition_folder import building_folder
+from sankofa.engines.edition_folder import building_folder, make_private_folder
+from sankofa.engines.manifest import open_manifest, seal_manifest
 from sankofa.engines.postgres_server import Refused, Server, operator_errors, psycopg
 from sankofa.model.errors import EditionError, StoreUnavailable
 
@@ -51,6 +51,15 @@ _SEAL_TABLE = """
     ALTER TABLE {table} ENABLE ALWAYS TRIGGER refuses_changes;
     ANALYZE {table};
 """
+# Beside the pointer: the SHA-256 of the manifest of each edition.
+_CREATE_SEALS = """
+    CREATE SCHEMA IF NOT EXISTS sankofa_shelf;
+    CREATE TABLE IF NOT EXISTS sankofa_shelf.seal (edition TEXT PRIMARY KEY, sha256 TEXT NOT NULL)
+"""
+_SEAL_EDITION = b"""
+    INSERT INTO sankofa_shelf.seal VALUES (%s, %s)
+    ON CONFLICT (edition) DO UPDATE SET sha256 = excluded.sha256
+"""
 # The first 60 bits of a digest of each row, summed: the same in whatever order the rows are met.
 _SHORT = "('x' || left(encode(sha256({row}), 'hex'), 15))::bit(60)::bigint"
 _ROW_OF = {
@@ -77,7 +86,7 @@ def schema_of(edition: str) -> str:
 
 
 class _Sum:
-    """What was written to a table, told by the same count and sum that the server tells."""
+    """What was written to a table: the same count and sum that the server computes."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -90,7 +99,7 @@ class _Sum:
         self.rows += 1
         self.digest += int(digest.hexdigest()[:15], 16)
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         return {"rows": self.rows, "digest": str(self.digest)}
 
 
@@ -101,7 +110,7 @@ class PostgresEditionWriter:
         self._is_whole = is_whole
         self._schema = f"sankofa_building_{uuid.uuid4().hex}"
         self._directory, self._block, self._file = _Sum(), _Sum(), _Sum()
-        home.mkdir(parents=True, exist_ok=True)
+        make_private_folder(home)
         self._connection = server.connect()
         self.files, self._lock = building_folder(home)
         try:
@@ -122,9 +131,9 @@ class PostgresEditionWriter:
 
     def register(self, places: Iterable[tuple[str, str, int, int]]) -> None:
         with self._copy("directory", "text", "text", "int8", "int8") as copy:
-            for place in places:
-                self._directory.add("\x1f".join(map(str, place)).encode())
-                copy.write_row(place)
+            for row in places:
+                self._directory.add("\x1f".join(map(str, row)).encode())
+                copy.write_row(row)
 
     def finish(self, edition: str, manifest: Manifest) -> None:
         """Where it is there already, whole, with the same content, that one stays: it may be in service."""
@@ -132,16 +141,19 @@ class PostgresEditionWriter:
         if self._is_whole(edition, manifest):
             self.abandon()
             return
-        for one in manifest.get("files", ()):
-            self._store(self.files / one["name"])
+        for file in manifest.get("files", ()):
+            self._store(self.files / file["name"])
         tables = {
-            "directory": self._directory.told(),
-            "block": self._block.told(),
-            "file": self._file.told(),
+            "directory": self._directory.as_dict(),
+            "block": self._block.as_dict(),
+            "file": self._file.as_dict(),
         }
-        sealed = json.dumps({**manifest, "edition": edition, "tables": tables}, sort_keys=True)
+        content, seal = seal_manifest({**manifest, "edition": edition, "tables": tables})
         with operator_errors():
-            self._connection.execute(b"INSERT INTO manifest VALUES (%s)", (sealed,))
+            self._connection.execute(b"INSERT INTO manifest VALUES (%s)", (content.decode(),))
+        self._run(_CREATE_SEALS)
+        with operator_errors():
+            self._connection.execute(_SEAL_EDITION, (edition, seal))
         self._run(_SEAL + "".join(_SEAL_TABLE.format(table=table) for table in (*_ROW_OF, "manifest")))
         self._run(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
         self._run(f"ALTER SCHEMA {self._schema} RENAME TO {schema}; COMMIT")
@@ -176,48 +188,99 @@ class PostgresEditionWriter:
             return self._connection.execute(statements.encode())
 
 
-def verified_manifest(ask: Ask, edition: str, *, verified: bool = False) -> dict[str, Any]:
-    """The manifest, after every row was counted and read. Raises EditionError naming what is wrong.
-
-    Where that was `verified` before, the manifest only.
-    """
+def read_manifest(ask: Ask, edition: str) -> dict[str, Any]:
+    """The manifest, if it is the one that was sealed. Raises EditionError naming what is wrong."""
     schema = schema_of(edition)
     try:
-        found = ask(f"SELECT json FROM {schema}.manifest")
-        if len(found) != 1 or found[0][0] is None:
+        contents = ask(f"SELECT json FROM {schema}.manifest")
+        if len(contents) != 1 or contents[0][0] is None:
             raise EditionError(f"edition {edition}: incomplete: its manifest is missing")
-        manifest: dict[str, Any] = json.loads(found[0][0])
-        for table, row in () if verified else _ROW_OF.items():
-            sealed = manifest["tables"][table]
-            rows, digest = _summed(ask, f"{schema}.{table}", row)
-            if rows != (due := sealed["rows"]):
-                raise EditionError(f"edition {edition}: incomplete: {rows} of {due} rows in {table}")
-            if str(digest) != sealed["digest"]:
-                raise EditionError(f"edition {edition}: corrupt: {table} is not what was published")
+        seals = _seals(ask, edition)
+        if not seals:
+            raise EditionError(f"edition {edition}: corrupt: its seal is missing: publish again")
+        return open_manifest(contents[0][0].encode(), str(seals[0][0]), edition)
     except Refused as refused:
         raise _edition_error(edition, refused) from None
-    except (ValueError, KeyError, TypeError) as failure:
-        raise EditionError(f"edition {edition}: corrupt: its manifest is damaged: {failure!r}") from failure
-    return manifest
+    except ValueError as failure:
+        raise EditionError(f"edition {edition}: corrupt: {failure}") from failure
 
 
-def _summed(ask: Ask, table: str, row: str) -> tuple[int, int]:
-    """Count and sum of a table, a stretch of pages at a time: each question must be answered in seconds."""
-    size = f"pg_relation_size('{table}') / current_setting('block_size')::int"
-    pages = int(ask(f"SELECT {size}")[0][0] or 0)
-    rows = digest = page = 0
-    step = 1
-    select = f"SELECT count(*), coalesce(sum({_SHORT.format(row=row)}), 0) FROM {table}"
-    while page < pages:
+def _seals(ask: Ask, edition: str) -> list[list[str | None]]:
+    try:
+        return ask("SELECT sha256 FROM sankofa_shelf.seal WHERE edition = $1", edition)
+    except Refused as refused:
+        if refused.sqlstate in ("42P01", "3F000"):  # of an older version of this service
+            return []
+        raise
+
+
+class TableCheck:
+    """Counts and sums the rows of an edition's tables, a stretch of pages at a time, and compares the outcome
+    with the manifest: each question must be answered in seconds. Begins again when it is through.
+    """
+
+    def __init__(self, ask: Ask, edition: str, manifest: Manifest) -> None:
+        self._ask = ask
+        self._edition = edition
+        self._tables = manifest["tables"]
+        self._waiting = list(_ROW_OF)
+        self._step = 1
+        self._begin()
+
+    def _begin(self) -> None:
+        self._page, self._pages = 0, -1
+        self._rows = self._digest = 0
+
+    def check(self, seconds: float) -> bool:
+        """Go on for so long; whether every table was compared. Raises EditionError or StoreUnavailable."""
+        deadline = time.monotonic() + seconds
+        while self.step():
+            if time.monotonic() >= deadline:
+                return False
+        return True
+
+    def step(self, most_pages: int = 1 << 31) -> bool:
+        """One stretch more; False once the last table was compared."""
+        try:
+            return self._next_stretch(most_pages)
+        except Refused as refused:
+            raise _edition_error(self._edition, refused) from None
+
+    def _next_stretch(self, most_pages: int) -> bool:
+        table = f"{schema_of(self._edition)}.{self._waiting[0]}"
+        if self._pages < 0:
+            size = f"pg_relation_size('{table}') / current_setting('block_size')::int"
+            self._pages = int(self._ask(f"SELECT {size}")[0][0] or 0)
+        if self._page < self._pages:
+            self._sum_up(table, min(self._step, most_pages))
+            return True
+        self._compare(self._waiting.pop(0))
+        self._begin()
+        if self._waiting:
+            return True
+        self._waiting = list(_ROW_OF)
+        return False
+
+    def _sum_up(self, table: str, pages: int) -> None:
         began = time.monotonic()
-        ((counted, summed),) = ask(f"{select} WHERE ctid >= '({page},0)' AND ctid < '({page + step},0)'")
-        rows, digest, page = rows + int(counted or 0), digest + int(summed or 0), page + step
+        total = f"coalesce(sum({_SHORT.format(row=_ROW_OF[self._waiting[0]])}), 0)"
+        stretch = f"ctid >= '({self._page},0)' AND ctid < '({self._page + pages},0)'"
+        ((rows, digest),) = self._ask(f"SELECT count(*), {total} FROM {table} WHERE {stretch}")
+        self._rows, self._digest = self._rows + int(rows or 0), self._digest + int(digest or 0)
+        self._page += pages
         took = time.monotonic() - began
         if took < _QUICK_SECONDS:
-            step *= 2
+            self._step = pages * 2
         elif took > _SLOW_SECONDS:
-            step = max(1, step // 2)
-    return rows, digest
+            self._step = max(1, pages // 2)
+
+    def _compare(self, table: str) -> None:
+        sealed = self._tables[table]
+        if self._rows != sealed["rows"]:
+            counts = f"{self._rows} of {sealed['rows']} rows in {table}"
+            raise EditionError(f"edition {self._edition}: incomplete: {counts}")
+        if str(self._digest) != sealed["digest"]:
+            raise EditionError(f"edition {self._edition}: corrupt: {table} is not what was published")
 
 
 def _edition_error(edition: str, refused: Refused) -> Exception:

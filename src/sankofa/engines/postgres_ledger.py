@@ -1,10 +1,12 @@
 """The ledger in PostgreSQL: a schema of its own, append-only by triggers that no session setting skips."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
+
+import msgspec
 
 from sankofa.engines.datastore import Row
 from sankofa.engines.postgres_server import Server, operator_errors, psycopg
@@ -16,6 +18,7 @@ LEDGER = "sankofa_ledger"
 _CREATING, _WRITING = 0x53414E4B4F464101, 0x53414E4B4F464102
 
 _FETCH = 2_000
+_encode = msgspec.json.Encoder().encode
 _Status = psycopg.pq.TransactionStatus
 _REFUSE = f"""
 CREATE OR REPLACE FUNCTION {LEDGER}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -32,6 +35,9 @@ CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
 JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
 WHERE i.indisprimary AND i.indrelid = to_regclass(?) ORDER BY k.place
 """
+_COLUMNS = """
+SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped ORDER BY attnum
+"""
 # The planner knows nothing of a table that is filled in this very transaction: have it follow the keys.
 _WRITER_SETTINGS = b"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off"
 
@@ -44,6 +50,7 @@ class PostgresLedger:
         self._names = count()
         self._keys: dict[str, list[str]] = {}  # by table, the columns of its key
         self._staged: set[str] = set()
+        self._saw: Callable[[str, Sequence[Row]], None] | None = None
         self._transactions = count(1)
         self._transaction = 0  # the number of the one under way
         try:
@@ -139,6 +146,16 @@ class PostgresLedger:
         rows = list(self.query(statement, (key,)))
         return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in names]
 
+    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
+        """Rows are found by a scan, whatever the order: an index of the server is the server's to keep."""
+        names = [name for (name,) in self.query(_COLUMNS, (f"{LEDGER}.{table}",))]
+        at = names.index("capture_id") if "capture_id" in names else None
+        for row in self.query(f"SELECT {', '.join(names)} FROM {table}"):
+            yield 0 if at is None else row[at], _encode(row)
+
+    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+        self._saw = saw
+
     def append(self, table: str, rows: Sequence[Row]) -> int:
         self.stage(table, rows)
         return self.absorb(f"INSERT INTO {table} SELECT * FROM staged_{table} ON CONFLICT DO NOTHING")
@@ -152,7 +169,13 @@ class PostgresLedger:
 
     def absorb(self, statement: str) -> int:
         with operator_errors():
-            appended = self._connection.execute(statement.encode()).rowcount
+            if self._saw is None:
+                appended = self._connection.execute(statement.encode()).rowcount
+            else:
+                rows = self._connection.execute(f"{statement} RETURNING *".encode()).fetchall()
+                appended = len(rows)
+                if rows:
+                    self._saw(statement.split()[2], rows)
             if self._staged:
                 staged = ", ".join(f"staged_{table}" for table in sorted(self._staged))
                 self._connection.execute(f"TRUNCATE {staged}".encode())

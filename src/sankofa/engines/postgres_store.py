@@ -5,13 +5,19 @@ server through the driver and may wait; the serving side has a clock of its own 
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from sankofa.engines.datastore import ByteRange, EditionList, Manifest, Turn
-from sankofa.engines.postgres_edition import FILE_PART, PostgresEditionWriter, schema_of, verified_manifest
+from sankofa.engines.postgres_edition import (
+    FILE_PART,
+    PostgresEditionWriter,
+    TableCheck,
+    read_manifest,
+    schema_of,
+)
 from sankofa.engines.postgres_ledger import PostgresLedger
 from sankofa.engines.postgres_link import Enquiry, Links, Statement
 from sankofa.engines.postgres_server import Refused, Server, operator_errors, pq, psycopg
@@ -22,6 +28,8 @@ _TURNS: Final[dict[Turn, int]] = {"publish": 0x53414E4B4F464103, "switch": 0x534
 _READ_SECONDS = 1.8
 _PING_SECONDS = 0.8
 _EVICT_SECONDS = 0.5
+_CHECKED_AT_OPENING_SECONDS = 0.5
+_PAGE = 8192
 
 _CREATE_POINTER = b"""
     CREATE SCHEMA IF NOT EXISTS sankofa_shelf;
@@ -36,6 +44,8 @@ _POINT = b"""
 _POINTER = "SELECT edition FROM sankofa_shelf.current"
 _CREATE_PUBLISHED = b"CREATE TABLE IF NOT EXISTS sankofa_shelf.published (edition TEXT PRIMARY KEY)"
 _LIST_AS_PUBLISHED = b"INSERT INTO sankofa_shelf.published VALUES (%s) ON CONFLICT DO NOTHING"
+_REMOVE_SEAL = b"DELETE FROM sankofa_shelf.seal WHERE edition = %s"
+_WITHDRAWN = "withdrawn "
 _PUBLISHED = "SELECT edition FROM sankofa_shelf.published"
 _EDITIONS = """
     SELECT substr(n.nspname, 11) FROM pg_namespace AS n
@@ -79,6 +89,8 @@ class PostgresStore:
         self._schema = ledger_schema
         self._links = Links(self._server)
         self._enquiry = Enquiry(self._server)
+        self._checked: dict[str, str] = {}  # by edition, the identity of what this process has compared
+        self._damage: dict[str, tuple[str, str]] = {}  # by edition, the identity and what is wrong with it
 
     def ledger(self) -> PostgresLedger:
         return PostgresLedger(self._server, self._schema)
@@ -86,9 +98,39 @@ class PostgresStore:
     def build(self) -> PostgresEditionWriter:
         return PostgresEditionWriter(self._server, self._home, self._is_whole)
 
-    def open(self, edition: str, *, verified: bool = False) -> "PostgresEditionReader":
-        manifest = verified_manifest(self._enquiry.rows, edition, verified=verified)
-        return PostgresEditionReader(edition, manifest, self._links)
+    def open(self, edition: str, *, check_all: bool = False) -> "PostgresEditionReader":
+        manifest = read_manifest(self._enquiry.rows, edition)
+        identity = self._identity(edition)
+        check = TableCheck(self._enquiry.rows, edition, manifest)
+        if check_all:
+            check.check(float("inf"))
+        elif self._checked.get(edition) != identity:
+            known, damage = self._damage.get(edition, ("", ""))
+            if known == identity:
+                raise EditionError(damage)
+            try:
+                if check.check(_CHECKED_AT_OPENING_SECONDS):
+                    self._checked[edition] = identity
+            except EditionError as failure:
+                self._damage[edition] = identity, str(failure)
+                raise
+        self._damage.pop(edition, None)
+
+        def report(damage: str) -> None:
+            self._checked.pop(edition, None)
+            self._damage[edition] = identity, damage
+
+        return PostgresEditionReader(edition, manifest, self._links, check, report)
+
+    def _identity(self, edition: str) -> str:
+        """The number of its schema: one that is published again under the same name has another."""
+        try:
+            numbers = self._enquiry.rows(
+                "SELECT oid FROM pg_namespace WHERE oid = to_regnamespace($1)", schema_of(edition)
+            )
+        except Refused as refused:
+            raise StoreUnavailable("datastore", str(refused)) from None
+        return str(numbers[0][0]) if numbers else ""
 
     def list_editions(self) -> EditionList:
         try:
@@ -126,8 +168,8 @@ class PostgresStore:
                 connection.execute(_CREATE_POINTER)
             if connection.execute(b"SELECT to_regclass('sankofa_shelf.published')").fetchone() == (None,):
                 connection.execute(_CREATE_PUBLISHED)
-            shelf = self.list_editions()  # what was there before the list was is put on it too
-            for edition in {*shelf.editions, *filter(None, [shelf.current]), current}:
+            kept = self.list_editions()  # what was there before the list was is put on it too
+            for edition in {*kept.editions, *filter(None, [kept.current]), current}:
                 connection.execute(_LIST_AS_PUBLISHED, (edition,))
             connection.execute(_POINT, (current,))
             connection.execute(f"SET lock_timeout = '{_EVICT_SECONDS}s'".encode())
@@ -135,19 +177,34 @@ class PostgresStore:
                 if name not in editions and name != current:
                     try:
                         connection.execute(f"DROP SCHEMA {schema_of(name)} CASCADE".encode())
+                        connection.execute(_REMOVE_SEAL, (name,))
                     except psycopg.errors.LockNotAvailable:
                         continue
 
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""
-        shelf = self.list_editions()
+        kept = self.list_editions()
+        listed = {name for name in self._list_rows() if not name.startswith(_WITHDRAWN)}
+        return frozenset({*listed, *kept.editions, *filter(None, [kept.current])})
+
+    def _list_rows(self) -> list[str]:
         try:
-            listed = {str(name) for (name,) in self._enquiry.rows(_PUBLISHED)}
+            return [str(name) for (name,) in self._enquiry.rows(_PUBLISHED)]
         except Refused as refused:
             if refused.sqlstate not in _NO_SUCH_TABLE:
                 raise StoreUnavailable("datastore", str(refused)) from None
-            listed = set()
-        return frozenset({*listed, *shelf.editions, *filter(None, [shelf.current])})
+            return []
+
+    def withdraw(self, editions: Collection[str]) -> None:
+        if editions:
+            with operator_errors(), self._server.connect() as connection:
+                connection.execute(_CREATE_PUBLISHED)
+                for edition in sorted(editions):
+                    connection.execute(_LIST_AS_PUBLISHED, (f"{_WITHDRAWN}{edition}",))
+
+    def withdrawn(self) -> frozenset[str]:
+        listed = self._list_rows()
+        return frozenset(name.removeprefix(_WITHDRAWN) for name in listed if name.startswith(_WITHDRAWN))
 
     async def ping(self) -> None:
         """Reads the pointer, then a row of the edition it names."""
@@ -157,6 +214,8 @@ class PostgresStore:
             edition = pointer.get_value(0, 0) if pointer.ntuples else None
             if edition is None:
                 raise StoreUnavailable("datastore", "no edition is published")
+            if (damage := self._damage.get(edition.decode())) is not None:
+                raise StoreUnavailable("datastore", damage[1])
             text = f"SELECT first FROM {schema_of(edition.decode())}.directory LIMIT 1"
             await self._links.ask(
                 Statement(b"ping:" + edition, text.encode()), (), deadline - time.monotonic()
@@ -173,18 +232,28 @@ class PostgresStore:
 
     def _is_whole(self, edition: str, manifest: Manifest) -> bool:
         try:
-            there = verified_manifest(self._enquiry.rows, edition)
+            reader = self.open(edition, check_all=True)
         except EditionError:
             return False
-        return bool(there.get("content_sha256") == manifest.get("content_sha256"))
+        return bool(reader.manifest.get("content_sha256") == manifest.get("content_sha256"))
 
 
 class PostgresEditionReader:
     """See `engines.datastore.EditionReader`."""
 
-    def __init__(self, edition: str, manifest: Manifest, links: Links) -> None:
+    def __init__(
+        self,
+        edition: str,
+        manifest: Manifest,
+        links: Links,
+        check: TableCheck,
+        report: Callable[[str], None],
+    ) -> None:
         self.manifest = manifest
+        self.damage: str | None = None
         self._links = links
+        self._check = check
+        self._report = report
         text = READ_BLOCKS.format(schema=schema_of(edition))
         self._statement = Statement(b"blocks:" + edition.encode(), text.encode())
         text = READ_PIECES.format(schema=schema_of(edition))
@@ -198,12 +267,12 @@ class PostgresEditionReader:
         if "\0" in key:  # no text, and it would end there on its way to the server
             return None
         values = (kind.encode(), key.encode(), b"%d" % skip, b"%d" % (skip + most))
-        found = await self._ask(self._statement, values)
-        if not found.ntuples:
+        result = await self._ask(self._statement, values)
+        if not result.ntuples:
             return None
         blocks = []
-        for row in range(found.ntuples):
-            index, rows = found.get_value(row, 0), found.get_value(row, 1)
+        for row in range(result.ntuples):
+            index, rows = result.get_value(row, 0), result.get_value(row, 1)
             if index is not None and rows is not None:
                 blocks.append((index, rows))
         return blocks
@@ -213,27 +282,47 @@ class PostgresEditionReader:
             return []
         columns = zip(*((block, start, end - start) for block, start, end in places), strict=True)
         values = [b"{%b}" % ",".join(map(str, column)).encode() for column in columns]
-        found = await self._ask(self._pieces, values)
-        return [found.get_value(row, 0) or b"" for row in range(found.ntuples)]
+        result = await self._ask(self._pieces, values)
+        pieces = [result.get_value(row, 0) or b"" for row in range(result.ntuples)]
+        if list(map(len, pieces)) != [end - start for _, start, end in places]:
+            raise self._incomplete("block")
+        return pieces
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
         first, last = start // FILE_PART, -(-end // FILE_PART)
-        found = await self._ask(self._file, (name.encode(), b"%d" % first, b"%d" % last))
-        parts = [found.get_value(row, 0) or b"" for row in range(found.ntuples)]
-        return b"".join(parts)[start - first * FILE_PART : end - first * FILE_PART]
+        result = await self._ask(self._file, (name.encode(), b"%d" % first, b"%d" % last))
+        parts = [result.get_value(row, 0) or b"" for row in range(result.ntuples)]
+        content = b"".join(parts)[start - first * FILE_PART : end - first * FILE_PART]
+        if len(content) != end - start:
+            raise self._incomplete("file")
+        return content
 
     async def digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
         digests: list[tuple[str, bytes]] = []
         while len(digests) < most:
             asked = min(most - len(digests), _DIGESTS_AT_ONCE)
             values = (kind.encode(), after.encode(), b"%d" % asked)
-            found = await self._ask(self._digests, values)
-            for row in range(found.ntuples):
-                after = (found.get_value(row, 0) or b"").decode()
-                digests.append((after, found.get_value(row, 1) or b""))
-            if found.ntuples < asked:
+            result = await self._ask(self._digests, values)
+            for row in range(result.ntuples):
+                after = (result.get_value(row, 0) or b"").decode()
+                digests.append((after, result.get_value(row, 1) or b""))
+            if result.ntuples < asked:
                 break
         return digests
+
+    def scrub(self, most: int) -> None:
+        if most:
+            try:
+                self._check.step(max(most // _PAGE, 1))
+            except EditionError as damage:
+                self.damage = str(damage)
+                self._report(self.damage)
+
+    def _incomplete(self, table: str) -> StoreUnavailable:
+        """A row is missing, or shorter than it was."""
+        self.damage = f"incomplete: {table} is not what was published"
+        self._report(self.damage)
+        return StoreUnavailable("datastore", self.damage)
 
     async def _ask(self, statement: Statement, values: Sequence[bytes]) -> pq.abc.PGresult:
         try:

@@ -12,24 +12,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO
 
+import msgspec
+
 from sankofa.ledger.capture import Capture, Counts
 from sankofa.ledger.macro import placed
 from sankofa.ledger.store import Ledger
-from sankofa.ledger.tenders import TenderDoor
+from sankofa.ledger.tenders import TenderDoor, too_long_text
 from sankofa.model.countries import country
 from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.observations import AnnualColumn, SeriesColumn
-from sankofa.model.records import (
-    EntityRecord,
-    Fact,
-    IdentifierLink,
-    Record,
-    Rejected,
-    Release,
-    Skipped,
-    Withheld,
-)
-from sankofa.sources.base import InputFile, adapters
+from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Record, Rejected, Release, Skipped, Withheld
+from sankofa.sources.base import InputFile, Limits, adapters
 from sankofa.sources.registry import Source
 
 _LONGEST_KEY = 600  # what every engine can hold in an index
@@ -57,6 +50,7 @@ def ingest(
     rejects_folder: Path,
     clock: Callable[[], datetime],
     started: Callable[[Path], None] = lambda path: None,
+    limits: Limits = Limits(),  # noqa: B008 - immutable
 ) -> Summary:
     """Read files of one source into the ledger. A file not of its format is told and costs no other file."""
     source.refuse_unless_redistributable()
@@ -72,11 +66,13 @@ def ingest(
                 ledger.capture(source.id, source.license_class, path.name, digest) as capture,
                 rejects.of(capture) as reject,
             ):
-                records = adapters()[source.adapter].read(InputFile(path))
+                records = adapters()[source.adapter].read(InputFile(path, limits))
                 place = country(source.country or "") or ""
                 if place:
                     records = placed(records, place)
-                _take(records, capture, TenderDoor(capture, place, clock()), reject, clock())
+                longest = limits.text_length
+                door = TenderDoor(capture, place, clock(), longest)
+                _take(records, capture, door, reject, clock(), longest)
                 counts = capture.counts
         except FormatError as failure:
             summary.failures.append(str(failure))
@@ -109,12 +105,13 @@ def _take(
     door: TenderDoor,
     reject: Callable[[Rejected], None],
     now: datetime,
+    longest: int,
 ) -> None:
     counts = capture.counts
     today = f"{now:%Y-%m-%d}"
     for record in records:
         if type(record) is Fact:
-            fault = _fault(record, today)
+            fault = _fault(record, today, longest)
             if fault is None or capture.is_person(record.subject):
                 capture.fact(record)
             else:
@@ -126,7 +123,12 @@ def _take(
                 counts.rejected += 1
                 reject(rejected)
         elif type(record) is EntityRecord:
-            capture.entity(record)
+            if _has_long_text(record, longest):
+                counts.read += 1
+                counts.rejected += 1
+                reject(Rejected(record.subject[:_LONGEST_KEY], too_long_text(longest)))
+            else:
+                capture.entity(record)
         elif type(record) is IdentifierLink:
             capture.link(record)
         elif type(record) is AnnualColumn:
@@ -149,12 +151,23 @@ def _take(
     capture.flush()
 
 
-def _fault(fact: Fact, today: str) -> str | None:
+def _has_long_text(record: EntityRecord, most: int) -> bool:
+    return any(
+        len(text) > most
+        for value in msgspec.structs.astuple(record.profile)
+        for text in (value if isinstance(value, tuple) else (value,))
+        if isinstance(text, str)
+    )
+
+
+def _fault(fact: Fact, today: str, longest: int) -> str | None:
     """What no source may say, whatever its format."""
     if fact.available_at > today:
         return "available_at is in the future"
     if len(fact.document) + len(fact.concept) + len(fact.location) > _LONGEST_KEY:
         return f"document, concept and location of more than {_LONGEST_KEY} characters"
+    if len(fact.value) + len(fact.unit) + len(fact.subject) > longest:
+        return too_long_text(longest)
     return None
 
 
@@ -170,7 +183,7 @@ class _RejectsFile:
 
     def stream(self) -> IO[str]:
         if self._stream is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._stream = open(self._path, "x+", opener=_private)  # noqa: SIM115 - closed by close()
         return self._stream
 

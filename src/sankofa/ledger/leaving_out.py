@@ -7,7 +7,7 @@ See contract: PROV-6.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import compress
 from typing import Any, Final
@@ -39,6 +39,12 @@ class LeavingOut:
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._session.snapshot()
+
+    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
+        raise NotImplementedError("the seals are of the whole ledger")
+
+    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
+        raise NotImplementedError("read only")
 
     def transaction(self) -> AbstractContextManager[None]:
         raise NotImplementedError("read only")

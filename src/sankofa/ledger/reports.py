@@ -5,7 +5,7 @@ two of one day stand. Facts and derived values both read the ledger through it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import chain, compress
 from typing import Any
@@ -118,10 +118,15 @@ class Published:
             for (day, start, end, declared), facts in told.items()
         ]
 
-    def reports(self, wanted: Callable[[str, str], bool] = lambda start, end: True) -> Reports:
+    def reports(
+        self,
+        wanted: Callable[[str, str], bool] = lambda start, end: True,
+        whole: Container[str] = frozenset(),
+    ) -> Reports:
         """The reports of each fact of the periods that are wanted, by start and end.
 
-        Not all that merely repeat a figure are among them: they add nothing to what is known when.
+        Not all that merely repeat a figure are among them: they add nothing to what is known when. Of the
+        concepts of `whole` all are there: they tell which filings have a figure.
         """
         reports: Reports = {}
         periods_told = {(start, end) for _, start, end, _ in chain(self._told, self._told_rounded)}
@@ -129,7 +134,8 @@ class Published:
         for subject, facts in self._facts:
             periods = zip(facts.period_start, facts.period_end, strict=True)
             rows: Iterator[_Fact] = compress(zip(*facts, strict=True), map(needed.__contains__, periods))
-            self._gather(reports, subject, rows, every=not self._dated or len(self._facts) > 1)
+            every = not self._dated or len(self._facts) > 1
+            self._gather(reports, subject, rows, every=every, whole=whole)
         if not self._dated:
             reports = {identity: _first_captures(told) for identity, told in reports.items()}
         if len({number for _, facts in self._facts for number in facts.capture_id}) > 1:
@@ -138,7 +144,9 @@ class Published:
                     _mark_recaptured(told)
         return reports
 
-    def _gather(self, reports: Reports, subject: str, rows: Iterable[_Fact], *, every: bool) -> None:
+    def _gather(
+        self, reports: Reports, subject: str, rows: Iterable[_Fact], *, every: bool, whole: Container[str]
+    ) -> None:
         """Put the rows of a subject, which are ordered by fact and then by day, to the reports of each.
 
         Unless every one is wanted, those that repeat the figure of the day before them are left out: half of
@@ -147,14 +155,15 @@ class Published:
         """
         told: list[Report] = []
         c = u = e = s = same_day = same_value = ""
-        several = every
+        several = kept = every
         repeated: _Fact | None = None
         for row in rows:
             concept, unit, end, start, day, _, value, _, _, _, _ = row
             if end != e or concept != c or start != s or unit != u:
                 c, u, e, s = concept, unit, end, start
                 told = reports.setdefault((concept, unit, end, start), [])
-                several, repeated = every, None
+                kept = every or concept in whole
+                several, repeated = kept, None
             elif day == same_day:
                 if repeated is not None:
                     told.append(self._report(subject, repeated))
@@ -163,7 +172,7 @@ class Published:
                 same_day, repeated = day, row
                 continue
             else:
-                several, repeated = every, None
+                several, repeated = kept, None
             same_day, same_value = day, value
             told.append(self._report(subject, row))
 

@@ -153,3 +153,13 @@ CREATE TABLE IF NOT EXISTS series (
     told        TEXT NOT NULL,
     PRIMARY KEY (series, series_type, frequency, country, capture_id, part)
 ) /* clustered */;
+
+-- What was appended, in the order it was: one row for each capture, and one for each row that belongs to none (then
+-- capture_id is 0). content has by table the sum of the digests of its rows; chain is a keyed digest of this row and of
+-- the chain before it, so that a capture that is missing, altered or out of its order shows (ledger.seals).
+CREATE TABLE IF NOT EXISTS seal (
+    position   BIGINT NOT NULL PRIMARY KEY,
+    capture_id BIGINT NOT NULL,
+    content    TEXT NOT NULL,
+    chain      TEXT NOT NULL
+) /* clustered */;

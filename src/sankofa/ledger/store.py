@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from importlib.resources import files
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import Datastore, LedgerSession, Row
+from sankofa.ledger import seals
 from sankofa.ledger.capture import ABSORB_WITHHELD, Capture, holds_record
 from sankofa.ledger.leaving_out import LeavingOut
 from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_rows
@@ -36,7 +37,7 @@ _ABSORB_FACT_SUBJECTS = """
 _UNLISTED_CAPTURES = """
     SELECT c.capture_id FROM capture AS c WHERE NOT EXISTS (
         SELECT 1 FROM fact_subject AS s WHERE s.subject = '' AND s.capture_id = c.capture_id
-    )
+    ) AND c.capture_id > (SELECT coalesce(max(z.capture_id), 0) FROM seal AS z)
 """
 _LIST_FACT_SUBJECTS = (
     "INSERT INTO fact_subject SELECT DISTINCT subject, capture_id FROM fact "  # noqa: S608 - all ours
@@ -102,7 +103,14 @@ class ReleaseRow(NamedTuple):
 class Ledger:
     """Opened once per command; not shared between threads."""
 
-    def __init__(self, store: Datastore, gate_key: bytes, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        store: Datastore,
+        gate_key: bytes,
+        clock: Callable[[], datetime],
+        notify: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """`notify` is called with a line for the operator where an older ledger was brought up to date."""
         self._session: LedgerSession = store.ledger()
         self._partial = False
         self._gate_key = gate_key
@@ -111,6 +119,20 @@ class Ledger:
             with self._session.transaction():
                 self._session.absorb(_LIST_FACT_SUBJECTS)
                 self._session.absorb(_LIST_CAPTURES)
+        if any(seals.unsealed_captures(self._session)):
+            self.persons()  # sealed with another gate secret, nothing could be verified any more
+            with self._session.transaction():
+                sealed = seals.seal_what_was_there(self._session, gate_key)
+            notify(f"the ledger was begun before captures were sealed: sealed {sealed} as they are now")
+
+    def verify(self) -> seals.Checked:
+        """Hold every row against the seals. Raises LedgerDamaged, or SettingsError with another gate secret."""
+        try:
+            return seals.verify(self._session, self._gate_key)
+        except seals.LedgerDamaged:
+            if not seals.is_keyed_with(self._session, self._gate_key):
+                self.persons()
+            raise
 
     def without(self, source_ids: Collection[str]) -> "Ledger":
         """This ledger as if these sources had never been ingested, to be read alone.
@@ -130,9 +152,13 @@ class Ledger:
             held[source_id] = Holding(captures + 1, rows + int(json.loads(counts)["appended"]))
         return dict(sorted(held.items()))
 
-    def snapshot(self) -> AbstractContextManager[None]:
-        """Everything read inside belongs together, whatever is being ingested meanwhile."""
-        return self._session.snapshot()
+    @contextmanager
+    def verified_snapshot(self) -> Iterator[None]:
+        """Everything read inside belongs together, whatever is being ingested meanwhile, and is what was
+        appended. Raises LedgerDamaged."""
+        with self._session.snapshot():
+            self.verify()
+            yield
 
     def persons(self) -> Persons:
         """Whoever was ever proven to be a natural person. Raises SettingsError with another gate secret."""
@@ -148,7 +174,8 @@ class Ledger:
     @contextmanager
     def capture(self, source_id: str, license_class: str, file_name: str, sha256: str) -> Iterator[Capture]:
         """One file, one transaction. Whatever goes wrong inside, nothing of the file is there."""
-        with self._session.transaction():
+        sums = seals.RowSums()
+        with self._session.transaction(), self._watched(sums):
             ((newest,),) = self._session.query("SELECT max(capture_id) FROM capture")
             persons = self.persons()
             if newest is None:
@@ -175,11 +202,25 @@ class Ledger:
                 self._session.absorb(_ABSORB_FACT_SUBJECTS)
             elif not capture.repeated:
                 self._session.append("sighting", [(source_id, sha256)])
+            seals.append_seals(self._session, self._gate_key, sums)
+
+    @contextmanager
+    def _watched(self, sums: seals.RowSums) -> Iterator[None]:
+        self._session.watch(sums.add)
+        try:
+            yield
+        finally:
+            self._session.watch(None)
 
     def position(self) -> int:
         """The last capture there is, whatever is made of it: what orders the editions."""
         ((newest,),) = self._session.query("SELECT max(capture_id) FROM capture")
         return newest or 0
+
+    def newest_capture(self) -> datetime | None:
+        """The latest instant at which anything was captured."""
+        ((newest,),) = self._session.query("SELECT max(observed_at) FROM capture")
+        return None if newest is None else datetime.fromisoformat(newest)
 
     def captures(self) -> dict[int, CaptureInfo]:
         rows = self._session.query(

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 
@@ -24,8 +25,9 @@ Triple = tuple[str, str, str]
 class TenderDoor:
     """Takes the releases of one file into the ledger."""
 
-    def __init__(self, capture: Capture, country: str, now: datetime) -> None:
+    def __init__(self, capture: Capture, country: str, now: datetime, longest_text: int) -> None:
         self._capture = capture
+        self._longest_text = longest_text
         self._country = country
         self._latest = instant(now + timedelta(days=1))  # somewhere it is tomorrow already
         self._number = capture.id * _PER_CAPTURE
@@ -43,6 +45,8 @@ class TenderDoor:
             cleaned = clean(release.content, self._country, self._gate, self._capture.persons.token)
             if cleaned.release_date > self._latest:
                 raise Unusable("a date in the future")
+            if len(cleaned.body) > self._longest_text and _longest_text(release.content) > self._longest_text:
+                raise Unusable(too_long_text(self._longest_text))
         except Unusable as failure:
             yield Rejected(release.position, str(failure))
             return
@@ -133,3 +137,24 @@ class TenderDoor:
         """Whether the record of an LEI is held, and nobody proved it a person's."""
         subject = f"lei:{lei}"
         return holds_record(self._capture.session, subject) and not self._capture.is_person(subject)
+
+
+def too_long_text(most: int) -> str:
+    """Why a row is rejected."""
+    return f"a text of more than {most:,} characters (INGEST_TEXT_LENGTH)"
+
+
+def _longest_text(value: Any) -> int:
+    """The characters of the longest text inside."""
+    longest = 0
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            longest = max(longest, len(value))
+        elif isinstance(value, dict):
+            waiting += value.keys()
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return longest

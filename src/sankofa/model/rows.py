@@ -204,9 +204,12 @@ class TenderPartyRow(Row, frozen=True, kw_only=True):
 
 
 class MetricInput(msgspec.Struct, frozen=True):
-    """One figure that a value is computed from."""
+    """One figure that a value is computed from, or that proves a part of it to be nothing."""
 
-    line_item: Annotated[str, Meta(description="The line item it stands for in the formula.")]
+    line_item: Annotated[str, Meta(description="The line item of the formula that it is for.")]
+    concept: Annotated[
+        str | None, Meta(description="As the taxonomy names it; null where the source names none.")
+    ]
     period_end: Annotated[date, Meta(description="Of the full year, or of the one before.")]
     value: Annotated[Decimal, Meta(description="As reported, every digit.")]
     vintage: Annotated[int, Meta(description="Which vintage of the fact it is: the latest.", ge=1)]

@@ -1,6 +1,7 @@
 """The service behind every surface: stores, access and the current edition, put together once."""
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,13 +13,17 @@ from sankofa.access.cursors import Cursors
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.quotas import Quotas
+from sankofa.access.sealing import SealedRecords
 from sankofa.access.wrong_keys import WrongKeys
 from sankofa.edition.read.edition_manager import EditionManager
-from sankofa.engines.datastore import Datastore, open_datastore
-from sankofa.engines.keyvalue import KeyValue, open_keyvalue
+from sankofa.engines.datastore import Datastore
+from sankofa.engines.factory import open_datastore, open_keyvalue
+from sankofa.engines.keyvalue import KeyValue
 from sankofa.ledger.store import SCHEMA
-from sankofa.model.errors import Problem, StoreUnavailable, Unauthorized
+from sankofa.model.errors import Problem, SettingsError, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings
+
+_log = logging.getLogger("sankofa.access")
 
 _FIRST_LOOK = 5.0
 _KEY_HEADERS = (b"x-api-key", b"authorization")
@@ -33,10 +38,13 @@ class Service:
         self.datastore: Datastore = open_store(settings)
         self.keystore: KeyValue = open_keyvalue(settings.keyvalue_url(settings.keystore, "keys"), "key store")
         self.usagestore: KeyValue = open_keyvalue(
-            settings.keyvalue_url(settings.usagestore, "usage"), "usage store"
+            settings.keyvalue_url(settings.usagestore, "usage"),
+            "usage store",
+            reserve=settings.usage_reserve << 20,
         )
-        self.keys = Keys(self.keystore, settings, clock)
-        self.domains = Domains(self.keystore, settings, clock)
+        self._records = SealedRecords(self.keystore, settings.keys_key())
+        self.keys = Keys(self._records, settings, clock)
+        self.domains = Domains(self._records, settings, clock)
         self.quotas = Quotas(self.usagestore, clock)
         self.wrong_keys = WrongKeys(self.usagestore, clock)
         self._proxies = frozenset(part.strip() for part in settings.proxies.split(",") if part.strip())
@@ -46,6 +54,11 @@ class Service:
 
     async def start(self) -> None:
         """Open the current edition and watch for the next. A dependency that is down does not stop it."""
+        with suppress(StoreUnavailable):
+            try:
+                await self._records.prepare()
+            except SettingsError as failure:
+                _log.error(failure)
         with suppress(StoreUnavailable, TimeoutError):
             await asyncio.wait_for(self.edition.look(), _FIRST_LOOK)
         self._watching = asyncio.create_task(self.edition.watch())

@@ -307,6 +307,8 @@ async def _stream(response: Streamed, receive: Receive, send: Send) -> None:
                 return
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+    except StoreUnavailable as problem:  # its head is sent: the connection is closed before the promised end
+        _log.error("an answer was cut short: %s", problem.logged)
     finally:
         gone.cancel()
 

@@ -89,19 +89,35 @@ async def answer_file(
     ranges = None
     if b"range" in conditions and not head_only and conditions.get(b"if-range", tag).strip() == tag:
         ranges = requested_ranges(conditions[b"range"], size)
-    if ranges is None:
+    if head_only:
         return Streamed(200, [_TYPE, *response_headers], size, edition.file_chunks(route.name, 0, size))
+    if ranges is None:
+        chunks = await _begun(edition.file_chunks(route.name, 0, size))
+        return Streamed(200, [_TYPE, *response_headers], size, chunks)
     if not ranges:
         raise RangeNotSatisfiable(size)
     if len(ranges) == 1:
         (start, end) = ranges[0]
         response_headers.append((b"content-range", f"bytes {start}-{end - 1}/{size}".encode()))
-        chunks = edition.file_chunks(route.name, start, end)
+        chunks = await _begun(edition.file_chunks(route.name, start, end))
         return Streamed(206, [_TYPE, *response_headers], end - start, chunks)
     parts = _Parts(edition, route.name, size, ranges, boundary=f"sankofa-{file['sha256'][:24]}")
     if parts.size >= size:
-        return Streamed(200, [_TYPE, *response_headers], size, edition.file_chunks(route.name, 0, size))
+        chunks = await _begun(edition.file_chunks(route.name, 0, size))
+        return Streamed(200, [_TYPE, *response_headers], size, chunks)
     return Streamed(206, [parts.media_type, *response_headers], parts.size, parts.chunks())
+
+
+async def _begun(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same chunks, once the first is read: a file that cannot be read is a 503."""
+    first = await anext(chunks, b"")
+
+    async def following() -> AsyncIterator[bytes]:
+        yield first
+        async for chunk in chunks:
+            yield chunk
+
+    return following()
 
 
 class _Parts:

@@ -25,6 +25,11 @@ from sankofa.rest.response import Response, choose_encoding, compressed, matchin
 from sankofa.settings import Settings
 
 _STATUS_SECONDS = 0.25
+_NOSNIFF = (b"x-content-type-options", b"nosniff")
+_ONLY_WHAT_IS_ON_THE_PAGE = (
+    b"content-security-policy",
+    b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+)
 _DESCRIPTIONS = 64
 """How many descriptions are cached, one for each host."""
 
@@ -50,7 +55,12 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
 
 def html_page(service: Service, write: Callable[[Settings], bytes]) -> OpenPage:
     """A page that is the same for everybody on one host."""
-    headers = [(b"content-type", b"text/html; charset=utf-8"), (b"cache-control", b"public, max-age=300")]
+    headers = [
+        (b"content-type", b"text/html; charset=utf-8"),
+        (b"cache-control", b"public, max-age=300"),
+        _NOSNIFF,
+        _ONLY_WHAT_IS_ON_THE_PAGE,
+    ]
 
     async def answer(head: Head) -> Response:
         site = await _site(service, head)
@@ -150,6 +160,6 @@ def _explanation(page: str) -> Callable[[Head], Awaitable[Response]]:
     text = page.encode()
 
     async def explain(_: Head) -> Response:
-        return Response(200, [(b"content-type", b"text/markdown; charset=utf-8")], text)
+        return Response(200, [(b"content-type", b"text/markdown; charset=utf-8"), _NOSNIFF], text)
 
     return explain

@@ -10,22 +10,42 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import sankofa.sources
 from sankofa.model.errors import FormatError
 from sankofa.model.records import Record
+from sankofa.settings import Settings
 
 _ZIP_START = b"PK\x03\x04"
+_BUFFER = 1 << 18
 _ENCRYPTED = 0x1  # of a member's flags
 
 
-class InputFile:
-    """One file as given: plain, .gz or .zip. Adapters see its documents, decompressed, as streams."""
+class Limits(NamedTuple):
+    """What is too much to be read; each is a setting."""
 
-    def __init__(self, path: Path) -> None:
+    file_bytes: int = Settings.ingest_file_bytes
+    document_bytes: int = Settings.ingest_document_bytes
+    line_bytes: int = Settings.ingest_line_bytes
+    text_length: int = Settings.ingest_text_length
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Limits":
+        return cls(*(getattr(settings, f"ingest_{name}") for name in cls._fields))
+
+
+class InputFile:
+    """One file as given: plain, .gz or .zip. Adapters see its documents, decompressed, as streams.
+
+    A stream raises FormatError where the file, a line, or a document read as a whole is over the limits.
+    """
+
+    def __init__(self, path: Path, limits: Limits = Limits()) -> None:  # noqa: B008 - immutable
         self.path = path
         self.name = path.name
+        self.limits = limits
+        self.bytes_read = 0
 
     def documents(self, *endings: str) -> Iterator[tuple[str, IO[bytes]]]:
         """Each document inside: the file itself, or the members of a zip with one of the endings.
@@ -39,13 +59,13 @@ class InputFile:
                     named = member.filename.lower().endswith(endings or ("",))
                     if named and not hidden and not member.is_dir():
                         with self._opened(archive, member) as stream:
-                            yield member.filename, stream
+                            yield member.filename, BoundedStream(stream, self)
         elif self.name.lower().endswith(".gz"):
             with gzip.open(self.path) as stream:
-                yield self.name[:-3], io.BufferedReader(stream)
+                yield self.name[:-3], BoundedStream(stream, self)
         else:
-            with self.path.open("rb") as stream:
-                yield self.name, stream
+            with self.path.open("rb", buffering=0) as stream:
+                yield self.name, BoundedStream(stream, self)
 
     @contextmanager
     def member(self, name: str) -> Iterator[IO[bytes]]:
@@ -55,7 +75,7 @@ class InputFile:
             if len(found) != 1:
                 raise FormatError(f"{self.name}: expected one {name} in the archive, found {len(found)}")
             with self._opened(archive, found[0]) as stream:
-                yield stream
+                yield BoundedStream(stream, self)
 
     def _opened(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
         if member.flag_bits & _ENCRYPTED:
@@ -67,6 +87,62 @@ class InputFile:
         """Whether it is an archive by its end or, cut short, by its beginning."""
         with self.path.open("rb") as stream:
             return stream.read(len(_ZIP_START)) == _ZIP_START or zipfile.is_zipfile(self.path)
+
+
+class _Counted(io.RawIOBase):
+    """The bytes of a document, counted as they come: those of the file, and those since the last line ended."""
+
+    def __init__(self, stream: IO[bytes], file: InputFile) -> None:
+        self._stream = stream
+        self._file = file
+        self.by_line = True
+        """Whether the document is read line by line, so far."""
+        self._line = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        chunk = self._stream.read(len(buffer))
+        file, limits = self._file, self._file.limits
+        file.bytes_read += len(chunk)
+        if file.bytes_read > limits.file_bytes:
+            raise too_much(file.name, "decompressed", limits, "file_bytes")
+        if self.by_line:
+            ended = chunk.rfind(b"\n")
+            self._line = self._line + len(chunk) if ended < 0 else len(chunk) - ended - 1
+            if self._line > limits.line_bytes:
+                raise too_much(file.name, "in one line", limits, "line_bytes")
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+class BoundedStream(io.BufferedReader):
+    """A document of a file, within its limits."""
+
+    def __init__(self, stream: IO[bytes], file: InputFile) -> None:
+        self._counted = _Counted(stream, file)
+        self._input = file
+        super().__init__(self._counted, _BUFFER)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._counted.by_line = False
+        if size is not None and size >= 0:
+            return super().read(size)
+        most = self._input.limits.document_bytes
+        parts: list[bytes] = []
+        held = 0
+        while part := super().read(_BUFFER):
+            parts.append(part)
+            held += len(part)
+            if held > most:
+                raise too_much(self._input.name, "in one document", self._input.limits, "document_bytes")
+        return b"".join(parts)
+
+
+def too_much(name: str, where: str, limits: Limits, limit: str) -> FormatError:
+    """The refusal of a file that is over one of its limits."""
+    return FormatError(f"{name}: more than {getattr(limits, limit):,} bytes {where} (INGEST_{limit.upper()})")
 
 
 Read = Callable[[InputFile], Iterator[Record]]
@@ -107,6 +183,8 @@ def _format_errors(file: InputFile) -> Iterator[None]:
         yield
     except (zipfile.BadZipFile, gzip.BadGzipFile, EOFError, zlib.error, NotImplementedError) as failure:
         raise FormatError(f"{file.name}: damaged or unsupported archive: {failure}") from failure
+    except RecursionError:
+        raise FormatError(f"{file.name}: nested too deeply") from None
 
 
 @cache

@@ -5,6 +5,7 @@ bad piece costs no other. Memory holds one piece and one chunk.
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import IO, NamedTuple
 
@@ -29,6 +30,10 @@ class Truncated(ValueError):
     """The document ends in the middle."""
 
 
+class TooLong(ValueError):
+    """A value of the document is longer than is allowed."""
+
+
 class Piece(NamedTuple):
     """The bytes of a value, and its place in the document.
 
@@ -42,13 +47,18 @@ class Piece(NamedTuple):
 
 
 def pieces(
-    stream: IO[bytes], lists: frozenset[str], chunk: int = _CHUNK, begun: bytes = b""
+    stream: IO[bytes],
+    lists: frozenset[str],
+    chunk: int = _CHUNK,
+    begun: bytes = b"",
+    longest: int = sys.maxsize,
 ) -> Iterator[Piece]:
     """Every value of a document; of a top list, or of the named lists of a top object, element by element.
 
-    At least `chunk` bytes are read at a time; `begun` was read already. Raises Truncated.
+    At least `chunk` bytes are read at a time; `begun` was read already. Raises Truncated, and TooLong where a
+    value is beyond `longest` bytes by more than what was read already.
     """
-    yield from _Scan(stream, lists, chunk, begun).pieces()
+    yield from _Scan(stream, lists, chunk, begun, longest).pieces()
 
 
 def at_once(content: bytes, lists: frozenset[str]) -> list[Piece] | None:
@@ -76,7 +86,10 @@ def _cut(under: str, elements: list[msgspec.Raw]) -> Iterator[Piece]:
 
 
 class _Scan:
-    def __init__(self, stream: IO[bytes], lists: frozenset[str], chunk: int, begun: bytes) -> None:
+    def __init__(
+        self, stream: IO[bytes], lists: frozenset[str], chunk: int, begun: bytes, longest: int
+    ) -> None:
+        self._longest = max(longest, len(begun))
         self._stream = stream
         self._lists = lists
         self._chunk = chunk
@@ -199,6 +212,8 @@ class _Scan:
     def _fill(self) -> bool:
         """Read on, dropping what is behind. False at the end of the document."""
         kept = self._buffer[self._begun :]
+        if len(kept) > self._longest:
+            raise TooLong
         chunk = self._stream.read(max(self._chunk, len(kept)))
         self._at -= self._begun
         self._begun = 0

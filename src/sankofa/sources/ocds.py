@@ -16,8 +16,8 @@ import msgspec
 
 from sankofa.model.errors import FormatError
 from sankofa.model.records import Record, Rejected, Release, Skipped
-from sankofa.sources.base import InputFile, adapter
-from sankofa.sources.json_stream import Truncated, at_once, pieces
+from sankofa.sources.base import InputFile, Limits, adapter, too_much
+from sankofa.sources.json_stream import TooLong, Truncated, at_once, pieces
 
 _LINES: Final = (".jsonl", ".ndjson")
 _ENDINGS: Final = (".json", *_LINES)
@@ -50,22 +50,25 @@ def read(file: InputFile) -> Iterator[Record]:
         place = f"{name}: " if file.is_zip else ""
         title = f"{file.name}: {name}" if file.is_zip else name
         try:
-            yield from _document(io.BufferedReader(_Utf8(stream), _BUFFER), title, place)
+            yield from _document(io.BufferedReader(_Utf8(stream), _BUFFER), title, place, file.limits)
+        except TooLong:
+            raise too_much(title, "in one value", file.limits, "line_bytes") from None
         except Truncated as failure:
             raise FormatError(f"{title}: not JSON: {failure}") from None
     if not found:
         raise FormatError(f"{file.name}: no JSON document in the archive")
 
 
-def _document(document: IO[bytes], name: str, place: str) -> Iterator[Record]:
+def _document(document: IO[bytes], name: str, place: str, limits: Limits) -> Iterator[Record]:
     stream, lines = _is_lines(document, name)
     if lines:
-        yield from _lines(stream, name, place)
+        yield from _lines(stream, name, place, limits.line_bytes)
         return
     anything = embedded = foreign = recognised = False
     begun = stream.read(_AT_ONCE + 1)
     found = at_once(begun, _LISTS) if len(begun) <= _AT_ONCE else None
-    for piece in pieces(stream, _LISTS, begun=begun) if found is None else found:
+    longest = limits.line_bytes
+    for piece in pieces(stream, _LISTS, begun=begun, longest=longest) if found is None else found:
         anything = True
         if not piece.whole:
             element, fault = _value(piece.raw)
@@ -89,10 +92,12 @@ def _document(document: IO[bytes], name: str, place: str) -> Iterator[Record]:
         raise FormatError(f"{name}: empty")
 
 
-def _lines(stream: IO[bytes], name: str, place: str) -> Iterator[Record]:
-    """The values of JSON Lines. Raises FormatError where there are some and none is OCDS."""
+def _lines(stream: IO[bytes], name: str, place: str, longest: int) -> Iterator[Record]:
+    """The values of JSON Lines. Raises FormatError where there are some and none is OCDS; and TooLong."""
     foreign = recognised = False
-    for number, line in enumerate(stream, 1):
+    for number, line in enumerate(iter(lambda: stream.readline(longest + 1), b""), 1):
+        if len(line) > longest:
+            raise TooLong
         if line.isspace():
             continue
         value, fault = _value(line)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sankofa.access.keys import Keys
+from sankofa.access.sealing import SealedRecords
 from sankofa.engines.keyvalue import Window
 from sankofa.model.errors import OperatorError, StoreUnavailable, Unauthorized
 from sankofa.settings import Settings
@@ -48,7 +49,7 @@ def values() -> Values:
 
 @pytest.fixture
 def keys(values: Values) -> Keys:
-    return Keys(values, Settings(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    return Keys(SealedRecords(values, b"secret"), Settings(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def test_a_key_is_stored_as_a_hash(keys: Keys, values: Values) -> None:
@@ -109,7 +110,9 @@ def test_a_revoked_sandbox_key_stays_revoked(keys: Keys) -> None:
 
 
 def test_without_a_sandbox_key_there_is_none(values: Values) -> None:
-    keys = Keys(values, Settings(sandbox_key=""), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    keys = Keys(
+        SealedRecords(values, b"secret"), Settings(sandbox_key=""), lambda: datetime(2026, 1, 1, tzinfo=UTC)
+    )
     for key in ("", "sankofa-sandbox"):
         with pytest.raises(Unauthorized):
             asyncio.run(keys.authenticate(key))

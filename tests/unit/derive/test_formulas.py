@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sankofa.derive.metrics.contract import Metric, Ratio, metric, metrics, slugs
 from sankofa.derive.metrics.methodology import methodology
-from sankofa.model.line_items import candidates
+from sankofa.model.line_items import routes
 
 BY_SLUG = {m.slug: m for m in metrics()}
 DECIDED = """gross_margin operating_margin ebitda_margin pretax_margin net_margin effective_tax_rate
@@ -59,8 +59,8 @@ def test_a_metric_is_what_its_page_says(slug: str) -> None:
     page = methodology(found)
     for form in found.forms:
         for name in form.inputs:
-            for concept in candidates(name.removeprefix("prior_")):
-                assert f"`{concept}`" in page
+            for route in routes(name.removeprefix("prior_")):
+                assert f"`{route.text}`: {route.why}" in page
 
 
 @pytest.mark.rule("MET-3")

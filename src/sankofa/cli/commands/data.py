@@ -15,9 +15,12 @@ from sankofa.cli.worlds import SAMPLE, STARTER, BundledWorld, publish_world
 @click.argument("source")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Exit non-zero when a row was rejected.")
-def ingest(source: str, paths: tuple[Path, ...], strict: bool) -> None:
+@click.option(
+    "--clock-is-right", is_flag=True, help="Believe the clock though it is far from the newest capture."
+)
+def ingest(source: str, paths: tuple[Path, ...], strict: bool, clock_is_right: bool) -> None:
     """Read files (plain, .gz, .zip, or folders of them) of a registered SOURCE into the ledger."""
-    summary = publishing.ingest_files(settings.load(), source, paths)
+    summary = publishing.ingest_files(settings.load(), source, paths, clock_is_right=clock_is_right)
     for failure in summary.failures:
         click.echo(f"Error: {failure}", err=True)
     click.echo(summary.line())

@@ -78,6 +78,9 @@ def _form(formula: Formula) -> Form:
     unknown = [name for name in inputs if name.removeprefix(PRIOR) not in LINE_ITEMS]
     if unknown:
         raise TypeError(f"{formula.__name__}: no line item {', '.join(unknown)}")
+    alone = [name for name in inputs if name.startswith(PRIOR) and name.removeprefix(PRIOR) not in inputs]
+    if alone:
+        raise TypeError(f"{formula.__name__}: {', '.join(alone)} without that of the year itself")
     return Form(inputs, frozenset(inputs), formula)
 
 

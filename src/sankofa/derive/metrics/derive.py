@@ -4,12 +4,13 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from decimal import Decimal, localcontext
 from functools import cache, lru_cache
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
 from sankofa.derive.metrics.contract import EXACT, PRIOR, Form, Metric, metrics
-from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
+from sankofa.derive.metrics.figures import Figure
+from sankofa.derive.metrics.full_years import FullYear, both_years, year_before
 from sankofa.derive.metrics.standing import Stretch, standing, windows
 from sankofa.derive.rounding import quotient
 from sankofa.model.days import FOREVER
@@ -35,6 +36,7 @@ class Derived(NamedTuple):
 
     values: list[Value]
     histories: list[list[Stretch]]
+    identity_conflicts: int = 0
 
 
 class _Chosen(NamedTuple):
@@ -67,10 +69,11 @@ def derive(years: list[FullYear]) -> Derived:
     asked = windows((year.end, year.published) for year in years)
     if not asked:
         return Derived([], [[] for _ in metrics()])
+    conflicts = sum(year.identity_conflicts for year in years)
     values: list[list[Value]] = [[] for _ in metrics()]
     shown = _Shown(len(metrics()))
     states = shown.states
-    numbered = tuple(enumerate(metrics()))
+    numbered = tuple(enumerate(_lookups()))
     with localcontext(EXACT):
         for year in years:
             window = asked.get(year.end)
@@ -79,11 +82,12 @@ def derive(years: list[FullYear]) -> Derived:
             end = year.end
             before = year_before(years, year)
             tables = _tables(year, before)
-            reported = _reported(year, before)
-            for number, metric in numbered:
+            reported: set[str] | None = None
+            for number, (metric, forms) in numbered:
                 found = _value(number, tables)
                 if found is None:
-                    mixed = any(form.needs <= reported for form in metric.forms)
+                    reported = _reported(year, before) if reported is None else reported
+                    mixed = any(reported.issuperset(names) for names in forms)
                     shown.add(number, window[0], State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT)
                     continue
                 value, settled, names, figures = found
@@ -100,7 +104,7 @@ def derive(years: list[FullYear]) -> Derived:
                 elif states[number] is not State.STANDS:
                     shown.add(number, first, State.STANDS)
                 values[number].append(Value(metric, value, end, first, until, names, figures))
-    return Derived([value for of_metric in values for value in of_metric], shown.histories())
+    return Derived([value for of_metric in values for value in of_metric], shown.histories(), conflicts)
 
 
 class _Shown:
@@ -150,39 +154,55 @@ def _tables(year: FullYear, before: FullYear | None) -> list[_Table]:
     """Per currency, the best covered first."""
     tables = []
     for money, own in year.figures.items():
-        figures, withdrawn = own, year.withdrawn[money]
-        if before is not None:
-            figures = own | _prior(before.figures.get(money, {}))
-            withdrawn = withdrawn | _prior(before.withdrawn.get(money, {}))
+        lines = year.lines[money]
+        figures = own | _paired(year, before, money)
         values = {name: figure.value for name, figure in figures.items()}
         stands_from = {name: figure.stands_from for name, figure in figures.items()}
+        withdrawn = {item: day for item in lines.items if item not in own and (day := lines.withdrawn(item))}
         tables.append(_Table(figures, values, stands_from, withdrawn, _chosen(frozenset(figures))))
     return tables
 
 
-_T = TypeVar("_T")
+_BOTH = "="
+"""Before a line item that a formula asks for together with that of the year before: both by one route."""
 
 
-def _prior(table: Mapping[str, _T]) -> dict[str, _T]:
-    """What a year holds, as the year after it knows it: of the line items that any formula asks back for."""
-    return {name: table[item] for name, item in _asked_back() if item in table}
+def _paired(year: FullYear, before: FullYear | None, money: str) -> dict[str, Figure]:
+    """The figures of two years that a formula compares."""
+    found: dict[str, Figure] = {}
+    if before is not None:
+        for item in _asked_back():
+            if pair := both_years(year, before, money, item):
+                found[_BOTH + item], found[PRIOR + item] = pair
+    return found
 
 
 @cache
-def _asked_back() -> tuple[tuple[str, str], ...]:
+def _asked_back() -> tuple[str, ...]:
     names = {name for metric in metrics() for form in metric.forms for name in form.inputs}
-    return tuple((name, name.removeprefix(PRIOR)) for name in sorted(names) if name.startswith(PRIOR))
+    return tuple(name.removeprefix(PRIOR) for name in sorted(names) if name.startswith(PRIOR))
+
+
+def _looked_up(form: Form) -> tuple[str, ...]:
+    """The names under which a table has the inputs of a form."""
+    return tuple(_BOTH + name if PRIOR + name in form.needs else name for name in form.inputs)
+
+
+@cache
+def _lookups() -> tuple[tuple[Metric, tuple[tuple[str, ...], ...]], ...]:
+    """Every metric with the names that each of its forms looks up."""
+    return tuple((metric, tuple(map(_looked_up, metric.forms))) for metric in metrics())
 
 
 @lru_cache(maxsize=4096)
 def _chosen(names: frozenset[str]) -> tuple[_Chosen | None, ...]:
     """By number of the metric, the first of its forms whose inputs are all there; most years are alike."""
     found: list[_Chosen | None] = []
-    for metric in metrics():
+    for metric, lookups in _lookups():
         passed_over: tuple[str, ...] = ()
-        for form in metric.forms:
-            if form.needs <= names:
-                found.append(_Chosen(form, _taker(form.inputs), passed_over))
+        for form, looked_up in zip(metric.forms, lookups, strict=True):
+            if names.issuperset(looked_up):
+                found.append(_Chosen(form, _taker(looked_up), passed_over))
                 break
             passed_over += form.inputs
         else:
@@ -197,10 +217,19 @@ def _taker(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, .
 
 
 def _reported(year: FullYear, before: FullYear | None) -> set[str]:
-    """Every input that there is in any currency."""
+    """Every input that there is in any currency; of two years, where one currency does not have both."""
     names = {name for figures in year.figures.values() for name in figures}
-    if before is not None:
-        names.update(name for figures in before.figures.values() for name in _prior(figures))
+    if before is None:
+        return names
+    for item in _asked_back():
+        now = {money for money, figures in year.figures.items() if item in figures}
+        then = {money for money, figures in before.figures.items() if item in figures}
+        if (
+            now
+            and then
+            and (now.isdisjoint(then) or any(both_years(year, before, money, item) for money in now & then))
+        ):
+            names |= {_BOTH + item, PRIOR + item}
     return names
 
 

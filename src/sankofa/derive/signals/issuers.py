@@ -6,7 +6,8 @@ from functools import wraps
 from typing import TypedDict
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
+from sankofa.derive.metrics.figures import Figure
+from sankofa.derive.metrics.full_years import FullYear, year_before
 from sankofa.derive.signals.contract import (
     Access,
     Basis,
@@ -73,7 +74,7 @@ def year_fields(
     issuer: Issuer, year: FullYear, figures: Sequence[Figure]
 ) -> tuple[YearFields, int, frozenset[str]]:
     """What a row derived from figures of a full year says of them; the day it is seen from; its sources."""
-    reports = [figure.report for figure in figures]
+    reports = [report for figure in figures for report in figure.reports]
     provenance, sources = filed(reports)
     fields = YearFields(
         **issuer_fields(issuer.entity),

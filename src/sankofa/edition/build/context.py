@@ -1,17 +1,22 @@
 """What a dataset is built from, and how one is declared."""
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from sankofa.derive.quality import Measurement, measure
 from sankofa.derive.tenders import EvidencedParties, Tenders
 from sankofa.edition.build.fact_counts import served_facts
 from sankofa.edition.build.issuer_parts import Issuers
+from sankofa.edition.build.metric_rows import METRICS, Standings, coverage
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.party_entities import with_parties
 from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.model.days import ordinal
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import (
     EVERY_SOURCE,
@@ -23,6 +28,8 @@ from sankofa.model.provenance import (
 )
 from sankofa.sources.base import adapters
 from sankofa.sources.registry import Source
+
+_read_standings = msgspec.msgpack.Decoder(tuple[msgspec.Raw, Standings]).decode
 
 
 class BuildContext:
@@ -107,11 +114,23 @@ class BuildContext:
         day = self.clock[:10]
         served = served_facts(self.issuers, self.entities)
         measured = measure(
-            self.ledger, self.captures, self.entities, self.tenders, self._sources, day, served
+            self.ledger,
+            self.captures,
+            self.entities,
+            self.tenders,
+            self._sources,
+            day,
+            served,
+            self._metric_coverage(day),
         )
         if measured.shortfalls and not self._despite_floors:
             raise CheckFailed("; ".join(measured.shortfalls))
         return measured
+
+    def _metric_coverage(self, day: str) -> dict[str, Decimal]:
+        """The coverage of every metric, from what was derived of each issuer."""
+        parts = (self.issuers.part(METRICS, entity.service_id) for entity in self.entities)
+        return coverage((_read_standings(part)[1] for part in parts if part), ordinal(day)) if day else {}
 
     @cached_property
     def held_sources(self) -> list[str]:

@@ -129,7 +129,7 @@ def _create(path: Path | None) -> tuple[IO[bytes], Path | None]:
         with suppress(OSError):
             for left in path.parent.glob(f".{path.name}-*"):  # of a build that was killed
                 left.unlink(missing_ok=True)
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
             return os.fdopen(descriptor, "w+b", buffering=1 << 20), Path(name)
     return tempfile.TemporaryFile(buffering=1 << 20), None

@@ -5,28 +5,32 @@ each of the four or five metrics that use it, and the issuer in all of them.
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from operator import itemgetter
-from typing import NamedTuple
+from operator import attrgetter, itemgetter
+from typing import Final, NamedTuple
 
 import msgspec
 
 from sankofa.derive.metrics.contract import PRIOR, Metric, slugs
 from sankofa.derive.metrics.derive import Derived, Value
-from sankofa.derive.metrics.full_years import Figure
+from sankofa.derive.metrics.figures import Figure, Part
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.screen_index import UNDATED
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Report
 from sankofa.model.days import FOREVER, iso_day
+from sankofa.model.metric_states import State
 from sankofa.model.provenance import strictest
 from sankofa.model.rows import wire
 
+METRICS: Final = "metrics"
+"""The part of an issuer, and the dataset, that holds these rows."""
 _MODES = Entry(b"").modes
 _NUMBERS = {slug: number for number, slug in enumerate(slugs())}
 _SOURCE = UNDATED.decode() + '"source_ref":'
 _encode = wire.encode
+_PLACES = Decimal("0.0001")
 
 
 class Standings(msgspec.Struct, frozen=True, array_like=True):
@@ -40,6 +44,8 @@ class Standings(msgspec.Struct, frozen=True, array_like=True):
     """The number of each value's metric."""
     shown: bytes
     """What the days show of each metric: its number, the first day and the state, by metric and day."""
+    identity_conflicts: int = 0
+    """How many routes were passed over because they contradict an identity of their filing."""
 
     def stretches(self) -> Iterator["Shown"]:
         """What the days show, each stretch until the next of its metric."""
@@ -85,7 +91,32 @@ def standings(derived: Derived) -> Standings:
                 for word in (number, first, state)
             ],
         ).tobytes(),
+        identity_conflicts=derived.identity_conflicts,
     )
+
+
+def coverage(issuers: Iterable[Standings], day: int) -> dict[str, Decimal]:
+    """Per metric the share of the issuers with a full year published by a day whose inputs were found.
+
+    With it, how many routes contradict an identity. A denominator of zero or less, and a year that was
+    revised or completed later, have their inputs.
+    """
+    absent = (State.INPUT_ABSENT, State.CURRENCY_MIXED)
+    published, conflicts = 0, 0
+    found = [0] * len(slugs())
+    for issuer in issuers:
+        conflicts += issuer.identity_conflicts
+        states = {one.number: one.state for one in issuer.stretches() if one.first <= day < one.until}
+        if all(state == State.NOT_PUBLISHED for state in states.values()):
+            continue
+        published += 1
+        for number, state in states.items():
+            found[number] += state not in absent
+    counts = {"identity_conflicts": Decimal(conflicts)}
+    if published:
+        for slug, count in zip(slugs(), found, strict=True):
+            counts[f"coverage_{slug}"] = (Decimal(count) / published).quantize(_PLACES)
+    return counts
 
 
 def _numbers(kind: str, packed: bytes) -> "array[int]":
@@ -94,9 +125,10 @@ def _numbers(kind: str, packed: bytes) -> "array[int]":
     return numbers
 
 
-_Input = tuple[int, str, int, str, Report]
-"""When it became public, where (as JSON), by which capture, and all of it as JSON."""
+_Input = tuple[int, str, frozenset[int], str, tuple[Report, ...]]
+"""When it became public, where (as JSON), by which captures, and all of it as JSON."""
 _public = itemgetter(0)
+_available = attrgetter("available")
 
 
 class _Writer:
@@ -105,18 +137,18 @@ class _Writer:
     def __init__(self, entity: Entity) -> None:
         named = (_json(entity.service_id), _json(entity.legal_name), _json(entity.country))
         self._issuer = '"service_id":{},"legal_name":{},"country":{},'.format(*named)
-        self._inputs: dict[int, _Input] = {}
+        self._inputs: dict[tuple[str, int], _Input] = {}
         self._captured: dict[frozenset[int], str] = {}
         self._metrics: dict[str, tuple[str, str, str]] = {}
 
     def row(self, value: Value) -> bytes:
         known = self._inputs
         inputs = [
-            known.get(id(figure)) or self._input(name, figure)
+            known.get((name.removeprefix(PRIOR), id(figure))) or self._input(name, figure)
             for name, figure in zip(value.names, value.figures, strict=True)
         ]
         available, source_ref = max(map(_public, inputs)), inputs[0][1]
-        captures = frozenset([capture_id for _, _, capture_id, _, _ in inputs])
+        captures = frozenset().union(*[capture_ids for _, _, capture_ids, _, _ in inputs])
         captured = self._captured.get(captures) or self._provenance(captures, inputs)
         named, unit, reference = self._metrics.get(value.metric.slug) or self._metric(value.metric)
         return (
@@ -126,18 +158,26 @@ class _Writer:
         ).encode()
 
     def _input(self, name: str, figure: Figure) -> _Input:
-        report = figure.report
-        source_ref = _json(report.source_ref)
-        written = (
-            f'{{"line_item":"{name.removeprefix(PRIOR)}","period_end":"{iso_day(figure.end)}",'
-            f'"value":{_json(figure.value)},"vintage":{figure.vintage},"source_ref":{source_ref}}}'
-        )
-        found = self._inputs[id(figure)] = (report.available, source_ref, report.capture_id, written, report)
+        """All the parts of a figure, each under the line item that it is for."""
+        item, end = name.removeprefix(PRIOR), iso_day(figure.end)
+        written = ",".join([self._part(item, end, part) for part in figure.parts])
+        reports = tuple([part.report for part in figure.parts])
+        available = max(map(_available, reports))
+        captures = frozenset([report.capture_id for report in reports])
+        found = available, _json(reports[0].source_ref), captures, written, reports
+        self._inputs[item, id(figure)] = found
         return found
+
+    def _part(self, item: str, end: str, part: Part) -> str:
+        concept = _json(part.concept if ":" in part.concept else None)
+        return (
+            f'{{"line_item":"{item}","concept":{concept},"period_end":"{end}","value":{_json(part.value)},'
+            f'"vintage":{part.vintage},"source_ref":{_json(part.report.source_ref)}}}'
+        )
 
     def _provenance(self, captures: frozenset[int], inputs: list[_Input]) -> str:
         """The strictest licence class, the latest capture."""
-        found = [report.capture for _, _, _, _, report in inputs]
+        found = [report.capture for _, _, _, _, reports in inputs for report in reports]
         licence = _json(strictest(capture.license_class for capture in found))
         observed = _json(max(capture.observed_at for capture in found))
         part = self._captured[captures] = f',"license_class":{licence},"observed_at":{observed},'

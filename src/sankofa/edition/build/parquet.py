@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -317,8 +318,10 @@ class _Part:
         self._file.flush()
 
     def abandon(self) -> None:
-        self._parquet.close()
-        self._file.close()
+        with suppress(OSError):  # on a full disk the end cannot be written
+            self._parquet.close()
+        with suppress(OSError):
+            self._file.close()
 
     def close(self, path: Path, metadata: dict[str, str]) -> tuple[int, str]:
         """Size and digest of the whole file, which then has this name."""

@@ -4,7 +4,7 @@ import gc
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,11 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import datasets
 from sankofa.edition.build.tables import tables
 from sankofa.edition.build.writer import DatasetWriter
-from sankofa.edition.format.edition_id import edition_name, ledger_position
+from sankofa.edition.format.edition_id import edition_name, ledger_position, may_hold, may_name_a_person
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.datastore import Datastore
 from sankofa.ledger.store import Ledger
-from sankofa.model.errors import CheckFailed, EditionError
+from sankofa.model.errors import CheckFailed, EditionError, OperatorError
 from sankofa.sources.registry import Source
 
 if TYPE_CHECKING:
@@ -42,14 +42,32 @@ def publish(
     """
     with store.exclusive("publish", waiting):
         before = store.list_editions().current
-        with ledger.snapshot(), without_cycle_collection():
+        with ledger.verified_snapshot(), without_cycle_collection():
             context = BuildContext(ledger, sources, despite_floors=despite_floors, issuer_cache=issuer_cache)
             manifest = _build(store, context, progress)
-        store.open(manifest["edition"]).close()  # refuses what did not reach the disk whole
+        store.open(manifest["edition"], check_all=True).close()  # refuses what did not reach the disk whole
         with store.exclusive("switch"):
             _refuse_to_move_back(manifest["edition"], before, store.list_editions().current)
+            store.withdraw(_withdrawn_by(store, manifest))
             switch(store, manifest["edition"], keep)
     return manifest
+
+
+def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any]) -> list[str]:
+    """The kept editions that may not be served in the place of this one, should it be lost."""
+    refused = [omission["source"] for omission in manifest.get("left_out", ())]
+    withdrawn = []
+    for name in store.list_editions().editions:
+        if name == manifest["edition"]:
+            continue
+        try:
+            with closing(store.open(name)) as older:
+                held = may_hold(older.manifest, refused)
+        except EditionError:
+            held = bool(refused)
+        if held or may_name_a_person(name, manifest["proven"]):
+            withdrawn.append(name)
+    return withdrawn
 
 
 def _refuse_to_move_back(edition: str, before: str | None, current: str | None) -> None:
@@ -126,10 +144,12 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
             **manifest_extras,
         }
         writer.finish(edition, manifest)
-    except BaseException:
+    except BaseException as failure:
+        writer.abandon()
         if files is not None:
             files.abandon()
-        writer.abandon()
+        if isinstance(failure, OSError):
+            raise OperatorError(f"the edition could not be written: {failure}") from failure
         raise
     return manifest
 

@@ -224,15 +224,24 @@ class Edition:
         blocks = await self._reader.blocks(row_filter.kept_under, row_filter.key, 0, _EVERY_BLOCK) or ()
         return [columns for _, columns in blocks]
 
+    @property
+    def damage(self) -> str | None:
+        """What was seen to be wrong with it since it was opened."""
+        return self._reader.damage
+
+    def scrub(self, most: int) -> None:
+        """See `EditionReader`."""
+        self._reader.scrub(most)
+
     def close(self) -> None:
         self._kept.clear()
         self._found.clear()
         self._reader.close()
 
 
-def open_edition(store: Datastore, edition_id: str, *, verified: bool = False) -> Edition:
+def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) -> Edition:
     """Raises EditionError when it is corrupt, incomplete, gone, or of another layout."""
-    reader = store.open(edition_id, verified=verified)
+    reader = store.open(edition_id, check_all=check_all)
     if reader.manifest.get("format") != LAYOUT:
         reader.close()
         raise EditionError(f"edition {edition_id}: of another layout: publish again")
@@ -240,12 +249,19 @@ def open_edition(store: Datastore, edition_id: str, *, verified: bool = False) -
 
 
 def open_newest_usable(store: Datastore) -> tuple[Edition | None, list[str]]:
-    """The current edition, or the newest before it that is whole; and what was wrong with the others."""
+    """The current edition, or the newest before it that is whole; and what was wrong with the others.
+
+    None that a newer one withdrew: it may name a natural person, or hold what may not be redistributed.
+    """
     shelf = store.list_editions()
+    withdrawn = store.withdrawn() - {shelf.current}
     complaints: list[str] = []
     candidates = [shelf.current] if shelf.current else []
     candidates += [name for name in shelf.editions if shelf.current is None or name < shelf.current]
     for name in candidates:
+        if name in withdrawn:
+            complaints.append(f"edition {name}: withdrawn by a later one")
+            continue
         try:
             return open_edition(store, name), complaints
         except EditionError as failure:

@@ -8,7 +8,7 @@ import msgspec
 
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.metrics.derive import Derived, Value
-from sankofa.derive.metrics.full_years import Figure
+from sankofa.derive.metrics.figures import Figure, Part
 from sankofa.derive.metrics.standing import Stretch
 from sankofa.edition.build.metric_rows import metric_rows, standings
 from sankofa.edition.format.row_blocks import Entry
@@ -28,6 +28,7 @@ CAPTURES = (
     CaptureInfo("a", "2024-01-01T00:00:00Z", "public-domain", "f"),
     CaptureInfo("b", "2023-01-01T00:00:00Z", "licensed-redistribution", "f"),
 )
+CONCEPTS = ("profit", "us-gaap:Assets", "ifrs-full:Equity")
 NUMBERS = ("12", "-0.50", "1E+3", "12345678901234567890123.4500", "0.0000000123")
 
 
@@ -46,8 +47,11 @@ def random_values(chance: random.Random) -> list[Value]:
                 "1", end + chance.randrange(50), "", "s", AWKWARD, chance.choice(("", "p. 1")), "",
                 number + 1, CAPTURES[number],
             )  # fmt: skip
-            value = Decimal(chance.choice(NUMBERS))
-            figures[name, end] = Figure(value, end, chance.randrange(1, 4), 0, 0, report)
+            parts = tuple(
+                Part(concept, Decimal(chance.choice(NUMBERS)), chance.randrange(1, 4), report)
+                for concept in chance.sample(CONCEPTS, chance.randrange(1, 4))
+            )
+            figures[name, end] = Figure(Decimal(1), end, 0, 0, 0, parts)
     values = []
     for metric in metrics():
         names = metric.forms[-1].inputs
@@ -61,7 +65,7 @@ def random_values(chance: random.Random) -> list[Value]:
 
 
 def encoded(own: Entity, value: Value) -> bytes:
-    reports = [figure.report for figure in value.figures]
+    reports = [report for figure in value.figures for report in figure.reports]
     newest = max(reports, key=lambda report: report.available)
     row = MetricsRow(
         service_id=own.service_id,
@@ -76,9 +80,15 @@ def encoded(own: Entity, value: Value) -> bytes:
         methodology_ref=value.metric.methodology_ref,
         inputs=[
             MetricInput(
-                name.removeprefix("prior_"), date.fromordinal(f.end), f.value, f.vintage, f.report.source_ref
+                name.removeprefix("prior_"),
+                part.concept if ":" in part.concept else None,
+                date.fromordinal(f.end),
+                part.value,
+                part.vintage,
+                part.report.source_ref,
             )
             for name, f in zip(value.names, value.figures, strict=True)
+            for part in f.parts
         ],
         source_ref=reports[0].source_ref,
         license_class=strictest(report.capture.license_class for report in reports),

@@ -33,27 +33,23 @@ def cash_ratio(cash: Decimal, current_liabilities: Decimal) -> Ratio:
 
 
 @metric("ratio")
-def debt_to_equity(short_term_debt: Decimal, long_term_debt: Decimal, equity: Decimal) -> Ratio:
+def debt_to_equity(total_debt: Decimal, equity: Decimal) -> Ratio:
     """Short-term and long-term debt against equity.
 
-    (short_term_debt + long_term_debt) / equity
+    total_debt / equity
     """
-    return Ratio(short_term_debt + long_term_debt, equity)
+    return Ratio(total_debt, equity)
 
 
 @metric("ratio")
 def net_debt_to_ebitda(
-    short_term_debt: Decimal,
-    long_term_debt: Decimal,
-    cash: Decimal,
-    operating_profit: Decimal,
-    depreciation_amortisation: Decimal,
+    total_debt: Decimal, cash: Decimal, operating_profit: Decimal, depreciation_amortisation: Decimal
 ) -> Ratio:
     """Debt less cash against operating profit before depreciation and amortisation. Net cash is negative.
 
-    (short_term_debt + long_term_debt - cash) / (operating_profit + depreciation_amortisation)
+    (total_debt - cash) / (operating_profit + depreciation_amortisation)
     """
-    return Ratio(short_term_debt + long_term_debt - cash, operating_profit + depreciation_amortisation)
+    return Ratio(total_debt - cash, operating_profit + depreciation_amortisation)
 
 
 @metric("ratio")

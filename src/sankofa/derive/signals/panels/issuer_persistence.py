@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.metrics.full_years import Figure, FullYear, year_before
+from sankofa.derive.metrics.figures import Figure
+from sankofa.derive.metrics.full_years import FullYear, both_years, year_before
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
 
@@ -46,7 +47,8 @@ def issuer_persistence(issuer: Issuer) -> Iterator[Observation]:
     - profit_years = full years in a row, back from this one, with a profit above zero. 0 where this year has
       none; null where its profit is not reported.
     - revenue_growth_years = full years in a row, back from this one, with revenue above that of the year
-      before in the same currency. 0 where it did not grow; null where one of the two is not reported.
+      before in the same currency and by the same route. 0 where it did not grow; null where one of the two is
+      not reported.
     - years_held = full years held without a gap, back from this one. A count that reaches the oldest of them
       may be longer than the history that is held.
 
@@ -98,9 +100,7 @@ def _profit(year: FullYear) -> _YearResult | None:
 
 
 def _growth(year: FullYear, before: FullYear | None) -> _YearResult | None:
-    for money, figures in year.figures.items():
-        now = figures.get("revenue")
-        then = before.figures.get(money, {}).get("revenue") if before else None
-        if now and then:
-            return now.value > then.value, [now, then]
+    for money in year.figures if before else ():
+        if before and (pair := both_years(year, before, money, "revenue")):
+            return pair[0].value > pair[1].value, list(pair)
     return None

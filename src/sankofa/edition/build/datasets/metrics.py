@@ -6,7 +6,6 @@
 """
 
 from collections.abc import Generator, Iterator
-from typing import Final
 
 import msgspec
 
@@ -15,14 +14,13 @@ from sankofa.derive.metrics.derive import derive
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, PreparedKeyRows, dataset
 from sankofa.edition.build.issuer_parts import issuer_part
-from sankofa.edition.build.metric_rows import Standings, metric_rows, standings
+from sankofa.edition.build.metric_rows import METRICS, Standings, metric_rows, standings
 from sankofa.edition.build.prepared_rows import PreparedRows, prepare
 from sankofa.edition.build.screen_index import ScreenIndex
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.metric_states import REASONS
 from sankofa.model.rows import MetricsRow
 
-METRICS: Final = "metrics"
 _read = msgspec.msgpack.Decoder(tuple[PreparedRows, Standings]).decode
 _write = msgspec.msgpack.Encoder().encode
 

@@ -1,0 +1,103 @@
+"""Coverage: for how many issuers with a published full year the inputs of each metric were found.
+
+    python -m bench.coverage [--world companyfacts|starter|fsds] [--as-of DAY] [--shared FOLDER] [--fresh]
+
+The files are real ones and no part of this project. The ledgers made of them stay in `build/bench` between
+runs; deriving is done again each time, on one core, and its processor time is told.
+"""
+
+import argparse
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from bench.world import CACHE, ROOT
+from sankofa.derive.issuers import Issuer
+from sankofa.derive.metrics.contract import metrics
+from sankofa.derive.metrics.derive import Derived, derive
+from sankofa.derive.metrics.standing import State
+from sankofa.edition.build.publish import without_cycle_collection
+from sankofa.engines.factory import open_datastore
+from sankofa.ledger.ingest import ingest
+from sankofa.ledger.store import SCHEMA, Ledger
+from sankofa.sources.registry import load_sources
+
+SHARED = ROOT.parent / "shared"
+WORLDS = {
+    "companyfacts": ("sec-companyfacts", "data/fundamentals/companyfacts-2021", "2020-06-30"),
+    "starter": ("sec-companyfacts", "starter/filings/companyfacts", "2024-06-30"),
+    "fsds": ("sec-financial-statements", "data/fundamentals/sec-fsds", "2010-06-30"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.coverage")
+    parser.add_argument("--world", choices=WORLDS, action="append")
+    parser.add_argument("--as-of", type=date.fromisoformat)
+    parser.add_argument("--shared", type=Path, default=SHARED, help="the folder of the real files")
+    parser.add_argument("--fresh", action="store_true", help="make the ledgers again")
+    options = parser.parse_args()
+    shares = {}
+    for name in options.world or WORLDS:
+        source, folder, usual = WORLDS[name]
+        day = options.as_of or date.fromisoformat(usual)
+        world = opened(name, source, options.shared / folder, fresh=options.fresh)
+        shares[name] = _measured(name, world, day.toordinal())
+    print(f"{'metric':<28}" + "".join(f"{name:>14}" for name in shares))
+    for metric in metrics():
+        print(f"{metric.slug:<28}" + "".join(f"{share[metric.slug]:>14.3f}" for share in shares.values()))
+
+
+def opened(name: str, source: str, folder: Path, *, fresh: bool = False) -> BuildContext:
+    """The world of a folder of files, ingested once."""
+    home = CACHE / f"coverage-{name}"
+    if fresh:
+        shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True, exist_ok=True)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    ledger = Ledger(open_datastore("sqlite:", home, SCHEMA), b"coverage", lambda: now)
+    if not (home / "made").exists():
+        files = sorted(path for path in folder.iterdir() if path.is_file())
+        ingest(ledger, load_sources(home)[source], files, rejects_folder=home, clock=lambda: now)
+        (home / "made").touch()
+    return BuildContext(ledger)
+
+
+def derived(world: BuildContext) -> Iterator[tuple[Issuer, Derived]]:
+    for entity in world.entities:
+        issuer = Issuer(entity, world.ledger, world.captures)
+        yield issuer, derive(issuer.years)
+
+
+def _measured(name: str, world: BuildContext, day: int) -> dict[str, float]:
+    entities = world.entities
+    with without_cycle_collection():
+        spent = time.process_time()
+        found = list(derived(world))
+        spent = time.process_time() - spent
+    ((facts,),) = world.ledger.rows("SELECT count(*) FROM fact")
+    states: list[Counter[State]] = [Counter() for _ in metrics()]
+    for _, of_issuer in found:
+        for number, history in enumerate(of_issuer.histories):
+            states[number].update(s.state for s in history if s.first <= day < s.until)
+    published = sum(states[0].values()) - states[0][State.NOT_PUBLISHED]
+    print(
+        f"{name}: {len(entities)} issuers, {published} with a full year by {date.fromordinal(day)};"
+        f" {facts:,} facts, {spent / max(facts, 1) * 1e6:.2f} us a fact"
+    )
+    return {
+        metric.slug: 1 - _without(states[number]) / published if published else 0.0
+        for number, metric in enumerate(metrics())
+    }
+
+
+def _without(states: Counter[State]) -> int:
+    """Issuers whose inputs are not there. A revised or completed year has them, on another day."""
+    return states[State.INPUT_ABSENT] + states[State.CURRENCY_MIXED]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Records of the key store, each sealed with a keyed hash: one that was altered is refused, and only that one.
+
+The seal is the last member of the record's JSON, so that a version that knows no seals reads the rest. It is made of
+the record and of the name it is stored under. Records of such a version are sealed once, when the store has no mark
+yet that it is sealed; from then on a record without a seal is refused. See
+docs/decisions/0029-sealed-ledger-and-keys.md.
+"""
+
+import hmac
+import logging
+import re
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Final
+
+from sankofa.engines.keyvalue import KeyValue
+from sankofa.model.errors import OperatorError, SettingsError
+
+_log = logging.getLogger("sankofa.access")
+
+_MARK: Final = "seals"
+_SEALING, _SEALED = b'{"state":"sealing"}', b'{"state":"sealed"}'
+_SEAL: Final = re.compile(rb',"seal":"([0-9a-f]{32})"\}\Z')
+_MOST_REFUSED: Final = 4096
+
+Check = Callable[[str, bytes], bool]
+"""Whether a record without a seal, given its name, is one that an older version may have written."""
+
+
+class DamagedRecord(OperatorError):
+    """A record that is not as it was written."""
+
+
+class SealedRecords:
+    """The named records of a key store. One of these for each process."""
+
+    def __init__(self, store: KeyValue, secret: bytes) -> None:
+        self._store = store
+        self._key = blake2b(secret, person=b"key store").digest()
+        self._checks: dict[str, Check] = {}
+        self._prepared = False
+        self._refused: set[str] = set()
+
+    def register(self, prefix: str, check: Check) -> None:
+        """Have the records under a prefix sealed by `prepare`."""
+        self._checks[prefix] = check
+
+    async def prepare(self) -> None:
+        """Seal what an older version left, once. Raises SettingsError where the store has another secret."""
+        mark = await self._store.get(_MARK)
+        state = None if mark is None else self._opened(_MARK, mark)
+        if mark is not None and state is None:
+            raise SettingsError(
+                "SANKOFA_KEYS_SECRET (or keys-secret in HOME): not the one the records of this key store are sealed "
+                "with; it must be the same for every command and machine that shares the store"
+            )
+        if state != _SEALED:
+            await self._seal_what_was_there(begun=state == _SEALING)
+        self._prepared = True
+
+    async def get(self, name: str) -> bytes | None:
+        """A record as it is stored, to be given to `read`."""
+        stored = await self._store.get(name)
+        if stored is not None and not self._prepared and not _SEAL.search(stored):
+            await self.prepare()
+            stored = await self._store.get(name)
+        return stored
+
+    def read(self, name: str, stored: bytes) -> bytes:
+        """The record without its seal. Raises DamagedRecord, with a line in the log the first time."""
+        body = self._opened(name, stored)
+        if body is not None:
+            return body
+        raise self.refuse(name)
+
+    def refuse(self, name: str) -> DamagedRecord:
+        """What to raise for a record that cannot be used."""
+        kind, _, rest = name.partition(":")
+        shown = f"{kind} {rest[:12] if kind == 'key' else rest}"
+        message = f"the record of {shown} is damaged, or sealed with another KEYS_SECRET: it is refused"
+        if name not in self._refused:
+            if len(self._refused) >= _MOST_REFUSED:
+                self._refused.clear()
+            self._refused.add(name)
+            _log.error(message)
+        return DamagedRecord(f"{message}; restore the key store from a backup, or issue another")
+
+    async def put(self, name: str, body: bytes) -> bytes:
+        """Seal and store a record, a JSON object; what is stored."""
+        stored = self._sealed(name, body)
+        await self._store.put(name, stored)
+        self._refused.discard(name)
+        return stored
+
+    async def names(self, prefix: str) -> list[str]:
+        return await self._store.names(prefix)
+
+    async def _seal_what_was_there(self, *, begun: bool) -> None:
+        """Only where no record has a seal yet, or this was cut short: else one that lost its seal gets it back."""
+        found = [
+            (n, await self._store.get(n)) for prefix in self._checks for n in await self._store.names(prefix)
+        ]
+        unsealed = [
+            (name, stored) for name, stored in found if stored is not None and not _SEAL.search(stored)
+        ]
+        if unsealed and (begun or len(unsealed) == sum(stored is not None for _, stored in found)):
+            await self.put(_MARK, _SEALING)
+            for name, stored in unsealed:
+                if self._checks[name.partition(":")[0] + ":"](name, stored):
+                    await self.put(name, stored)
+                else:
+                    self.refuse(name)
+            _log.warning(
+                "sealed the %d records that were in the key store before there were seals", len(unsealed)
+            )
+        await self.put(_MARK, _SEALED)
+
+    def _sealed(self, name: str, body: bytes) -> bytes:
+        return body[:-1] + b',"seal":"' + self._digest(name, body) + b'"}'
+
+    def _opened(self, name: str, stored: bytes) -> bytes | None:
+        seal = _SEAL.search(stored)
+        if seal is None:
+            return None
+        body = stored[: seal.start()] + b"}"
+        return body if hmac.compare_digest(seal[1], self._digest(name, body)) else None
+
+    def _digest(self, name: str, body: bytes) -> bytes:
+        said = name.encode() + b"\0" + body
+        return blake2b(said, digest_size=16, key=self._key).hexdigest().encode()

@@ -1,0 +1,102 @@
+"""Whether the members of a total that a filing reports add up to it, so that nothing is left for any other.
+
+Members are taken as the breakdown orders them: a sum stands for what is within it. Notes repeat parts of
+lines (the taxes among what is accrued), and a line may be less than its name says (what is accrued but for
+the taxes): to make the total, up to two members may be left out that are not of any kind asked for, or
+added though they could be within another. Figures are matched to the last digit, and come from one filing.
+"""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from itertools import chain, combinations
+from typing import NamedTuple
+
+from sankofa.derive.metrics.figures import Fact, last_change
+from sankofa.model.routes import Breakdown
+
+UNCLEAR = "unclear"
+_MOVED_AT_MOST = 2
+_SEARCHED_AT_MOST = 32
+_ZERO = Decimal(0)
+
+
+class Closed(NamedTuple):
+    """A total of a filing, and the members that add up to it."""
+
+    document: str
+    known: int
+    """The day on which the filing was known."""
+    total: tuple[str, ...]
+    """The concepts that it is had from."""
+    members: tuple[str, ...]
+    settled: int
+    """The day from which nothing that was left out changed."""
+
+
+def closed(breakdown: Breakdown, facts: Mapping[str, Fact], values: Mapping[str, Decimal]) -> Closed | None:
+    """How a breakdown closes, in the first filing in which it does; `values` are those that stand today."""
+    there = [concept for concept in breakdown.members if values.get(concept)]
+    for terms in breakdown.totals:
+        if any(term.concept not in values for term in terms):
+            continue
+        total = sum((term.sign * values[term.concept] for term in terms), _ZERO)
+        of_total = [facts[term.concept].documents for term in terms]
+        filings = sorted(
+            (max(documents[name] for documents in of_total), name)
+            for name in set.intersection(*(set(documents) for documents in of_total))
+        )
+        for known, document in filings:
+            filed = [c for c in there if document in facts[c].documents]
+            for lines, within in _candidates(breakdown, filed):
+                if (used := _adding_up(breakdown, lines, within, values, total)) is not None:
+                    settled = last_change(facts[c] for c in there if c not in used)
+                    concepts = tuple(term.concept for term in terms)
+                    return Closed(document, known, concepts, used, settled)
+    return None
+
+
+def _candidates(breakdown: Breakdown, filed: list[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """What may be the lines of the statement, and what may be within one of them.
+
+    First sums in the place of what is within them; then the other way.
+    """
+    wholes = {whole: parts for whole, parts in breakdown.within.items() if whole in filed}
+    inside = {part for parts in wholes.values() for part in parts}
+    yield [c for c in filed if c not in inside], [c for c in filed if c in inside]
+    split = {whole for whole, parts in wholes.items() if not parts.isdisjoint(filed)}
+    if split:
+        yield [c for c in filed if c not in split], []
+
+
+def _adding_up(
+    breakdown: Breakdown,
+    lines: list[str],
+    within: list[str],
+    values: Mapping[str, Decimal],
+    total: Decimal,
+) -> tuple[str, ...] | None:
+    """The members that make the total: the lines, with at most two left out or added."""
+    if breakdown.positive and not total:
+        return ()
+    amounts = {c: breakdown.members[c][0] * values[c] for c in chain(lines, within)}
+    surplus = sum((amounts[c] for c in lines), _ZERO) - total
+    if not surplus:
+        return tuple(lines)
+    moves = [(amounts[c], c) for c in lines if _may_go(breakdown, c, lines, amounts)]
+    moves += [(-amounts[c], c) for c in within]
+    if len(moves) > _SEARCHED_AT_MOST:
+        return None
+    for count in range(1, _MOVED_AT_MOST + 1):
+        for moved in combinations(moves, count):
+            if sum((amount for amount, _ in moved), _ZERO) == surplus:
+                names = {concept for _, concept in moved}
+                members = tuple([c for c in lines if c not in names] + [c for c in within if c in names])
+                return members or None
+    return None
+
+
+def _may_go(breakdown: Breakdown, concept: str, lines: list[str], amounts: Mapping[str, Decimal]) -> bool:
+    """Whether a line may be left out: it is of no kind asked for, or one amount under two names of a kind."""
+    kind = breakdown.members[concept][1]
+    before = lines[: lines.index(concept)]
+    return not kind or any(breakdown.members[c][1] == kind and amounts[c] == amounts[concept] for c in before)

@@ -1,0 +1,243 @@
+"""Files of an edition whose pages are compared with their digests before anything in them is believed.
+
+The digests are part of the edition and sealed with it (`engines.manifest`). A page is compared when it is
+first read, and again by a scrub in the background; so an edition opens at once, whatever its size.
+"""
+
+import fcntl
+import mmap
+import os
+import signal
+import stat
+import time
+import weakref
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final, NamedTuple
+
+PAGE_BITS: Final = 16
+PAGE: Final = 1 << PAGE_BITS
+DIGEST: Final = 16
+_READ: Final = 1 << 20  # a multiple of a page
+_FIRST_SCRUB: Final = 4
+_F_SETSIG: Final = 10  # of Linux; the module fcntl does not name it
+
+
+class Damaged(Exception):
+    """A file is not what was published."""
+
+
+class Identity(NamedTuple):
+    """Of one state of one file: every write to it, and every replacement, gives another."""
+
+    device: int
+    inode: int
+    size: int
+    changed_ns: int
+
+
+class FileState:
+    """What this process knows of a file: it outlives the readers of the file."""
+
+    def __init__(self, identity: Identity, pages: int) -> None:
+        self.identity = identity
+        self.verified = bytearray(pages)
+        self.complete = not pages
+        self.damage: str | None = None
+        """What was seen to be wrong with it; it is not read again."""
+        self.suspicion: str | None = None
+        """That another process was about to write to it; until it is opened again."""
+
+
+class FileStates:
+    """The states of the files this process has opened: reopening a file compares no page again."""
+
+    def __init__(self) -> None:
+        self._states: dict[Path, FileState] = {}
+
+    def state(self, path: Path, identity: Identity) -> FileState:
+        known = self._states.get(path)
+        if known is None or known.identity != identity:
+            known = self._states[path] = FileState(identity, page_count(identity.size))
+        return known
+
+    def damage_in(self, folder: Path) -> str | None:
+        """What was wrong with one of its files when it was last opened, or since."""
+        for path, state in list(self._states.items()):
+            if folder in path.parents and (state.damage or state.suspicion):
+                return state.damage or state.suspicion
+        return None
+
+    def forget_missing(self) -> None:
+        """Drop what is known of files that are gone."""
+        for path in [path for path in list(self._states) if not path.exists()]:
+            self._states.pop(path, None)
+
+
+def page_count(size: int) -> int:
+    return -(-size >> PAGE_BITS)
+
+
+def page_digests(path: Path) -> tuple[bytes, int]:
+    """The digests of the pages of a file, one after another; and its size."""
+    digests = bytearray()
+    size = 0
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(_READ):
+            size += len(chunk)
+            digests += b"".join(_digests(chunk))
+    return bytes(digests), size
+
+
+def _digests(chunk: bytes) -> Iterator[bytes]:
+    view = memoryview(chunk)
+    for start in range(0, len(chunk), PAGE):
+        yield blake2b(view[start : start + PAGE], digest_size=DIGEST).digest()
+
+
+class CheckedFile:
+    """A file of an edition. Raises Damaged wherever it is not what was published.
+
+    It stays readable after its edition is removed, and is closed with the last who refers to it.
+    """
+
+    def __init__(self, path: Path, size: int, digests: bytes, states: FileStates) -> None:
+        self.name = path.name
+        self.size = size
+        self._digests = digests
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        self.close = weakref.finalize(self, os.close, self._descriptor)
+        self.close.atexit = False
+        status = os.fstat(self._descriptor)
+        self.state = states.state(path, _identity(status))
+        self._scrub_page = 0
+        self.is_leased = False
+        if self.state.damage is not None:
+            raise Damaged(self.state.damage)
+        if not stat.S_ISREG(status.st_mode):
+            raise Damaged(f"{self.name} is not a file")
+        if status.st_size != size:
+            raise self._damaged(f"incomplete: {self.name} has {status.st_size} of {size} bytes")
+        if len(digests) != DIGEST * page_count(size):
+            raise Damaged(f"{self.name} has no digests")
+
+    def check(self, start: int, end: int) -> None:
+        """Compare the pages that hold [start, end), those that were not compared before."""
+        if self.state.complete:
+            return
+        verified = self.state.verified
+        last = min(page_count(end), len(verified))
+        page = verified.find(0, start >> PAGE_BITS, last)
+        while page >= 0:
+            following = verified.find(1, page, last)
+            self._compare(page, last if following < 0 else following)
+            page = verified.find(0, page, last)
+
+    def needs_check(self, start: int, end: int) -> bool:
+        return (
+            not self.state.complete and self.state.verified.find(0, start >> PAGE_BITS, page_count(end)) >= 0
+        )
+
+    def check_all(self, seconds: float = float("inf")) -> bool:
+        """Compare what was not compared yet for so long; whether that is everything."""
+        deadline = time.monotonic() + seconds
+        step = _READ >> PAGE_BITS
+        verified = self.state.verified
+        while not self.state.complete and (page := verified.find(0)) >= 0:
+            if time.monotonic() >= deadline:
+                return False
+            self._compare(page, min(page + step, len(verified)))
+        self.state.complete = True
+        return True
+
+    def scrub(self, most: int) -> int:
+        """Compare the next bytes again, whether or not they were compared before; how many. 0 at the end.
+
+        The first time through it goes faster: reading is slower until it is done.
+        """
+        self.check_size()
+        if not self.state.complete:
+            most *= _FIRST_SCRUB
+        first = self._scrub_page
+        last = min(first + max(most >> PAGE_BITS, 1), len(self.state.verified))
+        self._scrub_page = 0 if last == len(self.state.verified) else last
+        if first < last:
+            self._compare(first, last)
+        if not self._scrub_page and self.state.verified.find(0) < 0:
+            self.state.complete = True
+        return (last - first) << PAGE_BITS if self._scrub_page else 0
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes [start, end), from pages that were compared."""
+        self.check_size()
+        self.check(start, end)
+        content = os.pread(self._descriptor, end - start, start)
+        if len(content) != end - start:
+            raise self._damaged(f"incomplete: {self.name} ends at byte {start + len(content)}")
+        return content
+
+    def check_size(self) -> None:
+        if (size := os.fstat(self._descriptor).st_size) != self.size:
+            raise self._damaged(f"incomplete: {self.name} has {size} of {self.size} bytes")
+        if self.state.damage is not None:
+            raise Damaged(self.state.damage)
+
+    def map(self) -> mmap.mmap:
+        """The file in memory. To read the map of a file that was cut short ends the process, hence the lease:
+        who would cut the file or write to it has to wait until this one is closed, and its map let go of.
+
+        Raises Damaged where it is open for writing.
+        """
+        try:
+            fcntl.fcntl(self._descriptor, _F_SETSIG, signal.SIGURG)  # ignored by default: `check_lease` asks
+            fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+            self.is_leased = True
+        except BlockingIOError:
+            raise self._suspected() from None
+        except OSError:  # of another owner, or of a file system without leases
+            self.is_leased = False
+        self.state.suspicion = None
+        return mmap.mmap(self._descriptor, 0, access=mmap.ACCESS_READ)
+
+    def check_lease(self) -> None:
+        """Raises Damaged once another process waits to write to the file, or it was cut short."""
+        self.check_size()
+        if self.is_leased and fcntl.fcntl(self._descriptor, fcntl.F_GETLEASE) != fcntl.F_RDLCK:
+            raise self._suspected()
+
+    def _compare(self, first: int, last: int) -> None:
+        step = _READ >> PAGE_BITS
+        for page in range(first, last, step):
+            stop = min(page + step, last)
+            start, size = page << PAGE_BITS, min(stop << PAGE_BITS, self.size) - (page << PAGE_BITS)
+            try:
+                content = os.pread(self._descriptor, size, start)
+            except OSError as failure:
+                raise self._damaged(f"corrupt: {self.name} cannot be read: {failure.strerror}") from None
+            if len(content) != size:
+                raise self._damaged(f"incomplete: {self.name} ends at byte {start + len(content)}")
+            digests = b"".join(_digests(content))
+            if digests != self._digests[DIGEST * page : DIGEST * stop]:
+                at = next(n for n in range(stop - page) if _differs(digests, self._digests, page, n))
+                raise self._damaged(
+                    f"corrupt: {self.name} is not what was published at byte {(page + at) << PAGE_BITS}"
+                )
+            self.state.verified[page:stop] = b"\1" * (stop - page)
+
+    def _suspected(self) -> Damaged:
+        self.state.suspicion = f"{self.name} is being written to"
+        return Damaged(self.state.suspicion)
+
+    def _damaged(self, message: str) -> Damaged:
+        self.state.damage = message
+        return Damaged(message)
+
+
+def _differs(digests: bytes, expected: bytes, page: int, number: int) -> bool:
+    start = DIGEST * number
+    return digests[start : start + DIGEST] != expected[DIGEST * page + start : DIGEST * page + start + DIGEST]
+
+
+def _identity(status: os.stat_result) -> Identity:
+    return Identity(status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)

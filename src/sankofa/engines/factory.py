@@ -1,0 +1,43 @@
+"""The one place that picks an engine by its URL.
+
+The protocols (`datastore`, `keyvalue`) import no engine. An engine and its driver are imported when a URL
+names it, so that an installation without Redis or PostgreSQL needs no driver for it.
+"""
+
+from pathlib import Path
+
+from sankofa.engines.datastore import Datastore
+from sankofa.engines.keyvalue import KeyValue
+from sankofa.model.errors import SettingsError
+
+
+def open_datastore(url: str, home: Path, ledger_schema: str) -> Datastore:
+    """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`."""
+    scheme, _, rest = url.partition(":")
+    if scheme == "sqlite":
+        from sankofa.engines.file_store import FileStore
+
+        return FileStore(Path(rest) if rest else home, ledger_schema)
+    if scheme in ("postgresql", "postgres"):
+        from sankofa.engines.postgres_store import PostgresStore
+
+        return PostgresStore(url, home, ledger_schema)
+    raise SettingsError("SANKOFA_DATASTORE: expected sqlite: or postgresql://...")
+
+
+def open_keyvalue(url: str, component: str = "key-value store", *, reserve: int = 0) -> KeyValue:
+    """The store at `embedded:/path/to/file`, `redis://...` or `rediss://...`, opened at its first call.
+
+    The component is what a StoreUnavailable names. `reserve` is the disk that a file takes in advance for its
+    counters, in bytes.
+    """
+    scheme, _, rest = url.partition(":")
+    if scheme == "embedded" and rest:
+        from sankofa.engines.embedded_kv import EmbeddedKeyValue
+
+        return EmbeddedKeyValue(rest, component, reserve=reserve)
+    if scheme in ("redis", "rediss"):
+        from sankofa.engines.redis_kv import RedisKeyValue
+
+        return RedisKeyValue(url, component)
+    raise SettingsError("A key-value store is embedded:/path/to/file, redis://... or rediss://...")

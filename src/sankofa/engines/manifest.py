@@ -1,0 +1,104 @@
+"""The manifest of an edition: what a server believes about it, under one digest.
+
+An engine keeps the SHA-256 of the manifest's bytes beside its pointer (a file `.seal`, or a table), and
+the manifest has the digests of everything else. So one changed byte anywhere in an edition is noticed.
+"""
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from sankofa.engines.datastore import Manifest
+
+_Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_FileName = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,120}\Z")]
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """No member that is not declared, and none of another type."""
+
+
+class _File(_Strict, frozen=True):
+    """A Parquet file. A member that is UNSET was not written."""
+
+    name: _FileName
+    size_bytes: _Count
+    sha256: _Sha256
+    sku: str | UnsetType | None = UNSET
+    signal_key: str | UnsetType | None = UNSET
+    access: Literal["open", "licensed"] | UnsetType = UNSET
+    license: str | UnsetType = UNSET
+    row_count: _Count | UnsetType = UNSET
+    columns: list[str] | UnsetType = UNSET
+    min_tier: str | UnsetType | None = UNSET
+    license_class: str | UnsetType = UNSET
+    source_ref: str | UnsetType | None = UNSET
+    rows_left_out: _Count | UnsetType = UNSET
+
+
+class _LeftOut(_Strict, frozen=True):
+    source: str
+    why: str
+    captures: _Count
+    rows: _Count
+
+
+class _Table(_Strict, frozen=True):
+    """Of a table in PostgreSQL: how many rows it has, and the sum of their digests."""
+
+    rows: _Count
+    digest: str
+
+
+class _Tables(_Strict, frozen=True):
+    directory: _Table
+    block: _Table
+    file: _Table
+
+
+class _Manifest(_Strict, frozen=True):
+    edition: str
+    content_sha256: str
+    format: int | UnsetType = UNSET
+    built_from: str | UnsetType = UNSET
+    rows: dict[str, _Count] | UnsetType = UNSET
+    indexes: dict[str, _Count] | UnsetType = UNSET
+    conflicts: list[str] | UnsetType = UNSET
+    crosswalk_loaded: bool | UnsetType = UNSET
+    proven: int | UnsetType = UNSET
+    sources: list[str] | UnsetType = UNSET
+    notices: dict[str, str] | UnsetType = UNSET
+    files: list[_File] | UnsetType = UNSET
+    left_out: list[_LeftOut] | UnsetType = UNSET
+    despite_floors: list[str] | UnsetType = UNSET
+    screen_years: list[int] | UnsetType = UNSET
+    name_buckets: _Count | UnsetType = UNSET
+    quality: list[str] | UnsetType = UNSET
+    # What the engine adds: of files, the size and the digests of their pages; of PostgreSQL, its tables.
+    file_bytes: _Count | UnsetType = UNSET
+    checksums_sha256: _Sha256 | UnsetType = UNSET
+    tables: _Tables | UnsetType = UNSET
+
+
+_decode = msgspec.json.Decoder(_Manifest).decode
+
+
+def seal_manifest(manifest: Manifest) -> tuple[bytes, str]:
+    """The bytes of a manifest and their seal. Raises ValueError for members that a reader would refuse."""
+    content = (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode()
+    _decode(content)
+    return content, hashlib.sha256(content).hexdigest()
+
+
+def open_manifest(content: bytes, seal: str, edition: str) -> dict[str, Any]:
+    """The manifest, if it is the one that was sealed under this edition. Raises ValueError."""
+    if hashlib.sha256(content).hexdigest() != seal:
+        raise ValueError("its manifest is damaged: it is not the one that was sealed")
+    if _decode(content).edition != edition:
+        raise ValueError("its manifest is damaged: it is the manifest of another edition")
+    manifest: dict[str, Any] = json.loads(content)
+    return manifest

@@ -1,0 +1,271 @@
+"""Seals: whether the ledger still holds exactly the rows that were appended to it.
+
+Every row has a digest. A capture is sealed with the sum of the digests of its rows, table by table: a sum does not
+depend on the order in which rows are read, so one scan of each table checks all captures at once. The seals form a
+chain that is keyed with the gate secret, so a capture that was altered, removed or put in another place shows, and
+nobody without the secret can seal it again. See docs/decisions/0029-sealed-ledger-and-keys.md.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+import msgspec
+
+from sankofa.engines.datastore import LedgerSession, Row
+from sankofa.model.errors import OperatorError
+
+TABLES: Final = (
+    "annual", "capture", "entity_record", "fact", "fact_subject", "indicator", "link", "party", "release", "series",
+    "sighting", "withheld", "withheld_party",
+)  # fmt: skip
+"""Every table of the ledger but the seals."""
+_WITHOUT_CAPTURE: Final = "sighting"
+# Releases are read through two indexes, each of which can be damaged by itself.
+_ORDERS: Final = {
+    "release": (
+        "country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC",
+        "ocid, release_id, release_date, number",
+    )
+}
+_SEALS: Final = "SELECT position, capture_id, content, chain FROM seal ORDER BY position"
+_NAMED_AT_MOST: Final = 5
+_DIGEST: Final = 16
+
+_encode_row = msgspec.json.Encoder().encode
+_Content = dict[str, str]
+"""By table, the sum of the digests of its rows in hexadecimal."""
+_decode_content = msgspec.json.Decoder(_Content).decode
+
+
+class LedgerDamaged(OperatorError):
+    """The ledger does not hold what was appended to it."""
+
+
+class _Seal(NamedTuple):
+    position: int
+    capture_id: int
+    content: str
+    chain: str
+
+
+class Checked(NamedTuple):
+    """What was verified."""
+
+    captures: int
+    rows: int
+
+
+class RowSums:
+    """The digests of rows, summed by capture and table; of rows of no capture each by itself."""
+
+    def __init__(self) -> None:
+        self._sums: defaultdict[str, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self.loose: Counter[str] = Counter()
+        """The content of each row that belongs to no capture."""
+        self.rows = 0
+
+    def add(self, table: str, rows: Sequence[Row]) -> None:
+        """Rows as they are appended."""
+        if table == "seal":
+            return
+        if table == _WITHOUT_CAPTURE:
+            self.add_encoded(table, ((0, _encode_row(row)) for row in rows))
+        else:
+            at = -1 if table not in ("annual", "indicator", "series", "capture") else _capture_column(table)
+            self.add_encoded(table, ((row[at], _encode_row(row)) for row in rows))
+
+    def add_encoded(self, table: str, rows: Iterable[tuple[int, bytes]]) -> None:
+        """Rows as `LedgerSession.encoded_rows` has them."""
+        sums, number = self._sums[table], 0
+        from_bytes = int.from_bytes
+        for number, (capture_id, text) in enumerate(rows, 1):  # noqa: B007 - counted after the loop
+            digest = from_bytes(blake2b(text, digest_size=_DIGEST).digest(), "little")
+            if capture_id:
+                sums[capture_id] += digest
+            else:
+                self.loose[_content({table: digest})] += 1
+        self.rows += number
+
+    def captures(self) -> set[int]:
+        return {capture_id for sums in self._sums.values() for capture_id in sums}
+
+    def content(self, capture_id: int) -> str:
+        """What a seal says of a capture."""
+        return _content({table: sums[capture_id] for table, sums in self._sums.items() if capture_id in sums})
+
+
+def append_seals(session: LedgerSession, key: bytes, sums: RowSums) -> None:
+    """Seal what was appended, in the same transaction."""
+    last: _Seal | None = None
+    for row in session.query(
+        "SELECT position, capture_id, content, chain FROM seal ORDER BY position DESC LIMIT 1"
+    ):
+        last = _Seal(*row)
+    new = [(0, content) for content in sorted(sums.loose.elements())]
+    new += [(capture_id, sums.content(capture_id)) for capture_id in sorted(sums.captures())]
+    seals: list[Row] = []
+    for capture_id, content in new:
+        last = _seal(key, last, capture_id, content)
+        seals.append(tuple(last))
+    if seals:
+        session.append("seal", seals)
+
+
+def seal_what_was_there(session: LedgerSession, key: bytes) -> int:
+    """Seal the captures of a version that knew no seals; how many. Raises LedgerDamaged.
+
+    They are the newest: what comes before a sealed capture and has no seal itself was damaged.
+    """
+    sums = _scan(session)
+    seals = _chain(session, key)
+    _compare(session, seals, sums, unsealed=True)
+    for content, count in Counter(seal.content for seal in seals if not seal.capture_id).items():
+        sums.loose[content] -= count
+    newest = max((seal.capture_id for seal in seals), default=0)
+    rest = RowSums()
+    rest.loose = +sums.loose
+    older = sorted(number for number in sums.captures() if number > newest)
+    last = seals[-1] if seals else None
+    rows: list[Row] = []
+    for capture_id, content in (
+        *((0, content) for content in sorted(rest.loose.elements())),
+        *((number, sums.content(number)) for number in older),
+    ):
+        last = _seal(key, last, capture_id, content)
+        rows.append(tuple(last))
+    session.append("seal", rows)
+    return len(older)
+
+
+def verify(session: LedgerSession, key: bytes) -> Checked:
+    """Read every row and hold it against the seals. Raises LedgerDamaged."""
+    seals = _chain(session, key)
+    sums = _scan(session)
+    _compare(session, seals, sums, unsealed=False)
+    return Checked(sum(seal.capture_id > 0 for seal in seals), sums.rows)
+
+
+def _scan(session: LedgerSession) -> RowSums:
+    sums = RowSums()
+    for table in TABLES:
+        first, *others = _ORDERS.get(table, ("",))
+        try:
+            sums.add_encoded(table, session.encoded_rows(table, first))
+            for order in others:
+                again = RowSums()
+                again.add_encoded(table, session.encoded_rows(table, order))
+                if again._sums[table] != sums._sums[table]:
+                    raise LedgerDamaged(_message(f"an index of table {table} leads to other rows"))
+        except LedgerDamaged:
+            raise
+        except OperatorError as failure:
+            raise LedgerDamaged(_message(f"table {table} cannot be read: {failure}")) from failure
+    return sums
+
+
+def _chain(session: LedgerSession, key: bytes) -> list[_Seal]:
+    """The seals, each seen to follow from the one before."""
+    seals: list[_Seal] = []
+    last: _Seal | None = None
+    for row in session.query(_SEALS):
+        seal = _Seal(*row)
+        if seal != (expected := _seal(key, last, seal.capture_id, seal.content)):
+            if seal.position != expected.position:
+                raise LedgerDamaged(_message(f"seal {expected.position} is missing"))
+            named = f"capture {seal.capture_id}" if seal.capture_id else f"seal {seal.position}"
+            raise LedgerDamaged(_message(f"the seal of {named} does not follow from the one before it"))
+        seals.append(seal)
+        last = seal
+    return seals
+
+
+def _compare(session: LedgerSession, seals: list[_Seal], sums: RowSums, *, unsealed: bool) -> None:
+    """`unsealed`: captures newer than the last that is sealed are those of an older version."""
+    faults: list[str] = []
+    sealed = {seal.capture_id: seal.content for seal in seals if seal.capture_id}
+    newest = max(sealed, default=0)
+    named = _named(session)
+    for capture_id in sorted(sums.captures() | sealed.keys()):
+        if capture_id in sealed:
+            content = sums.content(capture_id)
+            if content != sealed[capture_id]:
+                tables = _differing(sealed[capture_id], content)
+                faults.append(
+                    f"{_name(capture_id, named)}: rows of {', '.join(tables)} are not those appended"
+                )
+        elif not (unsealed and capture_id > newest):
+            faults.append(f"{_name(capture_id, named)}: has no seal")
+    expected = Counter(seal.content for seal in seals if not seal.capture_id)
+    missing, added = expected - sums.loose, sums.loose - expected
+    if missing or (added and not unsealed):
+        tables = sorted({table for content in (missing + added) for table in _decode_content(content)})
+        faults.append(f"rows of {', '.join(tables)} that belong to no capture are not those appended")
+    if faults:
+        more = len(faults) - _NAMED_AT_MOST
+        shown = "; ".join(faults[:_NAMED_AT_MOST]) + (f"; and {more} more" if more > 0 else "")
+        raise LedgerDamaged(_message(shown))
+
+
+def _message(fault: str) -> str:
+    return (
+        f"the ledger is damaged: {fault}. Nothing is published from it, and the current edition goes on being served. "
+        "Restore the ledger from a backup and ingest again what came after it (docs/operating.md, Damage)"
+    )
+
+
+def _named(session: LedgerSession) -> dict[int, str]:
+    """By capture, the source and file that it says it is of; as far as that can be read."""
+    try:
+        rows = session.query("SELECT capture_id, source_id, file_name, observed_at FROM capture")
+        return {number: f"{source} {file}, {observed}" for number, source, file, observed in rows}
+    except OperatorError:
+        return {}
+
+
+def _name(capture_id: int, named: dict[int, str]) -> str:
+    return f"capture {capture_id}" + (f" ({named[capture_id]})" if capture_id in named else "")
+
+
+def _differing(before: str, after: str) -> list[str]:
+    old, new = _decode_content(before), _decode_content(after)
+    return sorted(table for table in old.keys() | new.keys() if old.get(table) != new.get(table))
+
+
+def _content(sums: dict[str, int]) -> str:
+    return _encode_row({table: f"{sums[table]:x}" for table in sorted(sums)}).decode()
+
+
+def _seal(key: bytes, before: _Seal | None, capture_id: int, content: str) -> _Seal:
+    position = 1 if before is None else before.position + 1
+    said = _encode_row((position, capture_id, content, "" if before is None else before.chain))
+    return _Seal(position, capture_id, content, blake2b(said, digest_size=32, key=_key(key)).hexdigest())
+
+
+def _key(secret: bytes) -> bytes:
+    """A secret may be longer than a key of BLAKE2b."""
+    return blake2b(secret, person=b"ledger seals").digest()
+
+
+def _capture_column(table: str) -> int:
+    return {"capture": 0, "indicator": 1, "annual": 2, "series": 4}[table]
+
+
+def is_keyed_with(session: LedgerSession, key: bytes) -> bool:
+    """Whether the first seal was made with this secret: then a chain that breaks later is damage."""
+    try:
+        for row in session.query(_SEALS + " LIMIT 1"):
+            seal = _Seal(*row)
+            return seal == _seal(key, None, seal.capture_id, seal.content)
+    except OperatorError:
+        pass
+    return False
+
+
+def unsealed_captures(session: LedgerSession) -> Iterator[Row]:
+    """A row where there are captures newer than the newest seal."""
+    return session.query(
+        "SELECT 1 FROM (SELECT max(capture_id) AS newest FROM capture) AS c "
+        "WHERE c.newest > (SELECT coalesce(max(capture_id), 0) FROM seal)"
+    )

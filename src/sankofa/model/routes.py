@@ -1,0 +1,301 @@
+"""The routes by which a line item is had from what a filing reports, read from `routes.toml`.
+
+The totals and members that some of them rest on are in `breakdowns.toml`.
+
+A route is one concept, or a sum or difference of concepts of one filing and context. What makes it exact may
+be more than its terms: `unless` (concepts whose presence shows that something is missing), `at_least`
+(parts that it cannot be smaller than), `confirm` (an equation of the same filing that must hold) and
+`members ... of ...` (a total of the filing whose reported members add up to it, so that what is not
+reported is nothing). Everything in the file is checked when it is read.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
+
+_NAME: Final = re.compile(r"(?:us-gaap|ifrs-full|dei|srt):[A-Z][A-Za-z0-9]*|[a-z][a-z0-9_]*")
+_TERM: Final = re.compile(r"\s*([+-]?)\s*([\w:-]+)")
+_FIELDS: Final = frozenset(
+    ("take", "members", "of", "unless", "at_least", "confirm", "served", "since", "why")
+)
+
+
+class Term(NamedTuple):
+    """A concept, added or taken away."""
+
+    sign: int
+    concept: str
+
+
+Sum = tuple[Term, ...]
+
+
+class Breakdown(NamedTuple):
+    """A total of a statement, and the concepts that are its members by the taxonomy."""
+
+    name: str
+    totals: tuple[Sum, ...]
+    """How the total is had, in order."""
+    members: Mapping[str, tuple[int, str]]
+    """By concept: its sign in the total, and the mark of what kind of member it is (often none)."""
+    within: Mapping[str, frozenset[str]]
+    """By a member that is a sum of others: those."""
+    positive: bool
+    """Whether nothing in it can be negative: then a total of zero has no members."""
+    concepts: frozenset[str]
+    """The members, and what the totals are had from."""
+
+
+class Route(NamedTuple):
+    """One way to have a line item."""
+
+    item: str
+    number: int
+    """Its place among the routes of the item."""
+    terms: Sum
+    members: str
+    """The mark of members to be added; empty where none are."""
+    of: tuple[str, ...]
+    """The breakdowns that have to close."""
+    unless: tuple[str, ...]
+    at_least: tuple[Sum, ...]
+    confirm: str
+    served: bool
+    since: str
+    why: str
+
+    @property
+    def single(self) -> str:
+        """The concept, where the route is nothing but one as it is reported; else empty."""
+        plain = len(self.terms) == 1 and self.terms[0].sign > 0 and not self.members
+        return self.terms[0].concept if plain else ""
+
+    @property
+    def guarded(self) -> bool:
+        """Whether more than its own terms decides if it is exact."""
+        return bool(self.members or self.unless or self.at_least or self.confirm)
+
+    @property
+    def text(self) -> str:
+        """As a reader of the page sees it."""
+        parts = [written(self.terms)] if self.terms else []
+        if self.members:
+            parts.append(f"the members for {self.members} of " + " and of ".join(self.of))
+        return " + ".join(parts)
+
+    @property
+    def provisos(self) -> str:
+        """What must hold besides, in words."""
+        said = []
+        if self.unless:
+            said.append("not where the filing has " + ", ".join(f"`{c}`" for c in self.unless))
+        if self.at_least:
+            said.append("not where it is less than " + " or ".join(f"`{written(s)}`" for s in self.at_least))
+        if self.confirm:
+            said.append(f"only where an equation of `{self.confirm}` holds")
+        if self.of:
+            said.append("only where " + " and ".join(f"`{name}`" for name in self.of) + " closes")
+        return "; ".join(said)
+
+
+class Identity(NamedTuple):
+    """An equation between line items that a filing must satisfy."""
+
+    name: str
+    items: tuple[Term, ...]
+    """Line items and concepts, by sign: they add up to nothing."""
+    optional: tuple[Term, ...]
+    """Concepts that may take part, where they are reported."""
+    doubted: tuple[str, ...]
+    """The items of which another route is taken where that satisfies the equation."""
+    refused: tuple[str, ...]
+    """The items of which no route is used where every member is reported and nothing satisfies it."""
+
+
+class Table(NamedTuple):
+    """Everything that the file says."""
+
+    routes: Mapping[str, tuple[Route, ...]]
+    breakdowns: Mapping[str, Breakdown]
+    confirmations: Mapping[str, tuple[Sum, ...]]
+    """By name, the equations of which one must hold; `$` stands for the value of the route."""
+    identities: tuple[Identity, ...]
+
+    @property
+    def concepts(self) -> frozenset[str]:
+        """Every concept that takes part in anything."""
+        found = {term.concept for routes in self.routes.values() for r in routes for term in r.terms}
+        found.update(c for routes in self.routes.values() for r in routes for c in r.unless)
+        sums = [s for routes in self.routes.values() for r in routes for s in r.at_least]
+        sums += [s for equations in self.confirmations.values() for s in equations]
+        sums += [s for one in self.breakdowns.values() for s in one.totals]
+        sums += [one.optional for one in self.identities]
+        sums += [tuple(term for term in one.items if ":" in term.concept) for one in self.identities]
+        found.update(term.concept for s in sums for term in s)
+        found.update(c for one in self.breakdowns.values() for c in one.members)
+        return frozenset(found - {SELF})
+
+
+SELF: Final = "$"
+"""The value of a route, in an equation that confirms it."""
+
+
+def written(terms: Iterable[Term]) -> str:
+    """`a + b - c`."""
+    text = " ".join(f"{'+' if term.sign > 0 else '-'} {term.concept}" for term in terms)
+    return text.removeprefix("+ ")
+
+
+@cache
+def table() -> Table:
+    """What `routes.toml` of this package says."""
+    folder = files("sankofa.model")
+    return parse("\n".join(folder.joinpath(f"{name}.toml").read_text() for name in ("routes", "breakdowns")))
+
+
+def parse(text: str) -> Table:
+    """Read and check. Raises ValueError that names what is wrong."""
+    said = tomllib.loads(text)
+    unknown = said.keys() - {"groups", "items", "breakdowns", "confirmations", "identities"}
+    if unknown:
+        raise ValueError(f"unknown table {', '.join(sorted(unknown))}")
+    breakdowns = {name: _breakdown(name, one) for name, one in said.get("breakdowns", {}).items()}
+    confirmations = {
+        name: tuple(_sum(equation, f"confirmations.{name}", SELF) for equation in equations)
+        for name, equations in said.get("confirmations", {}).items()
+    }
+    items: dict[str, list[dict[str, Any]]] = said["items"]
+    routes = {
+        item: (_own(item), *(_route(item, n, one, said["groups"]) for n, one in enumerate(given, 1)))
+        for item, given in items.items()
+    }
+    identities = tuple(_identity(name, one) for name, one in said.get("identities", {}).items())
+    found = Table(routes, breakdowns, confirmations, identities)
+    _check(found)
+    return found
+
+
+def _own(item: str) -> Route:
+    """A figure under the item's own name, as documents have it, comes before every concept."""
+    why = "The item itself, as taken from a document."
+    return Route(item, 0, (Term(1, item),), "", (), (), (), "", True, "", why)
+
+
+def _route(item: str, number: int, said: dict[str, Any], groups: Mapping[str, str]) -> Route:
+    where = f"{item}, route {number}"
+    unknown = said.keys() - _FIELDS
+    if unknown:
+        raise ValueError(f"{where}: unknown field {', '.join(sorted(unknown))}")
+    for needed in ("since", "why"):
+        if not said.get(needed):
+            raise ValueError(f"{where}: {needed} is missing")
+    if not said.get("take") and not said.get("members"):
+        raise ValueError(f"{where}: expected take, members or both")
+    if bool(said.get("members")) != bool(said.get("of")):
+        raise ValueError(f"{where}: members and of belong together")
+    terms = _sum(said["take"], where) if "take" in said else ()
+    return Route(
+        item,
+        number,
+        terms,
+        said.get("members", ""),
+        tuple(said.get("of", "").split()),
+        _unless(said.get("unless", ""), {term.concept for term in terms}, groups, where),
+        tuple(_sum(one, where) for one in said.get("at_least", [])),
+        said.get("confirm", ""),
+        bool(said.get("served", False)),
+        said["since"],
+        said["why"],
+    )
+
+
+def _unless(text: str, own: set[str], groups: Mapping[str, str], where: str) -> tuple[str, ...]:
+    """The concepts named, and those of the groups named with an @, without the route's own terms."""
+    found: dict[str, None] = {}
+    for name in text.split():
+        if name.startswith("@") and name[1:] not in groups:
+            raise ValueError(f"{where}: no group {name[1:]}")
+        for concept in groups[name[1:]].split() if name.startswith("@") else (name,):
+            if not _NAME.fullmatch(concept):
+                raise ValueError(f"{where}: {concept!r} is no concept")
+            if concept not in own:
+                found[concept] = None
+    return tuple(found)
+
+
+def _sum(text: str, where: str, also: str = "") -> Sum:
+    terms: list[Term] = []
+    rest = text.strip()
+    while rest:
+        if also and (match := re.match(r"\s*([+-]?)\s*(\$)", rest)):
+            pass
+        elif not (match := _TERM.match(rest)):
+            raise ValueError(f"{where}: cannot read {rest!r}")
+        sign, name = match.groups()
+        if name != also and not _NAME.fullmatch(name):
+            raise ValueError(f"{where}: {name!r} is no concept and no line item")
+        if terms and not sign:
+            raise ValueError(f"{where}: expected + or - before {name}")
+        terms.append(Term(-1 if sign == "-" else 1, name))
+        rest = rest[match.end() :].strip()
+    if not terms or len({term.concept for term in terms}) < len(terms):
+        raise ValueError(f"{where}: expected concepts, each once, in {text!r}")
+    return tuple(terms)
+
+
+def _breakdown(name: str, said: dict[str, Any]) -> Breakdown:
+    members: dict[str, tuple[int, str]] = {}
+    for mark, given in said["members"].items():
+        for concept in given.split():
+            sign = -1 if concept.startswith("-") else 1
+            concept = concept.lstrip("-")
+            if concept in members or not _NAME.fullmatch(concept):
+                raise ValueError(f"breakdowns.{name}: {concept} is twice a member, or no concept")
+            members[concept] = (sign, "" if mark == "other" else mark)
+    within = {whole: frozenset(parts.split()) for whole, parts in said.get("within", {}).items()}
+    for whole, parts in within.items():
+        strange = ({whole} | parts) - members.keys()
+        if strange:
+            raise ValueError(f"breakdowns.{name}: {', '.join(sorted(strange))} is no member")
+    totals = tuple(_sum(total, f"breakdowns.{name}") for total in said["totals"])
+    concepts = members.keys() | {term.concept for total in totals for term in total}
+    return Breakdown(name, totals, members, within, bool(said.get("positive", False)), frozenset(concepts))
+
+
+def _identity(name: str, said: dict[str, Any]) -> Identity:
+    where = f"identities.{name}"
+    optional = _sum(said["optional"], where) if said.get("optional") else ()
+    doubted, refused = (tuple(said.get(key, "").split()) for key in ("doubted", "refused"))
+    return Identity(name, _sum(said["items"], where), optional, doubted, refused)
+
+
+def _check(found: Table) -> None:
+    served: dict[str, str] = {}
+    for item, routes in found.routes.items():
+        seen = set()
+        for route in routes:
+            where = f"{item}, route {route.number}"
+            for name in route.of:
+                if name not in found.breakdowns:
+                    raise ValueError(f"{where}: no breakdown {name}")
+            if route.members:
+                marks = {mark for name in route.of for _, mark in found.breakdowns[name].members.values()}
+                if route.members not in marks:
+                    raise ValueError(f"{where}: no member of {' '.join(route.of)} is marked {route.members}")
+            if route.confirm and route.confirm not in found.confirmations:
+                raise ValueError(f"{where}: no confirmation {route.confirm}")
+            for term in route.terms:
+                if ":" not in term.concept and term.concept not in found.routes:
+                    raise ValueError(f"{where}: no line item {term.concept}")
+            if route.served and (not route.single or served.setdefault(route.single, item) != item):
+                raise ValueError(f"{where}: only one concept can be served, under one item")
+            if route[2:8] in seen:
+                raise ValueError(f"{where}: is there twice")
+            seen.add(route[2:8])
+    for identity in found.identities:
+        for item in [*(term.concept for term in identity.items), *identity.doubted, *identity.refused]:
+            if ":" not in item and item not in found.routes:
+                raise ValueError(f"identities.{identity.name}: no line item {item}")

@@ -1,0 +1,241 @@
+"""Every kind of file of an edition, flipped and cut at random: refused, or read as it was published.
+
+`SANKOFA_TEST_ROUNDS` has more of it tried, `SANKOFA_TEST_SEED` the same again.
+"""
+
+import hashlib
+import json
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from sankofa.engines import edition_folder
+from sankofa.engines.datastore import EditionReader
+from sankofa.engines.manifest import open_manifest, seal_manifest
+from sankofa.model.errors import EditionError, StoreUnavailable
+from tests.engines.datastores import Engine, block_file, publish_sample, run
+
+ROUNDS = int(os.environ.get("SANKOFA_TEST_ROUNDS", "60"))
+SEED = int(os.environ.get("SANKOFA_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    print(f"SANKOFA_TEST_SEED={SEED}")  # noqa: T201 - to be run again with
+    return random.Random(SEED)
+
+
+class Kept:
+    """A published sample in files, of which each round damages a copy."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.edition = publish_sample(Engine("sqlite", "sqlite:", home / "kept"))["edition"]
+        self._folder = home / "kept" / "editions"
+        with_keys = block_file(self._folder / self.edition / "edition.blocks")
+        self.keys = list(with_keys.keys())
+        with_keys.close()
+        self.rounds = 0
+
+    def names(self) -> list[str]:
+        files = sorted((self._folder / self.edition / "files").iterdir())
+        inside = ("manifest.json", "checksums", "edition.blocks", *(f"files/{path.name}" for path in files))
+        return [f"{self.edition}.seal", *(f"{self.edition}/{name}" for name in inside)]
+
+    def copy(self) -> Engine:
+        self.rounds += 1
+        home = self.home / str(self.rounds)
+        shutil.copytree(self._folder, home / "editions")
+        return Engine("sqlite", "sqlite:", home)
+
+    def opened(self, engine: Engine, *, check_all: bool) -> EditionReader | None:
+        try:
+            return engine.store.open(self.edition, check_all=check_all)
+        except EditionError:
+            return None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    return Kept(tmp_path_factory.mktemp("sealed"))
+
+
+def flip(path: Path, chance: random.Random) -> None:
+    path.chmod(0o600)
+    content = bytearray(path.read_bytes())
+    content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    path.write_bytes(content)
+
+
+def cut(path: Path, chance: random.Random) -> None:
+    path.chmod(0o600)
+    os.truncate(path, chance.randrange(path.stat().st_size))
+
+
+def test_one_flipped_bit_in_any_file_of_an_edition_is_refused(kept: Kept, chance: random.Random) -> None:
+    accepted = []
+    for number in range(ROUNDS):
+        engine = kept.copy()
+        name = kept.names()[number % 4] if number % 2 else chance.choice(kept.names())
+        flip(engine.home / "editions" / name, chance)
+        if (reader := kept.opened(engine, check_all=True)) is not None:
+            reader.close()
+            accepted.append(name)
+        shutil.rmtree(engine.home)
+    assert accepted == []
+
+
+def test_a_file_of_an_edition_cut_short_anywhere_is_refused(kept: Kept, chance: random.Random) -> None:
+    for number in range(ROUNDS // 3):
+        engine = kept.copy()
+        name = kept.names()[number % 4] if number % 2 else chance.choice(kept.names())
+        cut(engine.home / "editions" / name, chance)
+        assert kept.opened(engine, check_all=False) is None, name
+        shutil.rmtree(engine.home)
+
+
+def test_a_block_is_read_as_it_was_published_or_not_at_all(
+    kept: Kept, chance: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edition_folder, "_CHECKED_AT_OPENING_SECONDS", 0.0)  # as with a large edition
+    monkeypatch.setattr("sankofa.engines.block_file._AT_ONCE", 100_000)
+    whole = kept.copy().store.open(kept.edition)
+    unavailable = 0
+    for _ in range(ROUNDS // 3):
+        engine = kept.copy()
+        flip(engine.home / "editions" / kept.edition / "edition.blocks", chance)
+        keys = chance.sample(kept.keys, min(len(kept.keys), 200))
+
+        async def read(engine: Engine = engine, keys: list[tuple[str, str]] = keys) -> int:
+            refused = 0
+            if (reader := kept.opened(engine, check_all=False)) is None:
+                return 1  # the first or the last page
+            for kind, key in keys:
+                try:
+                    blocks = await reader.blocks(kind, key, 0, 2**31 - 1)
+                except StoreUnavailable:
+                    assert reader.damage is not None
+                    refused += 1
+                    continue
+                assert blocks == await whole.blocks(kind, key, 0, 2**31 - 1)
+            reader.scrub(0)
+            while reader.damage is None:
+                reader.scrub(1 << 20)  # which finds it in the end, read or not
+            reader.close()
+            return refused
+
+        unavailable += run(read)
+        shutil.rmtree(engine.home)
+    assert unavailable
+
+
+def test_a_licensed_file_does_not_become_open_by_an_edit_of_the_manifest(kept: Kept) -> None:
+    engine = kept.copy()
+    path = engine.home / "editions" / kept.edition / "manifest.json"
+    path.chmod(0o600)
+    path.write_text(path.read_text().replace('"access": "licensed"', '"access": "open"'))
+    with pytest.raises(EditionError, match="its manifest is damaged"):
+        engine.store.open(kept.edition)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"surprise": 1},
+        {"rows": {"entity": "21"}},
+        {"proven": None},
+        {"files": [{"name": "../x.parquet", "size_bytes": 0, "sha256": "0" * 64}]},
+        {"files": [{"name": "x.parquet", "size_bytes": -1, "sha256": "0" * 64}]},
+        {"files": [{"name": "x.parquet", "size_bytes": 0, "sha256": "0" * 64, "access": "public"}]},
+    ],
+)
+def test_a_manifest_with_unknown_or_ill_typed_members_is_refused_though_it_is_sealed(
+    members: dict[str, Any],
+) -> None:
+    manifest = {"edition": "one", "content_sha256": "x"}
+    content, seal = seal_manifest(manifest)
+    assert open_manifest(content, seal, "one") == manifest
+    with pytest.raises(ValueError, match=r"at `\$|unknown field"):
+        seal_manifest({**manifest, **members})
+    content = json.dumps({**manifest, **members}).encode()
+    with pytest.raises(ValueError, match=r"at `\$|unknown field"):
+        open_manifest(content, hashlib.sha256(content).hexdigest(), "one")
+
+
+def test_an_edition_of_another_store_or_name_is_refused(kept: Kept) -> None:
+    engine = kept.copy()
+    editions = engine.home / "editions"
+    other = "29990101T000000Z-00001-0000000000"
+    (editions / kept.edition).rename(editions / other)
+    with pytest.raises(EditionError, match=r"seal .* is missing"):
+        engine.store.open(other)
+    (editions / f"{kept.edition}.seal").rename(editions / f"{other}.seal")
+    with pytest.raises(EditionError, match="of another edition"):
+        engine.store.open(other)
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+def test_one_changed_byte_of_an_edition_in_postgresql_is_refused(
+    engine: Engine, chance: random.Random
+) -> None:
+    edition = publish_sample(engine)["edition"]
+    with psycopg.connect(engine.url, autocommit=True) as connection:
+        connection.execute(f'SET search_path = "sankofa_e_{edition}"'.encode())
+        for table in ("block", "directory", "file", "manifest"):
+            connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER ALL".encode())
+        (text,) = connection.execute(b"SELECT json FROM manifest").fetchone() or ("",)
+        for _ in range(ROUNDS):
+            at = chance.randrange(len(text))
+            changed = text[:at] + chr(ord(text[at]) ^ (1 << chance.randrange(6)) or 33) + text[at + 1 :]
+            connection.execute(b"UPDATE manifest SET json = %s", (changed,))
+            with pytest.raises(EditionError, match="its manifest is damaged"):
+                engine.store.open(edition)
+        connection.execute(b"UPDATE manifest SET json = %s", (text,))
+        reader = engine.store.open(edition)
+        (number,) = connection.execute(b"SELECT id FROM block ORDER BY random() LIMIT 1").fetchone() or (0,)
+        connection.execute(
+            b"UPDATE block SET rows = set_byte(rows, 0, get_byte(rows, 0) # 1) "
+            b"WHERE id = (SELECT min(id) FROM block WHERE id >= %s AND length(rows) > 0)",
+            (number,),
+        )
+    for _ in range(10_000):
+        reader.scrub(1 << 20)
+        if reader.damage is not None:
+            break
+    assert reader.damage is not None
+    assert "corrupt: block" in reader.damage
+
+    async def ping() -> None:
+        with pytest.raises(StoreUnavailable) as failure:
+            await engine.store.ping()
+        engine.store.close()
+        assert "corrupt: block" in failure.value.cause
+
+    run(ping)
+    with pytest.raises(EditionError, match="corrupt: block"):
+        engine.store.open(edition)
+    with pytest.raises(EditionError, match="corrupt: block"):
+        engine.store.open(edition, check_all=True)
+
+
+def test_what_is_under_home_is_its_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        engine = Engine("sqlite", "sqlite:", tmp_path / "home")
+        edition = publish_sample(engine)["edition"]
+    finally:
+        os.umask(before)
+    assert [
+        path for path in (tmp_path / "home", *(tmp_path / "home").rglob("*")) if path.stat().st_mode & 0o077
+    ] == []
+    manifest = json.loads((tmp_path / "home" / "editions" / edition / "manifest.json").read_text())
+    assert manifest["edition"] == edition

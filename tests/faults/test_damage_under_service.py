@@ -1,0 +1,146 @@
+"""Files of an edition are cut short or overwritten while served: no worker dies, and no answer is wrong."""
+
+import hashlib
+import os
+import random
+import time
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from sankofa.edition.format.layout import LAYOUT
+from sankofa.engines.factory import open_datastore
+from sankofa.ledger.store import SCHEMA
+from tests.faults.conftest import Serve
+from tests.faults.load import ISSUER, Load, ask, wait_for_edition
+from tests.live import LiveServer, run
+
+SEED = int(os.environ.get("SANKOFA_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+
+
+def workers(live: LiveServer) -> set[int]:
+    return {child.pid for child in psutil.Process(live.pid).children(recursive=True)}
+
+
+def writable(path: Path) -> Path:
+    path.chmod(0o600)
+    return path
+
+
+def degraded(live: LiveServer) -> list[str]:
+    return list(live.get("/v1/status").json()["degraded"])
+
+
+@pytest.mark.parametrize("size", [0, 5000, 100_000])
+def test_a_block_file_cut_short_under_load_gives_the_previous_edition_and_kills_no_worker(
+    serve: Serve, key: str, home: Path, editions: tuple[str, str], size: int
+) -> None:
+    live = serve(workers=2)
+    before = workers(live)
+    with Load(live, key) as load:
+        wait_for_edition(live, key, editions[1])
+        began = time.monotonic()
+        os.truncate(writable(home / "editions" / editions[1] / "edition.blocks"), size)
+        assert time.monotonic() - began < 5
+        wait_for_edition(live, key, editions[0])
+    assert workers(live) == before
+    assert set(load.editions) <= set(editions)
+    assert [failure for failure in load.failures if "503" not in failure] == []
+    assert f"edition {editions[1]} is no longer served" in live.log
+    assert degraded(live) == ["datastore"]
+    assert run(home, "publish").returncode == 0  # the same data: the same name
+    wait_for_edition(live, key, editions[1])
+    assert degraded(live) == []
+
+
+def test_random_bytes_written_into_a_served_edition_are_never_served(
+    serve: Serve, key: str, home: Path, editions: tuple[str, str]
+) -> None:
+    print(f"SANKOFA_TEST_SEED={SEED}")  # noqa: T201 - to be run again with
+    chance = random.Random(SEED)
+    live = serve()
+    answers = {edition: live.get(f"{ISSUER}&edition={edition}", key).content for edition in editions}
+    path = writable(home / "editions" / editions[1] / "edition.blocks")
+    with path.open("r+b", buffering=0) as file:
+        for _ in range(200):
+            file.seek(chance.randrange(path.stat().st_size - 64))
+            file.write(chance.randbytes(64))
+    deadline = time.monotonic() + 20
+    while ask(live, key) != (200, editions[0]):
+        assert time.monotonic() < deadline, live.log
+    for _ in range(20):
+        answer = live.get(ISSUER, key)
+        assert answer.status_code == 200
+        assert answer.content == answers[editions[0]]
+    assert degraded(live) == ["datastore"]
+    refused = live.get(f"{ISSUER}&edition={editions[1]}", key)
+    assert refused.status_code in (410, 503)
+
+
+def test_with_no_other_edition_damage_is_a_503_until_it_is_published_again(
+    serve: Serve, key: str, home: Path, editions: tuple[str, str]
+) -> None:
+    os.truncate(writable(home / "editions" / editions[0] / "edition.blocks"), 9)
+    live = serve()
+    os.truncate(writable(home / "editions" / editions[1] / "edition.blocks"), 9)
+    deadline = time.monotonic() + 20
+    while (answer := live.get(ISSUER, key)).status_code == 200:
+        assert time.monotonic() < deadline
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"]
+    assert run(home, "publish").returncode == 0
+    wait_for_edition(live, key, editions[1])
+
+
+def largest_file(live: LiveServer, paid: str) -> tuple[str, int]:
+    row = max(live.get("/v1/export", paid).json()["data"], key=lambda one: one["size_bytes"])
+    return httpx.URL(row["url"]).raw_path.decode(), row["size_bytes"]
+
+
+def test_a_parquet_file_cut_short_is_a_503_and_no_short_answer(
+    serve: Serve, home: Path, editions: tuple[str, str]
+) -> None:
+    live = serve()
+    paid = live.key("starter")
+    path, size = largest_file(live, paid)
+    file = home / "editions" / editions[1] / "files" / Path(path).name
+    os.truncate(writable(file), size - 10)
+    answer = live.get(path, paid)
+    assert answer.status_code in (503, 200)
+    if answer.status_code == 200:  # of the edition before, once it is served
+        assert answer.headers["etag"] != f'"{size}"'
+        assert int(answer.headers["content-length"]) == len(answer.content)
+    assert f"edition {editions[1]}" in live.log
+
+
+def test_a_parquet_file_cut_short_on_its_way_is_an_answer_that_does_not_end(serve: Serve, home: Path) -> None:
+    content = random.Random(7).randbytes(60_000_000)
+    file = {"name": "large.parquet", "size_bytes": len(content), "access": "open", "min_tier": None}
+    store = open_datastore("sqlite:", home, SCHEMA)
+    writer = store.build()
+    (writer.files / "large.parquet").write_bytes(content)
+    file["sha256"] = hashlib.sha256(content).hexdigest()
+    edition = "29990101T000000Z-99999-0000000000"
+    writer.finish(edition, {"format": LAYOUT, "content_sha256": "0", "files": [file]})
+    store.set_current_and_prune(store.list_editions().editions, edition)
+    live = serve()
+    received: list[int] = []
+
+    def download() -> None:
+        with live.http.stream("GET", "/open/large.parquet") as answer:
+            assert answer.status_code == 200
+            for chunk in answer.iter_raw(65536):
+                if not received:
+                    os.truncate(writable(home / "editions" / edition / "files" / "large.parquet"), 1000)
+                received.append(len(chunk))
+
+    with pytest.raises(httpx.HTTPError):
+        download()
+    assert sum(received) < len(content)
+    deadline = time.monotonic() + 20
+    while f"edition {edition} is no longer served" not in live.log:
+        assert time.monotonic() < deadline
+    assert live.get("/open/large.parquet").status_code in (404, 503)
+    assert "Traceback" not in live.log

@@ -1,0 +1,212 @@
+"""A damaged record of the key store is refused by itself: a 401 and a line in the log, never a 500."""
+
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sankofa.engines.factory import open_keyvalue
+from tests.faults.flips import chance, flips
+from tests.faults.load import ask
+from tests.live import LiveServer, create_key, run
+from tests.services import RedisServer
+
+
+class Store:
+    """The key store of a HOME, on either engine, as a careless hand would reach it."""
+
+    def __init__(self, home: Path, redis: RedisServer | None) -> None:
+        url = "" if redis is None else redis.url
+        self.home = home
+        self.redis = redis
+        self.settings = {"keystore": url} if url else {}
+        self._url = url or f"embedded:{home / 'keys'}"
+
+    def get(self, name: str) -> bytes:
+        return asyncio.run(self._get(name))
+
+    def put(self, name: str, value: bytes) -> None:
+        asyncio.run(self._put(name, value))
+
+    def names(self, prefix: str) -> list[str]:
+        return asyncio.run(self._names(prefix))
+
+    async def _get(self, name: str) -> bytes:
+        store = open_keyvalue(self._url)
+        value = await store.get(name)
+        await store.close()
+        assert value is not None
+        return value
+
+    async def _put(self, name: str, value: bytes) -> None:
+        store = open_keyvalue(self._url)
+        await store.put(name, value)
+        await store.close()
+
+    async def _names(self, prefix: str) -> list[str]:
+        store = open_keyvalue(self._url)
+        names = await store.names(prefix)
+        await store.close()
+        return names
+
+
+@pytest.fixture(params=["embedded", "redis"])
+def store(request: pytest.FixtureRequest, home: Path) -> Store:
+    for old in home.glob("keys*"):
+        old.unlink()
+    return Store(home, request.getfixturevalue("redis_server") if request.param == "redis" else None)
+
+
+def issue(store: Store, tier: str = "professional") -> tuple[str, str]:
+    """A key, and the name of its record."""
+    before = set(store.names("key:"))
+    key = create_key(store.home, tier, **store.settings)
+    (name,) = set(store.names("key:")) - before
+    return key, name
+
+
+def test_a_flipped_bit_in_a_record_refuses_that_key_alone(store: Store) -> None:
+    picked = chance()
+    good, _ = issue(store)
+    key, name = issue(store, "starter")
+    whole = store.get(name)
+    with LiveServer(store.home, **store.settings) as live:
+        assert ask(live, key)[0] == 200
+        for _ in range(flips(12)):
+            damaged = bytearray(whole)
+            damaged[picked.randrange(len(damaged))] ^= 1 << picked.randrange(8)
+            store.put(name, bytes(damaged))
+            assert ask(live, key)[0] == 401, bytes(damaged)
+            assert ask(live, good)[0] == 200
+        assert live.log.count(f"the record of key {name[4:16]} is damaged") == 1
+        assert "Traceback" not in live.log
+        store.put(name, whole)
+        assert ask(live, key)[0] == 200
+    store.put(name, whole[:-1])
+    listed = run(store.home, "keys", "list", "--json", **store.settings)
+    assert [key["tier"] for key in json.loads(listed.stdout)] == ["professional"]
+    assert f"key {name[4:16]} is damaged" in listed.stderr
+    revoked = run(store.home, "keys", "revoke", key, **store.settings)
+    assert revoked.returncode == 1
+    assert "restore the key store" in revoked.stderr.splitlines()[-1]
+
+
+def test_a_revocation_cannot_be_taken_back_by_hand(store: Store) -> None:
+    key, name = issue(store)
+    before = store.get(name)
+    assert run(store.home, "keys", "revoke", key, **store.settings).returncode == 0
+    revoked = store.get(name)
+    other, elsewhere = issue(store)
+    with LiveServer(store.home, **store.settings) as live:
+        for forged in (
+            revoked.replace(b'"revoked_at"', b'"revoked_it"'),
+            before[: before.index(b',"seal"')] + b"}",  # as a version without seals wrote it
+            store.get(elsewhere),  # the record of another key
+            b"",
+            b"null",
+        ):
+            store.put(name, forged)
+            assert ask(live, key)[0] == 401
+        assert ask(live, other)[0] == 200
+    with LiveServer(store.home, **store.settings) as live:  # nor is it sealed when the service starts again
+        store.put(name, before[: before.index(b',"seal"')] + b"}")
+        assert ask(live, key)[0] == 401
+
+
+def test_records_from_before_there_were_seals_are_sealed_at_the_first_start(store: Store) -> None:
+    keys = [issue(store) for _ in range(3)]
+    for _, name in keys:
+        stored = store.get(name)
+        store.put(name, stored[: stored.index(b',"seal"')] + b"}")
+    _forget_mark(store)
+    damaged = store.get(keys[2][1]).replace(b"professional", b"profeszional")
+    store.put(keys[2][1], damaged)
+    with LiveServer(store.home, **store.settings) as live:
+        assert [ask(live, key)[0] for key, _ in keys] == [200, 200, 401]
+        assert "sealed the 3 records" in live.log
+    assert b'"seal":"' in store.get(keys[0][1])
+    assert store.get(keys[2][1]) == damaged
+
+
+def test_a_damaged_domain_answers_nobody_and_names_itself_in_the_log(store: Store) -> None:
+    key, name = issue(store)
+    added = run(store.home, "domains", "add", "data.customer.example", "--key", name[4:16], **store.settings)
+    assert added.returncode == 0, added.stderr
+    whole = store.get("domain:data.customer.example")
+    headers = {"X-API-Key": key, "Host": "data.customer.example"}
+    path = "/v1/screen?metric=net_margin"
+    store.put("domain:data.customer.example", whole.replace(b"added_at", b"added_it"))
+    with LiveServer(store.home, **store.settings) as live:
+        assert live.http.get(path, headers=headers).status_code == 401
+        assert "the record of domain data.customer.example is damaged" in live.log
+        assert "Traceback" not in live.log
+    store.put("domain:data.customer.example", whole)
+    with LiveServer(store.home, **store.settings) as live:
+        assert live.http.get(path, headers=headers).status_code == 200
+
+
+def test_another_secret_is_named_by_commands_and_by_the_server(store: Store) -> None:
+    key, _ = issue(store)
+    refused = run(store.home, "keys", "list", **{**store.settings, "keys_secret": "another"})
+    assert refused.returncode == 1
+    assert "SANKOFA_KEYS_SECRET" in refused.stderr
+    with LiveServer(store.home, **{**store.settings, "keys_secret": "another"}) as live:
+        assert ask(live, key)[0] == 401
+        assert "SANKOFA_KEYS_SECRET" in live.log
+
+
+def test_any_flipped_bit_of_the_key_file_is_a_401_or_a_503_and_never_a_500(home: Path) -> None:
+    picked = chance()
+    good = create_key(home, "starter")
+    revoked = create_key(home, "starter")
+    assert run(home, "keys", "revoke", revoked).returncode == 0
+    whole = (home / "keys").read_bytes()
+    with LiveServer(home) as live:
+        for _ in range(flips(12)):
+            damaged = bytearray(whole)
+            damaged[picked.randrange(len(damaged))] ^= 1 << picked.randrange(8)
+            for companion in ("keys-wal", "keys-shm"):
+                (home / companion).unlink(missing_ok=True)
+            (home / "keys.new").write_bytes(damaged)
+            (home / "keys.new").replace(home / "keys")
+            assert ask(live, revoked)[0] in (401, 503)
+            assert ask(live, good)[0] in (200, 401, 503)
+        assert "Traceback" not in live.log
+
+
+def _forget_mark(store: Store) -> None:
+    if store.settings:
+        assert store.redis is not None
+        store.redis.execute("HDEL sankofa:values seals")
+        return
+    with closing(sqlite3.connect(store.home / "keys", isolation_level=None)) as database:
+        database.execute("DELETE FROM stored WHERE name = 'seals'")
+
+
+@pytest.mark.parametrize("text", [",", " , ,"])
+def test_a_cursor_secret_without_a_secret_is_an_error_at_the_start(home: Path, text: str) -> None:
+    refused = run(home, "serve", "--port", "1", cursor_secret=text)
+    assert refused.returncode == 1
+    assert "SANKOFA_CURSOR_SECRET" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+def test_an_empty_cursor_secret_in_home_is_replaced_and_other_empty_secrets_are_refused(home: Path) -> None:
+    (home / "cursor-secret").write_text("\n")
+    key = create_key(home, "starter")
+    with LiveServer(home) as live:
+        page = live.http.get("/v1/tenders?country=KE&limit=1", headers={"X-API-Key": key})
+        assert page.status_code == 200
+        assert page.json()["next_cursor"]
+    assert len((home / "cursor-secret").read_text().strip()) > 30
+    (home / "keys-secret").write_text("")
+    refused = run(home, "serve", "--port", "1")
+    assert refused.returncode == 1
+    assert "keys-secret in HOME: is empty" in refused.stderr
+    (home / "gate-secret").write_text(" ")
+    refused = run(home, "publish")
+    assert refused.returncode == 1
+    assert "gate-secret in HOME: is empty" in refused.stderr

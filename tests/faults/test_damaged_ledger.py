@@ -1,0 +1,122 @@
+"""Whatever bit of the ledger is turned around: the next edition is the same, or there is none."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import current
+from tests.faults.flips import chance, flip_a_bit, flips
+from tests.live import run
+
+
+def change(home: Path, statement: str) -> None:
+    """Past the product, as a hand at the file would: the triggers are dropped first."""
+    with closing(sqlite3.connect(home / "ledger.sqlite", isolation_level=None)) as database:
+        named = database.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        for (trigger,) in named:
+            database.execute(f"DROP TRIGGER {trigger}")
+        database.execute(statement)
+
+
+def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
+    home: Path, editions: tuple[str, str]
+) -> None:
+    picked = chance()
+    whole = home / "ledger.sqlite"
+    saved = whole.read_bytes()
+    refused = 0
+    for _ in range(flips()):
+        for companion in home.glob("ledger.sqlite-*"):
+            companion.unlink()
+        whole.write_bytes(saved)
+        flipped = flip_a_bit(whole, picked)
+        verified = run(home, "ledger", "verify")
+        published = run(home, "publish")
+        print(flipped, verified.stderr, published.stderr)
+        assert verified.returncode == published.returncode
+        assert "Traceback" not in verified.stderr + published.stderr
+        if published.returncode:
+            refused += 1
+            assert verified.stderr.count("\n") == 1
+        assert current(home) == editions[1]
+        assert list((home / "editions").glob("*/manifest.json"))
+    print(f"{refused} refused")
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE fact SET value = value || '0' WHERE capture_id = 12", "capture 12 (sample-"),
+        ("UPDATE release SET body = replace(body, 'a', 'b')", "rows of release"),
+        ("UPDATE series SET told = replace(told, '1', '2')", "rows of series"),
+        ("UPDATE withheld SET subject_hmac = 'x' WHERE source_id <> ''", "rows of withheld"),
+        ("UPDATE withheld SET subject_hmac = 'x' WHERE source_id = ''", "withheld that belong to no capture"),
+        (
+            "UPDATE capture SET observed_at = '2020-01-01T00:00:00Z' WHERE capture_id = 3",
+            "capture 3 (sample-",
+        ),
+        ("DELETE FROM capture WHERE capture_id = 3", "capture 3: rows of capture"),
+        ("DELETE FROM fact_subject WHERE subject = ''", "rows of fact_subject"),
+        ("DELETE FROM seal WHERE position = 4", "seal 4 is missing"),
+        ("UPDATE seal SET capture_id = 99 WHERE capture_id = 3", "the seal of capture 99"),
+        ("DELETE FROM seal WHERE capture_id = (SELECT max(capture_id) FROM capture) - 1", "is missing"),
+    ],
+)
+def test_an_altered_ledger_is_refused_by_the_name_of_the_capture(
+    home: Path, statement: str, said: str
+) -> None:
+    change(home, statement)
+    for command in (("ledger", "verify"), ("publish",)):
+        refused = run(home, *command)
+        assert refused.returncode == 1, refused.stdout
+        assert said in refused.stderr
+        assert "Restore the ledger from a backup" in refused.stderr
+        assert refused.stderr.count("\n") == 1
+
+
+def test_a_restored_ledger_publishes_again(home: Path, editions: tuple[str, str]) -> None:
+    saved = Path(shutil.copy(home / "ledger.sqlite", home.parent))
+    change(home, "UPDATE fact SET value = value || '0'")
+    assert run(home, "publish").returncode == 1
+    for file in home.glob("ledger.sqlite*"):
+        file.unlink()
+    shutil.copy(saved, home / "ledger.sqlite")
+    assert run(home, "publish").returncode == 0
+    assert current(home) == editions[1]
+
+
+def test_what_is_taken_over_from_the_edition_before_is_verified_too(home: Path) -> None:
+    assert (home / "derived" / "issuers").exists()
+    assert run(home, "publish").returncode == 0
+    change(home, "UPDATE fact SET available_at = '2001-01-01' WHERE document LIKE '%' AND capture_id = 12")
+    assert "capture 12" in run(home, "publish").stderr
+
+
+def test_a_ledger_from_before_there_were_seals_is_sealed_once_and_says_so(
+    home: Path, editions: tuple[str, str]
+) -> None:
+    change(home, "DROP TABLE seal")
+    first = run(home, "publish")
+    assert first.returncode == 0, first.stderr
+    assert "begun before captures were sealed" in first.stderr
+    assert "sealed" not in run(home, "publish").stderr
+    assert current(home) == editions[1]
+    change(home, "UPDATE fact SET value = value || '0' WHERE capture_id = 12")
+    assert "capture 12" in run(home, "ledger", "verify").stderr
+
+
+def test_sealing_an_older_ledger_does_not_hide_damage_to_what_was_sealed(home: Path) -> None:
+    change(home, "DELETE FROM seal WHERE position > 10")  # as if an older version had written the rest
+    change(home, "UPDATE capture SET file_name = 'x' WHERE capture_id = 3")
+    refused = run(home, "publish")
+    assert refused.returncode == 1
+    assert "capture 3" in refused.stderr
+
+
+def test_another_gate_secret_is_named_and_not_taken_for_damage(home: Path) -> None:
+    refused = run(home, "ledger", "verify", gate_secret="another")
+    assert refused.returncode == 1
+    assert "SANKOFA_GATE_SECRET" in refused.stderr

@@ -1,0 +1,185 @@
+"""What is too much at ingest is refused by name, and what is wrong with the clock before anything is dated by it."""
+
+import gzip
+import json
+import os
+import sqlite3
+import time
+import zipfile
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sankofa.ledger.clock import refuse_doubtful_clock
+from sankofa.model.errors import OperatorError
+from tests.live import run
+
+HEADER = (
+    "entity,line_item,value,currency,period_start,period_end,period_type,available_at,document,location,"
+    "confidence\n"
+)
+ROW = "lei:999900SAMPLEZA000189,revenue,1000,ZAR,2019-07-01,2020-06-30,FY,2024-01-01,report,p. 1,1.0\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def rejects(home: Path) -> list[str]:
+    files = (home / "rejects").iterdir()
+    return [json.loads(line)["reason"] for file in files for line in file.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "zip"])
+def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_by_name(
+    home: Path, tmp_path: Path, ending: str
+) -> None:
+    bomb = tmp_path / f"bomb.{ending}"
+    content = (HEADER + ROW * 100_000).encode()
+    if ending == "zip":
+        with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+            for number in range(3):
+                archive.writestr(f"{number}.csv", content)
+    else:
+        bomb.write_bytes(gzip.compress(content * 3))
+    done = run(home, "ingest", "sample-filings", bomb, ingest_file_bytes="20000000")
+    assert done.returncode == 1
+    assert "bomb" in done.stderr
+    assert "more than 20,000,000 bytes decompressed (INGEST_FILE_BYTES)" in done.stderr
+    assert "appended 0" in done.stdout
+    assert run(home, "ingest", "sample-filings", bomb).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "source", ["sample-filings", "sample-lei", "sample-isin", "sample-worldbank", "sample-series"]
+)
+def test_an_endless_line_is_refused_by_name(home: Path, tmp_path: Path, source: str) -> None:
+    file = tmp_path / "endless.csv.gz"
+    file.write_bytes(gzip.compress(b"a," * 4_000_000))
+    done = run(home, "ingest", source, file, ingest_line_bytes="1000000")
+    assert done.returncode == 1
+    assert "endless.csv.gz" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("lines.jsonl", b'{"ocid":"a","tag":[],"x":"' + b"x" * 2_000_000 + b'"}\n'),
+        ("list.json", b'{"releases":[' + b'{"x":"' + b"x" * 40_000_000 + b'"}]}'),
+    ],
+)
+def test_an_endless_value_among_tenders_is_refused_by_name(
+    home: Path, tmp_path: Path, name: str, content: bytes
+) -> None:
+    file = tmp_path / f"{name}.gz"
+    file.write_bytes(gzip.compress(content, 1))
+    done = run(home, "ingest", "sample-tenders-ke", file, ingest_line_bytes="1000000")
+    assert done.returncode == 1
+    assert "(INGEST_LINE_BYTES)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "sample-companyfacts",
+        "sample-lei",
+        "sample-isin",
+        "sample-openfigi",
+        "sample-worldbank",
+        "sample-tenders-ke",
+    ],
+)
+@pytest.mark.parametrize("opening", [b"[", b'{"facts":', b'{"releases":['])
+def test_deep_nesting_is_refused_in_one_line(home: Path, tmp_path: Path, source: str, opening: bytes) -> None:
+    file = tmp_path / "deep.json"
+    file.write_bytes(opening * 200_000)
+    done = run(home, "ingest", source, file)
+    assert done.returncode == 1
+    assert "deep.json" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_document_that_is_read_whole_has_a_limit(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "CIK0000000001.json.gz"
+    file.write_bytes(gzip.compress(b'{"cik":1,"entityName":"' + b"x" * 3_000_000 + b'","facts":{}}'))
+    done = run(home, "ingest", "sample-companyfacts", file, ingest_document_bytes="1000000")
+    assert done.returncode == 1
+    assert "more than 1,000,000 bytes in one document (INGEST_DOCUMENT_BYTES)" in done.stderr
+
+
+def test_a_row_with_a_text_that_is_too_long_is_rejected_and_the_others_are_kept(
+    home: Path, tmp_path: Path
+) -> None:
+    package = {
+        "releases": [
+            {
+                "ocid": f"ocds-1-{number}", "id": str(number), "date": "2024-01-01T00:00:00Z", "tag": ["tender"],
+                "initiationType": "tender", "tender": {"id": "1", "description": "word " * length},
+            }
+            for number, length in enumerate((10, 400_000))
+        ]
+    }  # fmt: skip
+    file = tmp_path / "tenders.json"
+    file.write_text(json.dumps(package))
+    done = run(home, "ingest", "sample-tenders-ke", file)
+    assert done.returncode == 0, done.stderr
+    assert "appended 1" in done.stdout
+    assert rejects(home) == ["a text of more than 1,000,000 characters (INGEST_TEXT_LENGTH)"]
+
+
+def test_a_clock_far_ahead_of_every_witness_is_refused_unless_told(home: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text(HEADER + ROW)
+    second.write_text(HEADER + ROW.replace("1000", "1001"))
+    assert run(home, "ingest", "sample-filings", first).returncode == 0
+    long_ago = time.time() - 3 * 86_400
+    _move_newest_capture(home, long_ago)
+    for path in (second, *home.iterdir()):
+        os.utime(path, (long_ago, long_ago))
+    refused = run(home, "ingest", "sample-filings", second)
+    assert refused.returncode == 1
+    assert "the clock says" in refused.stderr
+    assert "--clock-is-right" in refused.stderr
+    assert run(home, "ingest", "--clock-is-right", "sample-filings", second).returncode == 0
+
+
+def test_a_weekly_ingest_of_a_fresh_file_is_not_refused(home: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text(HEADER + ROW)
+    assert run(home, "ingest", "sample-filings", first).returncode == 0
+    _move_newest_capture(home, time.time() - 7 * 86_400)
+    second.write_text(HEADER + ROW.replace("1000", "1001"))
+    assert run(home, "ingest", "sample-filings", second).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("ahead", "doubtful"),
+    [
+        (timedelta(days=-2), True),
+        (timedelta(hours=-23), False),
+        (timedelta(0), False),
+        (timedelta(days=400), True),
+    ],
+)
+def test_a_clock_behind_the_newest_capture_or_a_year_ahead_is_doubtful(
+    tmp_path: Path, ahead: timedelta, doubtful: bool
+) -> None:
+    now = datetime.now(UTC)
+    if not doubtful:
+        refuse_doubtful_clock(now, now - ahead, [tmp_path])
+        return
+    with pytest.raises(OperatorError, match="the clock says"):
+        refuse_doubtful_clock(now, now - ahead, [tmp_path])
+
+
+def _move_newest_capture(home: Path, to: float) -> None:
+    """As if it had been taken then."""
+    with closing(sqlite3.connect(home / "ledger.sqlite", isolation_level=None)) as database:
+        database.execute("DROP TRIGGER capture_refuses_update")
+        moved = datetime.fromtimestamp(to, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        database.execute("UPDATE capture SET observed_at = ?", (moved,))

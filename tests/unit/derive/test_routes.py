@@ -1,0 +1,222 @@
+"""Every route leads to its figure from a small filing of its own; and what closes one."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+import pytest
+
+from sankofa.derive.metrics.figures import Fact, Figure
+from sankofa.derive.metrics.full_years import both_years
+from sankofa.derive.metrics.identities import pass_over_contradictions
+from sankofa.derive.metrics.lines import Lines, possible
+from sankofa.ledger.reports import Report
+from sankofa.ledger.store import CaptureInfo
+from sankofa.model.routes import SELF, Route, parse, table
+from tests.unit.derive.test_full_years import flow, issuer
+
+CAPTURE = CaptureInfo("test", "2024-01-01T00:00:00Z", "synthetic", "file")
+END, FILED = 738_000, 738_060
+IN_METRICS = {item for item, _ in possible(table().concepts | frozenset(table().routes))}
+ROUTES = [route for item in sorted(IN_METRICS) for route in table().routes[item]]
+
+
+def fact(value: int | None, document: str = "10-K", day: int = FILED) -> Fact:
+    report = Report(None if value is None else str(value), day, "", "s", document, "", "", 1, CAPTURE)
+    return Fact(1, day, day, report, [report])
+
+
+def filing(figures: Mapping[str, int]) -> Lines:
+    return Lines({concept: fact(value) for concept, value in figures.items()}, END)
+
+
+def values(lines: Lines, item: str) -> dict[int, Decimal]:
+    return {figure.route: figure.value for figure in lines.figures(item)}
+
+
+def example(route: Route, kind_place: int) -> tuple[dict[str, int], int]:
+    """A filing with what a route needs and nothing else, and the value it leads to."""
+    figures = {term.concept: 5000 - 700 * n for n, term in enumerate(route.terms)}
+    if route.confirm == "nothing":
+        first, *rest = route.terms
+        figures[first.concept] = -first.sign * sum(t.sign * figures[t.concept] for t in rest)
+    value = sum(term.sign * figures[term.concept] for term in route.terms)
+    for name in route.of:
+        breakdown = table().breakdowns[name]
+        (total,) = breakdown.totals[0]
+        of_kind = [c for c, (_, kind) in breakdown.members.items() if kind == route.members]
+        other = next(c for c, (_, kind) in breakdown.members.items() if not kind and c not in figures)
+        member = of_kind[kind_place % len(of_kind)]
+        members = {member: figures.get(member, 310), other: 42}
+        figures |= members
+        figures[total.concept] = sum(breakdown.members[c][0] * amount for c, amount in members.items())
+        value += members[member]
+    if route.confirm and route.confirm != "nothing":
+        own = {term.concept for term in route.terms}
+        equation = next(
+            e for e in table().confirmations[route.confirm] if own.isdisjoint(t.concept for t in e)
+        )
+        *others, last = [term for term in equation if term.concept != SELF]
+        figures |= {term.concept: 900 + 7 * n for n, term in enumerate(others)}
+        sign = next(term.sign for term in equation if term.concept == SELF)
+        left = sign * value + sum(term.sign * figures[term.concept] for term in others)
+        figures[last.concept] = -last.sign * left
+    return figures, value
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda r: f"{r.item}-{r.number}")
+def test_a_route_leads_to_its_figure_from_a_filing_that_has_its_parts(route: Route) -> None:
+    for place in range(40):  # of the members of a kind, one that no better route takes
+        figures, value = example(route, place)
+        found = values(filing(figures), route.item)
+        if route.number in found:
+            assert found[route.number] == value
+            return
+        assert route.members, found
+    pytest.fail("no filing opens it")
+
+
+@pytest.mark.parametrize(
+    "route", [r for r in ROUTES if len(r.terms) > 1], ids=lambda r: f"{r.item}-{r.number}"
+)
+def test_without_any_one_of_its_parts_a_route_is_closed(route: Route) -> None:
+    figures, _ = example(route, 0)
+    for term in route.terms:
+        rest = {concept: value for concept, value in figures.items() if concept != term.concept}
+        assert route.number not in values(filing(rest), route.item)
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.unless], ids=lambda r: f"{r.item}-{r.number}")
+def test_what_shows_that_a_route_is_not_the_whole_closes_it(route: Route) -> None:
+    figures, _ = example(route, 0)
+    for concept in route.unless:
+        if concept not in figures:
+            assert route.number not in values(filing({**figures, concept: 3}), route.item)
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.confirm], ids=lambda r: f"{r.item}-{r.number}")
+def test_a_route_to_be_confirmed_is_closed_where_no_equation_holds(route: Route) -> None:
+    figures, _ = example(route, 0)
+    own = route.terms[0].concept
+    assert route.number not in values(filing({**figures, own: figures[own] + 1}), route.item)
+
+
+DEBT = {"us-gaap:DebtCurrent": 30, "us-gaap:LongTermDebtNoncurrent": 70}
+
+
+def test_parts_of_two_filings_are_never_added() -> None:
+    apart = {"us-gaap:DebtCurrent": fact(30, "a"), "us-gaap:LongTermDebtNoncurrent": fact(70, "b")}
+    assert Lines(apart, END).figure("total_debt") is None
+    together = Lines({concept: fact(value) for concept, value in DEBT.items()}, END)
+    assert together.figure("total_debt").value == 100  # type: ignore[union-attr]
+
+
+def test_a_filing_that_repeats_a_figure_has_it_too() -> None:
+    first, again = fact(70, "a"), fact(70, "b", FILED + 365)
+    repeated = Fact(1, FILED, FILED, first.report, [first.report, again.report])
+    restated = fact(35, "b", FILED + 365)
+    found = Lines({"us-gaap:LongTermDebtNoncurrent": repeated, "us-gaap:DebtCurrent": restated}, END).figure(
+        "total_debt"
+    )
+    assert found is not None
+    assert found.value == 105
+    assert found.stands_from == FILED + 365
+
+
+def test_a_breakdown_that_does_not_close_to_the_last_digit_proves_nothing() -> None:
+    sheet = {
+        "us-gaap:AssetsCurrent": 100,
+        "us-gaap:CashAndCashEquivalentsAtCarryingValue": 60,
+        "us-gaap:AccountsReceivableNetCurrent": 40,
+    }
+    found = filing(sheet).figure("inventories")
+    assert found is not None
+    assert found.value == 0
+    assert [part.concept for part in found.parts] == list(sheet), "the total that proves it is named"
+    assert filing({**sheet, "us-gaap:AssetsCurrent": 101}).figure("inventories") is None
+
+
+def test_a_member_that_may_be_of_the_kind_closes_the_route() -> None:
+    sheet = {"us-gaap:Liabilities": 100, "us-gaap:Deposits": 90}
+    assert filing({**sheet, "us-gaap:OtherLiabilities": 10}).figure("total_debt") is not None
+    assert (
+        filing({**sheet, "us-gaap:SecuritiesSoldUnderAgreementsToRepurchase": 10}).figure("total_debt")
+        is None
+    )
+
+
+def income(revenue: int, cost: int, gross: int, contracts: int) -> Lines:
+    return filing(
+        {
+            "us-gaap:Revenues": revenue,
+            "us-gaap:RevenueFromContractWithCustomerExcludingAssessedTax": contracts,
+            "us-gaap:CostOfRevenue": cost,
+            "us-gaap:GrossProfit": gross,
+        }
+    )
+
+
+def test_a_route_that_contradicts_an_identity_gives_way_to_one_that_satisfies_it() -> None:
+    lines = income(revenue=120, cost=60, gross=40, contracts=100)  # what a segment note calls revenues
+    assert pass_over_contradictions(lines) == 1
+    assert [lines.figure(item).value for item in ("revenue", "cost_of_sales", "gross_profit")] == [  # type: ignore[union-attr]
+        100,
+        60,
+        40,
+    ]
+
+
+def test_where_nothing_satisfies_an_identity_what_it_refuses_has_no_figure() -> None:
+    lines = income(revenue=120, cost=60, gross=45, contracts=100)
+    assert pass_over_contradictions(lines) > 0
+    assert lines.figure("revenue") is not None
+    assert lines.figure("cost_of_sales") is None
+    assert lines.figure("gross_profit") is None
+
+
+def test_rounding_in_the_last_place_contradicts_nothing() -> None:
+    lines = income(revenue=120_000, cost=79_000, gross=40_000, contracts=120_000)
+    assert pass_over_contradictions(lines) == 0
+
+
+def test_both_years_come_by_the_first_route_that_both_have() -> None:
+    older, newer = issuer(
+        flow("us-gaap:SalesRevenueNet", "80", year=2021),
+        flow("us-gaap:Revenues", "100"),
+        flow("us-gaap:SalesRevenueNet", "90"),
+    )
+    pair = both_years(newer, older, "USD", "revenue")
+    assert pair is not None
+    assert [figure.value for figure in pair] == [90, 80]
+    older, newer = issuer(flow("us-gaap:SalesRevenueNet", "80", year=2021), flow("us-gaap:Revenues", "100"))
+    assert both_years(newer, older, "USD", "revenue") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[items]\nx = [{ take = "us-gaap:A", why = "w" }]', "since is missing"),
+        ('[items]\nx = [{ take = "A B", since = "s", why = "w" }]', "no concept"),
+        ('[items]\nx = [{ take = "us-gaap:A us-gaap:B", since = "s", why = "w" }]', "expected [+] or -"),
+        ('[items]\nx = [{ take = "y", since = "s", why = "w" }]', "no line item y"),
+        ('[items]\nx = [{ take = "us-gaap:A", sinse = "s", why = "w" }]', "unknown field sinse"),
+        ('[items]\nx = [{ members = "m", since = "s", why = "w" }]', "belong together"),
+        ('[items]\nx = [{ members = "m", of = "b", since = "s", why = "w" }]', "no breakdown b"),
+        ('[items]\nx = [{ take = "us-gaap:A", confirm = "c", since = "s", why = "w" }]', "no confirmation"),
+        ('[items]\nx = [{ take = "us-gaap:A", unless = "@g", since = "s", why = "w" }]', "no group g"),
+        (
+            '[items]\nx = [{ take = "us-gaap:A", since = "s", why = "w" },'
+            ' { take = "us-gaap:A", since = "s", why = "w" }]',
+            "is there twice",
+        ),
+        ("[items]\n[odd]", "unknown table odd"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_not_right_is_refused_by_what_is_wrong(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        parse("[groups]\n" + text)
+
+
+def test_every_part_of_a_figure_is_named() -> None:
+    found = filing(DEBT).figure("total_debt")
+    assert isinstance(found, Figure)
+    assert {part.concept: part.value for part in found.parts} == {c: Decimal(v) for c, v in DEBT.items()}

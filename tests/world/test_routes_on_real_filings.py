@@ -1,0 +1,183 @@
+"""Routes on real filings: worked out by brute force beside the product, and each of them met somewhere."""
+
+import gzip
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from sankofa.derive.issuers import Issuer
+from sankofa.derive.metrics.derive import derive
+from sankofa.derive.metrics.figures import Fact
+from sankofa.derive.metrics.lines import Lines, possible
+from sankofa.model.identifiers import cik, service_id
+from sankofa.model.routes import table
+from tests.world.desk import Desk
+from tests.world.metrics_reference import ITEMS
+from tests.world.metrics_reference import Issuer as Replay
+from tests.world.reference import Seen, Told
+from tests.world.routes_reference import Filed, line_items, options
+
+NOT_MET = Path(__file__).with_name("routes_not_met.txt")
+"""The routes that no filing of the real files here needs; each has a filing of its own in the unit tests."""
+
+
+REPLAYED = ("0001490366", "0001105533", "0001362925")
+"""A borrower that reports in two currencies, an issuer of notes, and a seller of services."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> BuildContext:
+    desk = Desk(tmp_path_factory.mktemp("real") / "home", date(2026, 1, 1))
+    facts = shared_data / "fundamentals"
+    for source, folder in (
+        ("sec-companyfacts", facts / "companyfacts-2021"),
+        ("sec-companyfacts", shared_data.parent / "starter" / "filings" / "companyfacts"),
+        ("sec-financial-statements", facts / "sec-fsds"),
+    ):
+        summary = desk.take(source, *sorted(p for p in folder.iterdir() if p.is_file()))
+        assert not summary.failures
+    return BuildContext(desk.ledger())
+
+
+@pytest.fixture(scope="module")
+def years(world: BuildContext) -> list[tuple[str, int, Lines]]:
+    """Every full year of every issuer of the real files, by currency."""
+    return [
+        (entity.legal_name or entity.service_id, year.end, lines)
+        for entity in world.entities
+        for year in Issuer(entity, world.ledger, world.captures).years
+        for lines in year.lines.values()
+    ]
+
+
+def as_filed(lines: Lines, end: int) -> Filed:
+    """The facts of a year in the words of the reference."""
+    rows: dict[str, Seen] = {}
+    filings: dict[str, dict[str, int]] = {}
+    for concept, fact in facts_of(lines):
+        value = Decimal(fact.report.value) if fact.report.value is not None else None
+        day = date.fromordinal(fact.known_from)
+        rows[concept] = Seen(
+            concept, "", None, date.fromordinal(end), fact.vintage, value, day, "", False, None, None
+        )
+        filings[concept] = {}
+        for report in fact.reports:
+            if report.value == fact.report.value and report.available >= fact.report.available:
+                known = filings[concept]
+                known[report.document] = min(report.available, known.get(report.document, report.available))
+    return Filed(rows, filings)
+
+
+def facts_of(lines: Lines) -> Iterator[tuple[str, Fact]]:
+    return ((concept, fact) for concept, fact in lines.facts.items())
+
+
+def test_every_line_item_of_real_filings_is_what_brute_force_finds(
+    years: list[tuple[str, int, Lines]],
+) -> None:
+    compared: Counter[str] = Counter()
+    for name, end, lines in years[::4]:
+        expected = line_items(sorted(ITEMS), as_filed(lines, end))
+        for item in sorted(ITEMS):
+            figure = lines.figure(item)
+            way = expected[item][0] if expected[item] else None
+            found = figure and (figure.route, Fraction(figure.value), [p.concept for p in figure.parts])
+            told = way and (way.route, way.value, [row.concept for row in way.inputs])
+            assert found == told, (name, date.fromordinal(end), item)
+            compared[item] += found is not None
+    assert all(compared[item] for item in ITEMS)
+
+
+def test_every_route_is_met_in_a_real_filing_or_listed_as_not(years: list[tuple[str, int, Lines]]) -> None:
+    met: set[str] = set()
+    for _, _, lines in years:
+        for item in lines.items:
+            met.update(f"{item}: {table().routes[item][f.route].text}" for f in lines.figures(item))
+    asked = {item for item, _ in possible(table().concepts | frozenset(table().routes))}
+    every = {f"{item}: {route.text}" for item in asked for route in table().routes[item][1:]}
+    not_met = sorted(every - met)
+    assert NOT_MET.read_text().splitlines() == not_met
+
+
+# Of items that issuers report as such too, how often a route gives the very figure that they report.
+AGREEING = {
+    "liabilities": ("us-gaap:LiabilitiesAndStockholdersEquity - us-gaap:StockholdersEquity", 0.93),
+    "equity_owners": ("us-gaap:LiabilitiesAndStockholdersEquity - us-gaap:Liabilities", 0.93),
+    "profit_owners": ("us-gaap:ProfitLoss - us-gaap:NetIncomeLossAttributableToNoncontrollingInterest", 0.93),
+    "income_tax": ("us-gaap:CurrentIncomeTaxExpenseBenefit + us-gaap:DeferredIncomeTaxExpenseBenefit", 0.85),
+}
+
+
+@pytest.mark.parametrize("item", AGREEING)
+def test_a_route_agrees_with_the_figure_that_issuers_report(
+    years: list[tuple[str, int, Lines]], item: str
+) -> None:
+    text, least = AGREEING[item]
+    agree = together = 0
+    for _, end, lines in years:
+        ways = {table().routes[item][o.route]: o for o in options(item, as_filed(lines, end))}
+        own = next((o for route, o in ways.items() if route.served), None)
+        other = next((o for route, o in ways.items() if route.text == text), None)
+        if own is not None and other is not None:
+            together += 1
+            agree += abs(own.value - other.value) * 100 <= abs(own.value)
+    assert together > 100
+    assert agree / together >= least
+
+
+def as_told(path: Path) -> list[Told]:
+    """The twelve-month figures and instants of a registrant, in the words of the reference."""
+    told = []
+    document = json.loads(gzip.decompress(path.read_bytes()), parse_float=Decimal)
+    for taxonomy in ("us-gaap", "ifrs-full"):
+        for concept, found in document["facts"].get(taxonomy, {}).items():
+            for unit, rows in found["units"].items():
+                for row in rows if len(unit) == 3 else ():
+                    start = date.fromisoformat(row["start"]) if row.get("start") else None
+                    end, filed = date.fromisoformat(row["end"]), date.fromisoformat(row["filed"])
+                    if start is None or 345 <= (end - start).days + 1 <= 385:
+                        told.append(
+                            Told(
+                                f"{taxonomy}:{concept}", unit, start, end, row["accn"],
+                                Decimal(str(row["val"])), filed, date(2026, 1, 1),
+                            )
+                        )  # fmt: skip
+    return told
+
+
+@pytest.mark.parametrize("number", REPLAYED)
+def test_no_day_of_a_real_registrant_shows_what_a_replay_does_not_show(
+    world: BuildContext, shared_data: Path, number: str
+) -> None:
+    told = as_told(shared_data / "fundamentals" / "companyfacts-2021" / f"CIK{number}.json.gz")
+    own = service_id(str(cik(int(number))))
+    (entity,) = [entity for entity in world.entities if entity.service_id == own]
+    values = derive(Issuer(entity, world.ledger, world.captures).years).values
+    began = min(t.available for t in told if t.start and t.available)
+    told = [t for t in told if t.available and t.available >= began]  # a year is known from then on
+    days = sorted({t.available for t in told if t.available})
+    replay = Replay(told, date(2026, 1, 1))
+    compared = left_out = 0
+    for day in random.Random(number).sample(days, min(5, len(days))):
+        shown = {
+            v.metric.slug: (v.value, Counter((p.concept, p.value) for f in v.figures for p in f.parts))
+            for v in values
+            if v.first <= day.toordinal() < v.until
+        }
+        expected = {
+            slug: (worked.value, Counter((row.concept, row.value) for row in worked.inputs))
+            for slug, (state, worked, _) in replay.shown(day).items()
+            if state == "stands" and worked is not None
+        }
+        # Where what merely guards a route was restated, a value may stand later than it could; never earlier.
+        assert all(expected.get(slug) == value for slug, value in shown.items()), day
+        compared += len(shown)
+        left_out += len(expected) - len(shown)
+    assert compared > 10 * left_out
