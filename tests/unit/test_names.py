@@ -11,6 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "src" / "sankofa"
 
 SHARED_NAMES = {
+    "Fact": "model.records has a figure as a document reports it; derive.metrics.figures as it stands today",
     "Issuers": "sources.template gathers what a file says of issuers; edition.build derives their rows",
     "Match": "model.rows is a schema of the API, whose name is public; ledger.party_matching matches parties",
     "Statement": "engines.postgres_link prepares SQL; ledger.entities has what a source states of a subject",
