@@ -13,7 +13,7 @@ from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.publish import publish
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
-from sankofa.model.records import EntityRecord, Fact, Link, Profile
+from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Profile
 from tests.engines.datastores import Engine
 
 SUBJECTS = tuple(f"ticker:JSE:T{n}" for n in range(8))
@@ -41,7 +41,7 @@ class Book:
     def open(self) -> Ledger:
         return Ledger(self.engine.store, b"k" * 32, lambda: self.now)
 
-    def take(self, *records: Fact | EntityRecord | Link) -> None:
+    def take(self, *records: Fact | EntityRecord | IdentifierLink) -> None:
         self.now += timedelta(days=1)
         file = ("filings", "synthetic", "file", str(self.now))
         with closing(self.open()) as ledger, ledger.capture(*file) as capture:
@@ -82,7 +82,7 @@ def test_every_edition_is_the_one_that_deriving_afresh_gives(book: Book) -> None
     for _ in range(6):
         subjects = chance.sample(SUBJECTS, 3)
         new = [a_fact(chance, chance.choice(subjects)) for _ in range(40)]
-        records: list[Fact | EntityRecord | Link] = [*new, *chance.sample(told, min(20, len(told)))]
+        records: list[Fact | EntityRecord | IdentifierLink] = [*new, *chance.sample(told, min(20, len(told)))]
         told += new
         if chance.random() < 0.5:  # another name, or two of them turn out to be one
             one, other = chance.sample(SUBJECTS, 2)
@@ -90,7 +90,7 @@ def test_every_edition_is_the_one_that_deriving_afresh_gives(book: Book) -> None
             records.append(
                 EntityRecord(one, "", Profile(f"Named {len(told)}", country=chance.choice(("ZA", "NG"))))
             )
-            records += [Link(isin, subject, "row") for subject in (one, other)]
+            records += [IdentifierLink(isin, subject, "row") for subject in (one, other)]
         book.take(*records)
         assert book.published(book.folder) == book.published(None)
     assert book.made()[1] > 0
@@ -105,7 +105,10 @@ def test_only_whoever_changed_is_derived_again(book: Book) -> None:
     assert book.made() == (8, 7)
     book.take(EntityRecord(SUBJECTS[3], "", Profile("Another name")))
     assert book.made() == (8, 7)
-    book.take(Link("isin:ZAE000015228", SUBJECTS[1], "row"), Link("isin:ZAE000015228", SUBJECTS[2], "row"))
+    book.take(
+        IdentifierLink("isin:ZAE000015228", SUBJECTS[1], "row"),
+        IdentifierLink("isin:ZAE000015228", SUBJECTS[2], "row"),
+    )
     assert book.made() == (7, 6)
     book.take(*facts)  # nothing new at all
     assert book.made() == (7, 7)

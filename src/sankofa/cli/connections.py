@@ -49,7 +49,7 @@ _OPEN: Final = (1, 8)  # established, or closed by the client only
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConnectionLimits:
     """What one worker allows its clients."""
 
     connections: int
@@ -57,7 +57,7 @@ class Limits:
     stall_seconds: int
 
     @classmethod
-    def of(cls, settings: Settings) -> "Limits":
+    def of(cls, settings: Settings) -> "ConnectionLimits":
         """The limits as configured, within the available file descriptors; the soft limit is raised first."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
@@ -102,7 +102,7 @@ class _Connection(NamedTuple):
     address: str
 
 
-async def shed_connections(limits: Limits, family: int, port: int, known: KnownClients) -> None:
+async def shed_connections(limits: ConnectionLimits, family: int, port: int, known: KnownClients) -> None:
     """Close connections of this worker as needed, for as long as it runs."""
     if sys.platform != "linux":
         return
@@ -117,7 +117,7 @@ async def shed_connections(limits: Limits, family: int, port: int, known: KnownC
 
 
 class _Shedder:
-    def __init__(self, limits: Limits, family: int, port: int, known: KnownClients) -> None:
+    def __init__(self, limits: ConnectionLimits, family: int, port: int, known: KnownClients) -> None:
         self._limits = limits
         self._family = family
         self._port = port

@@ -11,7 +11,7 @@ from granian.constants import HTTPModes, Interfaces, RuntimeModes
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
-from sankofa.cli.connections import Limits
+from sankofa.cli.connections import ConnectionLimits
 from sankofa.cli.supervisor import Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.service import open_store
@@ -54,7 +54,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         )
     if settings.base_url == Settings.base_url:  # not set: links point to where it really listens
         os.environ["SANKOFA_BASE_URL"] = address
-    limits = Limits.of(settings)
+    limits = ConnectionLimits.of(settings)
     server = Supervisor(
         _APPLICATION,
         address=host,

@@ -24,7 +24,7 @@ from granian._granian import SocketHolder
 from granian.server.mp import MPServer
 
 from sankofa.cli.application import Duty, application
-from sankofa.cli.connections import Limits, shed_connections
+from sankofa.cli.connections import ConnectionLimits, shed_connections
 from sankofa.rest.app import Application
 
 _log = logging.getLogger("sankofa.serving")
@@ -39,7 +39,7 @@ _PR_SET_PDEATHSIG: Final = 1
 class Supervisor(MPServer):
     """Runs the workers. On other systems than Linux it is granian's own, without sockets of ours."""
 
-    def __init__(self, *arguments: Any, limits: Limits, **options: Any) -> None:
+    def __init__(self, *arguments: Any, limits: ConnectionLimits, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._limits = limits
         self._family = socket.AF_INET6 if ":" in self.bind_addr else socket.AF_INET

@@ -69,7 +69,7 @@ class TenderValues:
                 self.untils[number] = vintage.successor.available
 
 
-class Won(NamedTuple):
+class ReportedAward(NamedTuple):
     """An award to one organisation in one release; see `model.vintages.Reported`."""
 
     value: str | None
@@ -85,9 +85,9 @@ class Won(NamedTuple):
     """Without its body."""
 
 
-def won(tenders: Tenders) -> dict[str, list[Vintage[Won]]]:
+def awards_won(tenders: Tenders) -> dict[str, list[Vintage[ReportedAward]]]:
     """By service_id the vintages of every award it won, the newest release first, then by ocid and award."""
-    reports: defaultdict[str, defaultdict[tuple[str, ...], list[Won]]] = defaultdict(
+    reports: defaultdict[str, defaultdict[tuple[str, ...], list[ReportedAward]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for country in tenders.countries:
@@ -98,7 +98,7 @@ def won(tenders: Tenders) -> dict[str, list[Vintage[Won]]]:
     return {service_id: _newest_first(reports[service_id]) for service_id in sorted(reports)}
 
 
-def _won(tender: Tender, position: int, award: Award) -> Iterator[tuple[str, Won]]:
+def _won(tender: Tender, position: int, award: Award) -> Iterator[tuple[str, ReportedAward]]:
     amount = amount_of(award.amount)
     if amount is None:
         return
@@ -109,7 +109,7 @@ def _won(tender: Tender, position: int, award: Award) -> Iterator[tuple[str, Won
         service_id = supplier.match.service_id
         if service_id and service_id not in reported:
             reported.add(service_id)
-            yield service_id, Won(
+            yield service_id, ReportedAward(
                 amount if award.is_valid else None, ordinal(released),
                 (_instant(row), row.release_id, position),
                 award.award_id, award.currency, _day(award, released), supplier.name, row,
@@ -121,7 +121,7 @@ def _day(award: Award, released: str) -> str:
     return award.day if award.day and award.day <= released else released
 
 
-def _newest_first(reports: dict[tuple[str, ...], list[Won]]) -> list[Vintage[Won]]:
+def _newest_first(reports: dict[tuple[str, ...], list[ReportedAward]]) -> list[Vintage[ReportedAward]]:
     awards_won = [vintage for identity in sorted(reports) for vintage in vintages(reports[identity], 0)]
     awards_won.sort(key=lambda vintage: _instant(vintage.report.row), reverse=True)
     return awards_won

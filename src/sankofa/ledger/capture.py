@@ -9,7 +9,7 @@ import msgspec
 from sankofa.engines.datastore import LedgerSession, Row
 from sankofa.ledger.macro import MacroCapture
 from sankofa.ledger.persons import Persons
-from sankofa.model.records import EntityRecord, Fact, Link
+from sankofa.model.records import EntityRecord, Fact, IdentifierLink
 
 _BATCH = 10_000
 # What a source dates has its place in time, whenever it arrives.
@@ -129,7 +129,7 @@ class Capture:
         if len(rows) >= _BATCH:
             self.flush()
 
-    def link(self, link: Link) -> None:
+    def link(self, link: IdentifierLink) -> None:
         if link.subject in self.persons or link.identifier in self.persons:
             self.withhold()
             return

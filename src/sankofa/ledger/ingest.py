@@ -21,7 +21,16 @@ from sankofa.ledger.tenders import ReleaseIngester, too_long_text
 from sankofa.model.countries import country
 from sankofa.model.errors import FormatError, OperatorError
 from sankofa.model.observations import AnnualColumn, SeriesColumn
-from sankofa.model.records import EntityRecord, Fact, Link, Record, Rejected, Release, Skipped, Withheld
+from sankofa.model.records import (
+    EntityRecord,
+    Fact,
+    IdentifierLink,
+    Record,
+    Rejected,
+    Release,
+    Skipped,
+    Withheld,
+)
 from sankofa.sources.base import InputFile, Limits, adapters
 from sankofa.sources.registry import Source
 
@@ -129,7 +138,7 @@ def _take(
                 reject(Rejected(record.subject[:_LONGEST_KEY], too_long_text(longest)))
             else:
                 capture.entity(record)
-        elif type(record) is Link:
+        elif type(record) is IdentifierLink:
             capture.link(record)
         elif type(record) is AnnualColumn:
             capture.macro.annual(record)

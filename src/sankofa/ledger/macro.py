@@ -102,7 +102,7 @@ class MacroCapture:
         """Raises nothing; yields what no source may say. A rate is of the country it is quoted in."""
         observed: list[ReportedValue] = []
         day = self._day
-        for value in column.told:
+        for value in column.values:
             if value.release > day:
                 yield Rejected(
                     f"{column.document} {value.location or value.date}", "release_date is in the future"
@@ -112,7 +112,7 @@ class MacroCapture:
             else:
                 observed.append(value)
         self._series.append(
-            column._replace(told=observed, country=column.country or quoted_in(column.series))
+            column._replace(values=observed, country=column.country or quoted_in(column.series))
         )
         self._pending += len(observed)
         if self._pending >= _SERIES_BATCH:
@@ -171,7 +171,7 @@ class MacroCapture:
         for column in self._series:
             known = held[column[:4]]
             news: list[ReportedValue] = []
-            for value in column.told:
+            for value in column.values:
                 dated = self._dated(value, known, column)
                 if dated is None:
                     # A rate that is not quoted is no row of the file; an empty value in our template is one.

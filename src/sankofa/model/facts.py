@@ -24,7 +24,7 @@ IN_AN_ID: Final = ":"
 """Separates dataset, record and measure in a `fact_id`."""
 
 
-class Who(NamedTuple):
+class FactEntity(NamedTuple):
     """The entity a fact is of: an organisation, or a country by its alpha-3 code."""
 
     entity_id: str
@@ -32,7 +32,7 @@ class Who(NamedTuple):
     country_iso3: str | None
 
 
-class Source(NamedTuple):
+class FactSource(NamedTuple):
     """Where a value is from: what `provenance_id` stands for."""
 
     source_ref: str
@@ -57,10 +57,10 @@ class Sourced(Protocol):
     def method(self) -> str: ...
 
 
-def source_of(row: Sourced) -> Source:
+def source_of(row: Sourced) -> FactSource:
     """The provenance of a row, in the form a shared fact has it."""
     method = STRUCTURED if row.method == STRUCTURED_ROUNDED else row.method
-    return Source(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, method)
+    return FactSource(row.source_ref, row.license_class, row.observed_at, row.extraction_confidence, method)
 
 
 class SharedFact(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ class SharedFact(msgspec.Struct, frozen=True):
 
 
 def fact(
-    who: Who,
+    who: FactEntity,
     dataset: str,
     record_ref: str,
     measure: str,
@@ -96,7 +96,7 @@ def fact(
     period: tuple[str, str],
     available_at: str | None,
     vintage: int,
-    source: Source,
+    source: FactSource,
 ) -> SharedFact:
     """One vintage of one value; `period` is its last day and what kind of period it is."""
     source_ref, license_class, observed_at, confidence, method = source
@@ -112,7 +112,7 @@ def record_ref(*parts: str) -> str:
     return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
 
 
-def provenance_id(source: Source) -> str:
+def provenance_id(source: FactSource) -> str:
     """Identifies a provenance: rows from one location in one document, captured at one time, share it."""
     source_ref, license_class, observed_at, confidence, method = source
     score = "" if confidence is None else confidence

@@ -128,12 +128,6 @@ def cik(value: str | int) -> Identifier:
     return Identifier("registry", SEC_CIK, text.zfill(10))
 
 
-def anchor(identifiers: list[Identifier]) -> Identifier | None:
-    """The identifier a record stands on: its strongest, the first in order among equals."""
-    strong = [identifier for identifier in identifiers if identifier.strong]
-    return min(strong, key=lambda i: (STRONG.index(i.id_type), str(i)), default=None)
-
-
 def service_id(identifier: Identifier | str) -> str:
     """DC and 24 upper-case hex characters: the same on every machine for the same identifier."""
     return "DC" + hashlib.sha256(str(identifier).encode()).hexdigest()[:24].upper()

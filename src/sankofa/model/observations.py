@@ -64,7 +64,7 @@ class SeriesColumn(NamedTuple):
     country: str
     """Alpha-2; empty where the series is of no one country."""
     document: str
-    told: list[ReportedValue]
+    values: list[ReportedValue]
     on_its_day: bool = False
     """True where a value that is new is public on the day it is of (a reference rate)."""
 

@@ -65,7 +65,7 @@ class EntityRecord(NamedTuple):
     """True where the file is about something else and names the issuer in passing: not counted as read."""
 
 
-class Link(NamedTuple):
+class IdentifierLink(NamedTuple):
     """A source says that an identifier belongs to a subject, both `str(Identifier)`."""
 
     identifier: str
@@ -104,4 +104,14 @@ class Skipped(NamedTuple):
     rows: int
 
 
-Record = Fact | AnnualColumn | SeriesColumn | EntityRecord | Link | Release | Rejected | Withheld | Skipped
+Record = (
+    Fact
+    | AnnualColumn
+    | SeriesColumn
+    | EntityRecord
+    | IdentifierLink
+    | Release
+    | Rejected
+    | Withheld
+    | Skipped
+)

@@ -101,7 +101,7 @@ class Route(NamedTuple):
         return "; ".join(said)
 
 
-class Identity(NamedTuple):
+class AccountingIdentity(NamedTuple):
     """An equation between line items that a filing must satisfy."""
 
     name: str
@@ -115,28 +115,28 @@ class Identity(NamedTuple):
     """The items of which no route is used where every member is reported and nothing satisfies it."""
 
 
-class Table(NamedTuple):
+class RouteTable(NamedTuple):
     """Everything that the file says."""
 
     routes: Mapping[str, tuple[Route, ...]]
     breakdowns: Mapping[str, Breakdown]
     confirmations: Mapping[str, tuple[Sum, ...]]
     """By name, the equations of which one must hold; `$` stands for the value of the route."""
-    identities: tuple[Identity, ...]
+    identities: tuple[AccountingIdentity, ...]
 
     @property
     def concepts(self) -> frozenset[str]:
         """Every concept that takes part in anything."""
-        found = {term.concept for routes in self.routes.values() for r in routes for term in r.terms}
-        found.update(c for routes in self.routes.values() for r in routes for c in r.unless)
+        concepts = {term.concept for routes in self.routes.values() for r in routes for term in r.terms}
+        concepts.update(c for routes in self.routes.values() for r in routes for c in r.unless)
         sums = [s for routes in self.routes.values() for r in routes for s in r.at_least]
         sums += [s for equations in self.confirmations.values() for s in equations]
-        sums += [s for one in self.breakdowns.values() for s in one.totals]
-        sums += [one.optional for one in self.identities]
-        sums += [tuple(term for term in one.items if ":" in term.concept) for one in self.identities]
-        found.update(term.concept for s in sums for term in s)
-        found.update(c for one in self.breakdowns.values() for c in one.members)
-        return frozenset(found - {SELF})
+        sums += [s for entry in self.breakdowns.values() for s in entry.totals]
+        sums += [entry.optional for entry in self.identities]
+        sums += [tuple(term for term in entry.items if ":" in term.concept) for entry in self.identities]
+        concepts.update(term.concept for s in sums for term in s)
+        concepts.update(c for entry in self.breakdowns.values() for c in entry.members)
+        return frozenset(concepts - {SELF})
 
 
 SELF: Final = "$"
@@ -150,13 +150,13 @@ def written(terms: Iterable[Term]) -> str:
 
 
 @cache
-def table() -> Table:
+def table() -> RouteTable:
     """What `routes.toml` of this package says."""
     folder = files("sankofa.model")
     return parse("\n".join(folder.joinpath(f"{name}.toml").read_text() for name in ("routes", "breakdowns")))
 
 
-def parse(text: str) -> Table:
+def parse(text: str) -> RouteTable:
     """Read and check. Raises ValueError that names what is wrong."""
     said = tomllib.loads(text)
     unknown = said.keys() - {"groups", "items", "breakdowns", "confirmations", "identities"}
@@ -173,9 +173,9 @@ def parse(text: str) -> Table:
         for item, given in items.items()
     }
     identities = tuple(_identity(name, one) for name, one in said.get("identities", {}).items())
-    found = Table(routes, breakdowns, confirmations, identities)
-    _check(found)
-    return found
+    parsed = RouteTable(routes, breakdowns, confirmations, identities)
+    _check(parsed)
+    return parsed
 
 
 def _own(item: str) -> Route:
@@ -214,7 +214,7 @@ def _route(item: str, number: int, said: dict[str, Any], groups: Mapping[str, st
 
 def _unless(text: str, own: set[str], groups: Mapping[str, str], where: str) -> tuple[str, ...]:
     """The concepts named, and those of the groups named with an @, without the route's own terms."""
-    found: dict[str, None] = {}
+    excluded: dict[str, None] = {}
     for name in text.split():
         if name.startswith("@") and name[1:] not in groups:
             raise ValueError(f"{where}: no group {name[1:]}")
@@ -222,8 +222,8 @@ def _unless(text: str, own: set[str], groups: Mapping[str, str], where: str) -> 
             if not _NAME.fullmatch(concept):
                 raise ValueError(f"{where}: {concept!r} is no concept")
             if concept not in own:
-                found[concept] = None
-    return tuple(found)
+                excluded[concept] = None
+    return tuple(excluded)
 
 
 def _sum(text: str, where: str, also: str = "") -> Sum:
@@ -265,37 +265,37 @@ def _breakdown(name: str, said: dict[str, Any]) -> Breakdown:
     return Breakdown(name, totals, members, within, bool(said.get("positive", False)), frozenset(concepts))
 
 
-def _identity(name: str, said: dict[str, Any]) -> Identity:
+def _identity(name: str, said: dict[str, Any]) -> AccountingIdentity:
     where = f"identities.{name}"
     optional = _sum(said["optional"], where) if said.get("optional") else ()
     doubted, refused = (tuple(said.get(key, "").split()) for key in ("doubted", "refused"))
-    return Identity(name, _sum(said["items"], where), optional, doubted, refused)
+    return AccountingIdentity(name, _sum(said["items"], where), optional, doubted, refused)
 
 
-def _check(found: Table) -> None:
+def _check(table: RouteTable) -> None:
     served: dict[str, str] = {}
-    for item, routes in found.routes.items():
+    for item, routes in table.routes.items():
         seen = set()
         for route in routes:
             where = f"{item}, route {route.number}"
             for name in route.of:
-                if name not in found.breakdowns:
+                if name not in table.breakdowns:
                     raise ValueError(f"{where}: no breakdown {name}")
             if route.members:
-                marks = {mark for name in route.of for _, mark in found.breakdowns[name].members.values()}
+                marks = {mark for name in route.of for _, mark in table.breakdowns[name].members.values()}
                 if route.members not in marks:
                     raise ValueError(f"{where}: no member of {' '.join(route.of)} is marked {route.members}")
-            if route.confirm and route.confirm not in found.confirmations:
+            if route.confirm and route.confirm not in table.confirmations:
                 raise ValueError(f"{where}: no confirmation {route.confirm}")
             for term in route.terms:
-                if ":" not in term.concept and term.concept not in found.routes:
+                if ":" not in term.concept and term.concept not in table.routes:
                     raise ValueError(f"{where}: no line item {term.concept}")
             if route.served and (not route.single or served.setdefault(route.single, item) != item):
                 raise ValueError(f"{where}: only one concept can be served, under one item")
             if route[2:8] in seen:
                 raise ValueError(f"{where}: is there twice")
             seen.add(route[2:8])
-    for identity in found.identities:
+    for identity in table.identities:
         for item in [*(term.concept for term in identity.items), *identity.doubted, *identity.refused]:
-            if ":" not in item and item not in found.routes:
+            if ":" not in item and item not in table.routes:
                 raise ValueError(f"identities.{identity.name}: no line item {item}")

@@ -84,7 +84,7 @@ class OpenPage(NamedTuple):
     answer: Callable[[Head], Awaitable[Response]]
 
 
-class Route(NamedTuple):
+class EndpointRoute(NamedTuple):
     """An operation, the parameters in its path, and the path as requested."""
 
     operation: Operation
@@ -101,7 +101,7 @@ class RestApp:
         self._service = service
         self._pages = pages
         self._mounted = mounted or {}
-        self._exact: dict[str, Route] = {}
+        self._exact: dict[str, EndpointRoute] = {}
         self._under: dict[str, tuple[Operation, str]] = {}
         self._deprecated = deprecation_headers(DEPRECATIONS, [o.path for o in endpoints()])
         self._ids = itertools.count(1)
@@ -111,7 +111,7 @@ class RestApp:
             if brace:
                 self._under[prefix] = operation, name.removesuffix("}")
             else:
-                self._exact[prefix] = Route(operation, {}, prefix)
+                self._exact[prefix] = EndpointRoute(operation, {}, prefix)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -142,7 +142,7 @@ class RestApp:
 
     async def _respond(self, scope: Scope, request_id: str) -> Response | Streamed:
         usage: list[Usage] = []
-        route: OpenPage | FileRoute | Route | None = None
+        route: OpenPage | FileRoute | EndpointRoute | None = None
         host = b""
         try:
             head = read_head(scope["headers"])
@@ -173,7 +173,7 @@ class RestApp:
             _log.exception("request %s failed", request_id)
             return await self._problem(InternalError(), scope, request_id, usage, route, host)
 
-    def _route(self, path: str, raw: bytes) -> Route:
+    def _route(self, path: str, raw: bytes) -> EndpointRoute:
         prefix, _, identifier = path.rpartition("/")
         if b"%2" in raw:  # an encoded slash belongs to the identifier
             before, _, last = raw.rpartition(b"/")
@@ -181,7 +181,7 @@ class RestApp:
         under = self._under.get(prefix + "/")
         if under is None or not identifier:
             raise NotFound("No such path; see /openapi.json.")
-        return Route(under[0], {under[1]: identifier}, path)
+        return EndpointRoute(under[0], {under[1]: identifier}, path)
 
     async def _authenticate(self, site: Site, head: Head, usage: list[Usage]) -> Grant:
         """The grant of the key; the request is counted against it. Raises Unauthorized or RateLimited."""
@@ -213,7 +213,7 @@ class RestApp:
             extra.append(VARY_BY_AUTHORIZATION)
         return replace(answer, headers=[*answer.headers, *extra])
 
-    async def _perform(self, route: Route, query: bytes, head: Head, usage: list[Usage]) -> Response:
+    async def _perform(self, route: EndpointRoute, query: bytes, head: Head, usage: list[Usage]) -> Response:
         operation, service = route.operation, self._service
         site = await service.domains.site(head.host)
         grant = await self._authenticate(site, head, usage)
@@ -267,14 +267,14 @@ class RestApp:
         scope: Scope,
         request_id: str,
         usage: list[Usage],
-        route: OpenPage | FileRoute | Route | None,
+        route: OpenPage | FileRoute | EndpointRoute | None,
         host: bytes,
     ) -> Response:
         if problem.status >= 500:
             _log.warning("request %s: %s: %s", request_id, problem.slug, problem.logged)
         headers: Headers = [PROBLEM_JSON, *problem_headers(problem)]
         headers += [*rate_headers(usage[0]), PRIVATE, VARY] if usage else [NO_STORE]
-        if isinstance(route, Route):
+        if isinstance(route, EndpointRoute):
             headers += self._deprecated.get(route.operation.path, ())
         instance = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
         site = self._service.domains.own

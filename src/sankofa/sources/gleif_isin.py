@@ -8,7 +8,7 @@ import msgspec
 from sankofa.model.check_digits import is_isin, is_lei
 from sankofa.model.errors import FormatError
 from sankofa.model.identifiers import make_identifier
-from sankofa.model.records import Link, Record, Rejected
+from sankofa.model.records import IdentifierLink, Record, Rejected
 from sankofa.sources.base import InputFile, adapter
 
 _EXPECTED: Final = "expected a LEI-ISIN relationship CSV or a GLEIF API reply with isins"
@@ -49,7 +49,7 @@ def _links(pairs: Pairs) -> Iterator[Record]:
         except ValueError as failure:
             yield Rejected(location, str(failure))
         else:
-            yield Link(identifier, subject, location)
+            yield IdentifierLink(identifier, subject, location)
 
 
 def _from_csv(title: str, prefix: str, first: bytes, stream: IO[bytes]) -> Pairs:

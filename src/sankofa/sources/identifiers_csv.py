@@ -6,7 +6,7 @@ from typing import Final
 
 from sankofa.model.exchanges import exchange
 from sankofa.model.identifiers import ID_TYPES, Identifier, make_identifier
-from sankofa.model.records import Link, Record, Skipped
+from sankofa.model.records import IdentifierLink, Record, Skipped
 from sankofa.sources.base import InputFile, adapter
 from sankofa.sources.template import ISSUER_COLUMNS, Template, subject
 
@@ -31,7 +31,7 @@ def read(file: InputFile) -> Iterator[Record]:
 def _link(row: dict[str, str], location: str) -> Record:
     entity = subject(row["entity"])
     identifier = str(_identifier(row["id_type"].lower(), row["id_value"], row.get("registry", "")))
-    return Skipped(1) if identifier == entity else Link(identifier, entity, location)
+    return Skipped(1) if identifier == entity else IdentifierLink(identifier, entity, location)
 
 
 def _identifier(id_type: str, value: str, registry: str) -> Identifier:

@@ -9,7 +9,7 @@ from sankofa.model import text
 from sankofa.model.errors import FormatError
 from sankofa.model.exchanges import exchange_of_figi
 from sankofa.model.identifiers import make_identifier
-from sankofa.model.records import Link, Record, Rejected, Skipped
+from sankofa.model.records import IdentifierLink, Record, Rejected, Skipped
 from sankofa.sources.base import InputFile, adapter
 
 _EXPECTED: Final = "expected a reply of the OpenFIGI API (mapping, search or filter)"
@@ -101,7 +101,7 @@ def _links(location: str, instrument: object) -> Iterator[Record]:
         yield Rejected(location, "no FIGI is given")
     for figi in figis:
         try:
-            yield Link(str(make_identifier("figi", figi)), subject, location)
+            yield IdentifierLink(str(make_identifier("figi", figi)), subject, location)
         except ValueError as failure:
             yield Rejected(location, str(failure))
 

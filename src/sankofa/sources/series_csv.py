@@ -48,7 +48,7 @@ def _gathered(records: Iterable[Record]) -> Iterator[Record]:
         if not isinstance(record, SeriesColumn):
             yield record
             continue
-        pending.setdefault(record[:5], []).extend(record.told)
+        pending.setdefault(record[:5], []).extend(record.values)
         rows += 1
         if rows == _MOST_PENDING:
             yield from (SeriesColumn(*identity, values) for identity, values in pending.items())

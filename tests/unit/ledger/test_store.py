@@ -10,7 +10,7 @@ import pytest
 from sankofa.ledger.ingest import files_under
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import OperatorError, SettingsError
-from sankofa.model.records import EntityRecord, Fact, Link, Profile
+from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Profile
 from tests.world.desk import Desk
 
 PERSON = "lei:999900SAMPLEZA000383"
@@ -28,7 +28,7 @@ def desk(tmp_path: Path) -> Desk:
         capture.entity(
             EntityRecord(FIGURE.subject, "", Profile(legal_name="A Ltd", identifiers=(FIGURE.subject,)))
         )
-        capture.link(Link("isin:ZAE000015228", FIGURE.subject, "row 2"))
+        capture.link(IdentifierLink("isin:ZAE000015228", FIGURE.subject, "row 2"))
         capture.withhold(PERSON)
     ledger.close()
     return desk

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from sankofa.model.facts import FUND, SharedFact, Source, Who, fact, provenance_id, record_ref
+from sankofa.model.facts import FUND, FactEntity, FactSource, SharedFact, fact, provenance_id, record_ref
 from sankofa.model.rows import FactRow, wire
 
-SOURCE = Source("report#p. 1", "synthetic", "2024-07-01T06:00:00Z", 0.9, "extracted")
+SOURCE = FactSource("report#p. 1", "synthetic", "2024-07-01T06:00:00Z", 0.9, "extracted")
 
 
 def test_names_hang_on_nothing_but_what_they_name() -> None:
@@ -30,7 +30,7 @@ def test_every_part_of_a_provenance_tells_it_from_others() -> None:
 
 def test_a_fact_on_the_wire_is_the_row_that_is_described() -> None:
     assert set(SharedFact.__struct_fields__) == set(FactRow.__struct_fields__)
-    who = Who("DC1", None, "ZAF")
+    who = FactEntity("DC1", None, "ZAF")
     value = msgspec.Raw(b"9007199254740993.25")
     made = fact(who, FUND, "abc", "revenue", value, "ZAR", ("2023-12-31", "FY"), "2024-03-01", 2, SOURCE)
     row = msgspec.json.decode(wire.encode(made), type=FactRow)

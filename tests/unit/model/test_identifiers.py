@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.model.identifiers import Identifier, anchor, cik, make_identifier, parse_identifier, service_id
+from sankofa.model.identifiers import Identifier, cik, make_identifier, parse_identifier, service_id
 
 
 @pytest.mark.parametrize(
@@ -62,18 +62,6 @@ def test_a_cik_has_ten_digits() -> None:
 def test_what_is_no_cik_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="CIK"):
         cik(value)
-
-
-def test_a_record_stands_on_its_strongest_identifier() -> None:
-    held = [
-        parse_identifier(i)
-        for i in ("figi:BBG000BLNNH6", "ticker:JSE:A", "isin:ZAE000015228", "registry:B:1", "registry:A:1")
-    ]
-    assert anchor(held) == parse_identifier("registry:A:1")
-    assert anchor([*held, parse_identifier("lei:529900T8BM49AURSDO55")]) == parse_identifier(
-        "lei:529900T8BM49AURSDO55"
-    )
-    assert anchor(held[:1]) is None
 
 
 @pytest.mark.rule("ENT-1")

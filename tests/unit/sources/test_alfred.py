@@ -25,7 +25,7 @@ def document(*rows: tuple[str, str, str, str], **members: Any) -> str:
 
 def told(record: object) -> list[tuple[str, str, str]]:
     assert isinstance(record, SeriesColumn)
-    return [entry[:3] for entry in record.told]
+    return [entry[:3] for entry in record.values]
 
 
 @pytest.mark.rule("ADP-8")

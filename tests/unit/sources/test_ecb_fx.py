@@ -18,12 +18,12 @@ def test_each_currency_is_a_daily_series_of_quote_units_for_one_euro(read: Read,
     assert isinstance(zar, SeriesColumn)
     assert isinstance(cyp, SeriesColumn)
     assert usd[:5] == ("FX.EUR.USD", "fx", "daily", "", "eurofxref-hist.csv")
-    assert zar.told == [
+    assert zar.values == [
         ReportedValue("2024-01-03", "", "20.519", "ZAR", ""),
         ReportedValue("2024-01-02", "", "20.3674", "ZAR", ""),
     ]
     assert zar.on_its_day
-    assert [told.value for told in cyp.told] == ["", ""]
+    assert [told.value for told in cyp.values] == ["", ""]
 
 
 def test_a_bad_cell_line_or_column_costs_itself(read: Read, written: Written) -> None:
@@ -38,7 +38,7 @@ def test_a_bad_cell_line_or_column_costs_itself(read: Read, written: Written) ->
         Rejected("rates.csv line 6, ZAR", "rate: not above zero"),
     ]
     assert isinstance(zar, SeriesColumn)
-    assert [told.value for told in zar.told] == ["20"]
+    assert [told.value for told in zar.values] == ["20"]
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_the_history_that_the_sample_takes_is_read_without_a_reject(read: Read) 
         found = read("ecb-fx", path)
     assert all(isinstance(record, SeriesColumn) for record in found)
     series = {record.series: record for record in found if isinstance(record, SeriesColumn)}
-    assert ReportedValue("1999-01-04", "", "6.9358", "ZAR", "") in series["FX.EUR.ZAR"].told
+    assert ReportedValue("1999-01-04", "", "6.9358", "ZAR", "") in series["FX.EUR.ZAR"].values

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from sankofa.model.errors import FormatError
-from sankofa.model.records import Link, Rejected
+from sankofa.model.records import IdentifierLink, Rejected
 from tests.unit.sources.conftest import Read, Written
 
 LEI = "21380068P1DRHMJ8KU70"
 OTHER = "529900T8BM49AURSDO55"
 ISIN = "ZAE000015228"
-LINK = Link(f"isin:{ISIN}", f"lei:{LEI}", "row 2")
+LINK = IdentifierLink(f"isin:{ISIN}", f"lei:{LEI}", "row 2")
 
 
 def reply(*attributes: object) -> str:
@@ -44,7 +44,7 @@ def test_an_isin_claimed_by_two_leis_is_two_links(read: Read, written: Written) 
     content = f"LEI,ISIN\n{LEI},{ISIN}\n{OTHER},{ISIN}\n"
     assert read("gleif-isin", written("a.csv", content)) == [
         LINK,
-        Link(f"isin:{ISIN}", f"lei:{OTHER}", "row 3"),
+        IdentifierLink(f"isin:{ISIN}", f"lei:{OTHER}", "row 3"),
     ]
 
 
@@ -75,7 +75,7 @@ def test_a_bad_row_is_rejected_and_costs_no_other(
 def test_a_bad_lei_is_rejected_on_each_of_its_rows(read: Read, written: Written) -> None:
     bad = f"{LEI[:-1]}1"
     records = read("gleif-isin", written("a.csv", f"LEI,ISIN\n{LEI},{ISIN}\n{bad},{ISIN}\n{bad},{ISIN}\n"))
-    assert [type(record) for record in records] == [Link, Rejected, Rejected]
+    assert [type(record) for record in records] == [IdentifierLink, Rejected, Rejected]
 
 
 def test_gzip_and_zip_are_read(read: Read, written: Written, tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_an_archive_of_something_else_is_refused(read: Read, tmp_path: Path) -> 
 def test_real_replies_of_the_api_are_read(read: Read, shared_data: Path) -> None:
     replies = sorted((shared_data / "identifiers" / "gleif-api" / "isins").glob("*.json"))
     records = [record for path in replies for record in read("gleif-isin", path)]
-    assert [type(record) for record in records] == [Link] * 20
-    assert Link("isin:DE0006969603", "lei:529900GRZ2BQY5ZM9N49", "data/2") in records
+    assert [type(record) for record in records] == [IdentifierLink] * 20
+    assert IdentifierLink("isin:DE0006969603", "lei:529900GRZ2BQY5ZM9N49", "data/2") in records
 
 
 @pytest.mark.parametrize("kind", ["lei_records", "countries", "registration_authorities"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sankofa.model.errors import FormatError
-from sankofa.model.records import EntityRecord, Link, Record, Rejected, Skipped
+from sankofa.model.records import EntityRecord, IdentifierLink, Record, Rejected, Skipped
 from tests.unit.sources.conftest import Read, Written
 
 HEADER = "entity,id_type,id_value,registry"
@@ -46,7 +46,7 @@ def test_a_row_links_an_identifier_to_the_entity(
     read: Read, written: Written, row: str, identifier: str
 ) -> None:
     assert read("identifiers-csv", written("a.csv", template(f"{LEI},{row}"))) == [
-        Link(identifier, LEI, "row 2")
+        IdentifierLink(identifier, LEI, "row 2")
     ]
 
 
@@ -55,7 +55,7 @@ def test_the_entity_may_be_known_by_any_strong_identifier(read: Read, written: W
         f"{entity},figi,BBG000BLNNH6," for entity in ("ticker:xjse:whl", "isin:ZAE000015228", "Registry:A:1")
     ]
     records = read("identifiers-csv", written("a.csv", template(*rows)))
-    assert [record.subject for record in records if isinstance(record, Link)] == [
+    assert [record.subject for record in records if isinstance(record, IdentifierLink)] == [
         "ticker:JSE:WHL",
         "isin:ZAE000015228",
         "registry:A:1",
@@ -73,12 +73,14 @@ def test_the_template_may_come_from_any_spreadsheet(read: Read, written: Written
         f'{LEI},ticker,"WHL",JSE', "", ",,,", header='"Entity",ID type,Id Value,REGISTRY'
     )
     content = content.replace(",", separator).replace("\n", "\r\n")
-    assert read("identifiers-csv", written("a.csv", content)) == [Link("ticker:JSE:WHL", LEI, "row 2")]
+    assert read("identifiers-csv", written("a.csv", content)) == [
+        IdentifierLink("ticker:JSE:WHL", LEI, "row 2")
+    ]
 
 
 def test_the_registry_column_may_be_absent(read: Read, written: Written) -> None:
     content = template(f"isin,{LEI},ZAE000015228", header="id_type,entity,id_value").encode()
-    expected: list[Record] = [Link("isin:ZAE000015228", LEI, "row 2")]
+    expected: list[Record] = [IdentifierLink("isin:ZAE000015228", LEI, "row 2")]
     assert read("identifiers-csv", written("a.csv.gz", gzip.compress(content))) == expected
 
 
@@ -117,7 +119,10 @@ def test_a_malformed_row_names_its_line_and_costs_no_other(
 ) -> None:
     good = f"{LEI},ticker,JSE:WHL,"
     first, rejected, last = read("identifiers-csv", written("a.csv", template(good, row, good)))
-    assert (first, last) == (Link("ticker:JSE:WHL", LEI, "row 2"), Link("ticker:JSE:WHL", LEI, "row 4"))
+    assert (first, last) == (
+        IdentifierLink("ticker:JSE:WHL", LEI, "row 2"),
+        IdentifierLink("ticker:JSE:WHL", LEI, "row 4"),
+    )
     assert isinstance(rejected, Rejected)
     assert rejected.position == "row 3"
     assert reason in rejected.reason
@@ -165,7 +170,7 @@ def test_real_listings_are_read(
 ) -> None:
     rows = [row for found in listed(shared_data, exchange) for row in found]
     records = read("identifiers-csv", written("a.csv", filled_in(rows)))
-    kept = Counter(record.identifier[:4] for record in records if isinstance(record, Link))
+    kept = Counter(record.identifier[:4] for record in records if isinstance(record, IdentifierLink))
     assert kept == {"isin": isins, "figi": figis}
     assert len(records) == isins + figis
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sankofa.model.errors import FormatError
-from sankofa.model.records import Link, Record, Rejected, Skipped
+from sankofa.model.records import IdentifierLink, Record, Rejected, Skipped
 from tests.unit.sources.conftest import Read, Written
 
 IBM = {
@@ -23,7 +23,7 @@ IBM = {
     "securityDescription": "IBM",
 }
 LINKS: list[Record] = [
-    Link(f"figi:{figi}", "ticker:NYSE:IBM", "0/data/0")
+    IdentifierLink(f"figi:{figi}", "ticker:NYSE:IBM", "0/data/0")
     for figi in ("BBG000BLNQ16", "BBG000BLNNH6", "BBG001S5S399")
 ]
 
@@ -39,7 +39,7 @@ def test_each_figi_of_a_listed_share_is_linked_to_its_ticker(read: Read, written
 
 def test_a_search_or_filter_reply_is_one_reply(read: Read, written: Written) -> None:
     reply = json.dumps({"data": [IBM], "total": 1, "next": "QW9"})
-    at_top = [link._replace(location="data/0") for link in LINKS if isinstance(link, Link)]
+    at_top = [link._replace(location="data/0") for link in LINKS if isinstance(link, IdentifierLink)]
     assert read("openfigi", written("a.json", reply)) == at_top
 
 
@@ -72,7 +72,7 @@ def test_the_ticker_is_written_as_people_write_it(
     read: Read, written: Written, changes: dict[str, object], subject: str
 ) -> None:
     records = read("openfigi", written("a.json", mapping(IBM | changes)))
-    assert [record.subject for record in records if isinstance(record, Link)] == [subject] * 3
+    assert [record.subject for record in records if isinstance(record, IdentifierLink)] == [subject] * 3
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_trading_on_the_nyse_is_no_listing_for_a_share_of_the_nasdaq(read: Read,
     nasdaq = IBM | {"exchCode": "UW", "figi": "BBG000BLNR78"}
     records = read("openfigi", written("a.json", mapping(IBM, nasdaq, IBM | {"compositeFIGI": None})))
     assert records[0] == Skipped(1)
-    assert [record.subject for record in records if isinstance(record, Link)] == [
+    assert [record.subject for record in records if isinstance(record, IdentifierLink)] == [
         *["ticker:NASDAQ:IBM"] * 3,
         *["ticker:NYSE:IBM"] * 2,
     ]
@@ -158,7 +158,7 @@ def test_a_job_without_an_answer_is_rejected_in_the_words_of_the_reply(read: Rea
         Rejected("3", "malformed reply"),
         Rejected("4", "malformed reply"),
     ]
-    assert len([record for record in records if isinstance(record, Link)]) == 3
+    assert len([record for record in records if isinstance(record, IdentifierLink)]) == 3
 
 
 @pytest.mark.parametrize("content", ["[]", '[{"data": []}]', '{"data": [], "total": 0}'])
@@ -187,7 +187,7 @@ def test_zip_is_read(read: Read, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("x/1.json", mapping(IBM))
     first = read("openfigi", tmp_path / "a.zip")[0]
-    assert isinstance(first, Link)
+    assert isinstance(first, IdentifierLink)
     assert first.location == "x/1.json 0/data/0"
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
         archive.writestr("1.txt", mapping(IBM))
@@ -198,7 +198,7 @@ def test_zip_is_read(read: Read, tmp_path: Path) -> None:
 def test_real_replies_are_read(read: Read, shared_data: Path) -> None:
     folder = shared_data / "identifiers" / "openfigi"
     records = {path.stem: read("openfigi", path) for path in sorted(folder.rglob("*.json"))}
-    links = {record for found in records.values() for record in found if isinstance(record, Link)}
+    links = {record for found in records.values() for record in found if isinstance(record, IdentifierLink)}
     assert {link.subject for link in links} == {"ticker:NYSE:IBM", "ticker:NASDAQ:AAPL"}
     assert {link.identifier for link in links if link.subject == "ticker:NYSE:IBM"} == {
         "figi:BBG000BLNQ16",

@@ -13,7 +13,7 @@ from itertools import chain, combinations, product
 
 from sankofa.derive.metrics.figures import Fact, Figure, common_filing
 from sankofa.derive.metrics.lines import Lines
-from sankofa.model.routes import Identity, table
+from sankofa.model.routes import AccountingIdentity, table
 
 _Candidate = tuple[tuple[str, ...], Decimal]
 """The concepts that a member comes from, and its value."""
@@ -73,7 +73,7 @@ def _concepts() -> frozenset[str]:
     return frozenset(concept for _, concepts in _deciding() for concept in concepts)
 
 
-def _concepts_of(identity: Identity) -> set[str]:
+def _concepts_of(identity: AccountingIdentity) -> set[str]:
     """Every concept that can decide whether an identity holds."""
     names = [term.concept for term in chain(identity.items, identity.optional)]
     found = {name for name in names if ":" in name}
@@ -85,7 +85,7 @@ def _concepts_of(identity: Identity) -> set[str]:
     return found
 
 
-def _checked(lines: Lines, identity: Identity) -> int:
+def _checked(lines: Lines, identity: AccountingIdentity) -> int:
     firsts = [_first(lines, term.concept) for term in identity.items]
     chosen = [first for first in firsts if first is not None]
     if len(chosen) < len(firsts):
@@ -113,7 +113,7 @@ def _first(lines: Lines, name: str) -> _Candidate | None:
     return (tuple(part.concept for part in figure.parts), figure.value) if figure else None
 
 
-def _candidates(lines: Lines, name: str, identity: Identity) -> list[_Candidate]:
+def _candidates(lines: Lines, name: str, identity: AccountingIdentity) -> list[_Candidate]:
     """By every route, where the item is in doubt."""
     if name not in identity.doubted:
         return [first] if (first := _first(lines, name)) else []
@@ -156,7 +156,7 @@ def _last_place(values: Iterable[Decimal]) -> Decimal:
     return Decimal(1).scaleb(min(places, default=0))
 
 
-def _take(lines: Lines, identity: Identity, places: Sequence[int]) -> int:
+def _take(lines: Lines, identity: AccountingIdentity, places: Sequence[int]) -> int:
     """Pass over the routes before the ones that hold."""
     changed = _last_known(lines, identity)
     count = 0
@@ -167,7 +167,7 @@ def _take(lines: Lines, identity: Identity, places: Sequence[int]) -> int:
     return count
 
 
-def _refuse(lines: Lines, identity: Identity, members: Sequence[list[_Candidate]]) -> int:
+def _refuse(lines: Lines, identity: AccountingIdentity, members: Sequence[list[_Candidate]]) -> int:
     changed = _last_known(lines, identity)
     count = 0
     for term, candidates in zip(identity.items, members, strict=True):
@@ -178,7 +178,7 @@ def _refuse(lines: Lines, identity: Identity, members: Sequence[list[_Candidate]
     return count
 
 
-def _last_known(lines: Lines, identity: Identity) -> int:
+def _last_known(lines: Lines, identity: AccountingIdentity) -> int:
     """The day from which all that takes part stands as it does today, and contradicts."""
     items = [term.concept for term in identity.items if ":" not in term.concept]
     concepts = {part.concept for item in items for figure in lines.figures(item) for part in figure.parts}

@@ -79,8 +79,8 @@ class Panel:
     def methodology_ref(self) -> str:
         return f"{SET}/{self.key}"
 
-    def shelves(self, row: PanelRow) -> Iterator[str]:
-        """What a row is looked up by where there are filters: one name for every question that it answers."""
+    def keys_of(self, row: PanelRow) -> Iterator[str]:
+        """The keys a row is stored under, where there are filters: one for each filter combination."""
         values = [str(getattr(row, name)) for name in self.filters]
         for count in range(1, len(values) + 1):
             if all(len(value) <= LONGEST_FILTER for value in values[:count]):

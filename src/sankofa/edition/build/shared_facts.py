@@ -9,22 +9,22 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
-from sankofa.model.facts import SharedFact, Who
+from sankofa.model.facts import FactEntity, SharedFact
 from sankofa.model.rows import Row
 
 if TYPE_CHECKING:
     import pyarrow
 
 
-def organisation(entity: Entity) -> Who:
+def organisation(entity: Entity) -> FactEntity:
     """An organisation as the entity of a fact."""
-    return Who(entity.service_id, entity.legal_name, alpha3_of().get(entity.country or ""))
+    return FactEntity(entity.service_id, entity.legal_name, alpha3_of().get(entity.country or ""))
 
 
-def country(alpha2: str) -> Who:
+def country(alpha2: str) -> FactEntity:
     """A country as the entity of a fact."""
     code = alpha3_of()[alpha2]
-    return Who(code, country_name(alpha2), code)
+    return FactEntity(code, country_name(alpha2), code)
 
 
 class SharedProvenance(Row, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.turns import Turns
 from sankofa.engines.datastore import ByteRange
 from sankofa.model.countries import alpha3_of
-from sankofa.model.facts import FUND, SharedFact, Who, fact, source_of
+from sankofa.model.facts import FUND, FactEntity, SharedFact, fact, source_of
 from sankofa.model.rows import wire
 
 _BLOCKS_A_TURN: Final = 16
@@ -81,7 +81,7 @@ async def reported_facts(
     entity = await edition.raw("entity", service_id)
     named = _Entity(None, None) if entity is None else _entity(entity)
     iso3 = alpha3_of().get(named.country or "")
-    entity_of = Who(service_id, named.legal_name, iso3)
+    entity_of = FactEntity(service_id, named.legal_name, iso3)
     runs: list[Run] = []
     for piece in found.lists():
         facts = [_reported(row, entity_of) for row in _figures(piece)]
@@ -90,7 +90,7 @@ async def reported_facts(
     return Selection(runs, found.count, found.truncated)
 
 
-def _reported(row: _Figure, entity: Who) -> SharedFact:
+def _reported(row: _Figure, entity: FactEntity) -> SharedFact:
     return fact(
         entity._replace(entity_id=row.service_id),
         FUND,

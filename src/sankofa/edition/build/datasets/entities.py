@@ -118,7 +118,7 @@ table(
         "shared-entity",
         SharedEntity,
         None,
-        "Who facts are of: organisations and countries.",
+        "FactEntity facts are of: organisations and countries.",
         takes_from="entity",
         rows=_OrganisationsAndCountries,
     )

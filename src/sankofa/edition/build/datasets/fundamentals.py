@@ -28,7 +28,7 @@ from sankofa.model.facts import (
     IN_AN_ID,
     STRUCTURED,
     STRUCTURED_ROUNDED,
-    Who,
+    FactEntity,
     provenance_id,
     record_ref,
     source_of,
@@ -164,7 +164,7 @@ class _ReportedFacts(TableRows):
         return pyarrow.table(facts | {name: of(name) for name in same})
 
     @cached_property
-    def _issuers(self) -> dict[str, Who]:
+    def _issuers(self) -> dict[str, FactEntity]:
         return {entity.service_id: organisation(entity) for entity in self.context.entities}
 
 

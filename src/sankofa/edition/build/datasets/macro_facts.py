@@ -35,7 +35,7 @@ from sankofa.edition.format.keys import (
 )
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import pack_pages
-from sankofa.model.facts import MACRO, SharedFact, Source, Who, fact, record_ref
+from sankofa.model.facts import MACRO, FactEntity, FactSource, SharedFact, fact, record_ref
 from sankofa.model.rows import FactRow, wire
 
 
@@ -128,7 +128,7 @@ def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_End
             yield country, measure, SERIES_MODE, facts
 
 
-def annual_fact(entity: Who, wire_row: bytes) -> SharedFact:
+def annual_fact(entity: FactEntity, wire_row: bytes) -> SharedFact:
     """One row of an annual indicator as a fact of its country."""
     row = _annual(wire_row)
     identity = (row.country, row.indicator, str(row.year), str(row.vintage), bytes(row.value).decode())
@@ -142,11 +142,11 @@ def annual_fact(entity: Who, wire_row: bytes) -> SharedFact:
         (f"{row.year:04}-12-31", "annual"),
         None,
         row.vintage,
-        Source(row.source_ref, row.license_class, row.observed_at),
+        FactSource(row.source_ref, row.license_class, row.observed_at),
     )
 
 
-def series_fact(entity: Who, wire_row: bytes) -> SharedFact:
+def series_fact(entity: FactEntity, wire_row: bytes) -> SharedFact:
     """One row of a series as a fact of its country."""
     row = _observation(wire_row)
     identity = (row.series, row.series_type, row.frequency, row.country, row.date)
@@ -160,7 +160,7 @@ def series_fact(entity: Who, wire_row: bytes) -> SharedFact:
         (row.date, row.frequency),
         row.available_at,
         row.vintage,
-        Source(row.source_ref, row.license_class, row.observed_at),
+        FactSource(row.source_ref, row.license_class, row.observed_at),
     )
 
 

@@ -72,7 +72,7 @@ def _filtered_rows(panel: Panel, context: BuildContext, releases: Built[None]) -
     sources: set[str] = set()
     for row, day, seen_from, _ in _observed(panel, context, sources):
         entry = Entry(wire.encode(row), seen_from, tag=day)
-        for key in panel.shelves(row):
+        for key in panel.keys_of(row):
             by_key[key].append(entry)
     for key in sorted(by_key):
         yield KeyRows(key, by_key[key])

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from sankofa.derive.tender_values import TenderValues, Won, amount_of, won
+from sankofa.derive.tender_values import ReportedAward, TenderValues, amount_of, awards_won
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.shared_facts import country, organisation, provenance_table
@@ -22,7 +22,7 @@ from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.ledger.store import ReleaseRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
-from sankofa.model.facts import AWARD_VALUE, TENDER, TENDER_VALUE, Source, Who, fact, record_ref
+from sankofa.model.facts import AWARD_VALUE, TENDER, TENDER_VALUE, FactEntity, FactSource, fact, record_ref
 from sankofa.model.rows import FactRow, wire
 from sankofa.model.vintages import Mode, Vintage, visibilities
 
@@ -36,7 +36,7 @@ def facts(context: BuildContext, releases: Built[None]) -> Building:
     for alpha2 in context.tenders.countries:
         yield KeyRows(alpha3_of()[alpha2], _tender_values(context, alpha2, days))
     entities = {entity.service_id: entity for entity in context.entities}
-    for service_id, awards in won(context.tenders).items():
+    for service_id, awards in awards_won(context.tenders).items():
         entity = entities[service_id]
         yield KeyRows(service_id, _awards(context, organisation(entity), awards), entity.aliases)
     return Outcome(days)
@@ -77,7 +77,9 @@ def _tender_values(context: BuildContext, alpha2: str, days: list[KeyRows]) -> I
         days.append(KeyRows(entity.entity_id, [Entry(day_rows.pairs(ended=False).tobytes())]))
 
 
-def _awards(context: BuildContext, entity: Who, awards: list[Vintage[Won]]) -> Iterator[Entry]:
+def _awards(
+    context: BuildContext, entity: FactEntity, awards: list[Vintage[ReportedAward]]
+) -> Iterator[Entry]:
     for vintage in awards:
         award = vintage.report
         row = award.row
@@ -105,9 +107,9 @@ def _awards(context: BuildContext, entity: Who, awards: list[Vintage[Won]]) -> I
                 yield Entry(wire.encode(award_fact), first, until)
 
 
-def _source(context: BuildContext, row: ReleaseRow) -> Source:
+def _source(context: BuildContext, row: ReleaseRow) -> FactSource:
     capture = context.captures[row.capture_id]
-    return Source(capture.ref(row.location), capture.license_class, capture.observed_at)
+    return FactSource(capture.ref(row.location), capture.license_class, capture.observed_at)
 
 
 class _Facts(TableRows):

@@ -1,0 +1,83 @@
+"""Names say what a thing is to a reader who is new here, and one name means one thing."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "src" / "sankofa"
+
+SHARED_NAMES = {
+    "Fact": "model.records has a figure as a document reports it; derive.metrics.figures as it stands today",
+    "Issuers": "sources.template gathers what a file says of issuers; edition.build derives their rows",
+    "Match": "model.rows is a schema of the API, whose name is public; ledger.party_matching matches parties",
+    "Statement": "engines.postgres_link prepares SQL; ledger.entities has what a source states of a subject",
+    "Table": "sources.tables reads a CSV file; edition.build.tables writes a Parquet file",
+}
+"""Public classes that two packages may both have, and why. A new pair needs a better name, not an entry."""
+
+OLD_WORDS = frozenset({"told", "found", "made"})
+"""Past participles that say nothing of what a variable holds."""
+
+CLEANED = (
+    "cli",
+    "client",
+    "derive/annual.py",
+    "derive/awards.py",
+    "derive/issuers.py",
+    "derive/quality.py",
+    "derive/rounding.py",
+    "derive/series.py",
+    "derive/signals",
+    "derive/tender_values.py",
+    "derive/tenders.py",
+    "mcp",
+    "model",
+    "operations",
+    "rest",
+    "settings.py",
+)
+"""Packages and modules without these words. Add yours once it is."""
+
+
+def test_no_two_public_classes_have_the_same_name() -> None:
+    """The client is a package of its own: it mirrors the rows and the errors of the service on purpose."""
+    for in_client in (False, True):
+        places = defaultdict(list)
+        for path, node in _nodes(PACKAGE):
+            if isinstance(node, ast.ClassDef) and ("client" in path.parts) is in_client:
+                places[node.name].append(f"{path}:{node.lineno}")
+        twice = {name: where for name, where in places.items() if len(where) > 1 and not name.startswith("_")}
+        assert not twice.keys() - SHARED_NAMES.keys(), twice
+
+
+@pytest.mark.parametrize("part", CLEANED)
+def test_variables_and_functions_are_not_named_by_the_old_words(part: str) -> None:
+    assert (PACKAGE / part).exists(), f"{part} was moved: change CLEANED"
+    old = [
+        f"{path}:{node.lineno} {name}" for path, node in _nodes(PACKAGE / part) if (name := _old_name(node))
+    ]
+    assert not old
+
+
+def _nodes(under: Path) -> Iterator[tuple[Path, Any]]:
+    for path in sorted(under.rglob("*.py")) if under.is_dir() else [under]:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            yield path.relative_to(PACKAGE), node
+
+
+def _old_name(node: ast.AST) -> str | None:
+    """The name of the variable, parameter, attribute or function that a node defines, if it is an old one."""
+    name = None
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        name = node.id
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        name = node.attr
+    elif isinstance(node, ast.arg):
+        name = node.arg
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        name = node.name
+    return name if name is not None and name.strip("_") in OLD_WORDS else None
