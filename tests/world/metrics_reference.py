@@ -94,6 +94,11 @@ class Issuer:
         self.today = knowable(told, today, "latest")
         self._ever = knowable(told, today, "all")
         self._year_ends = {(t.end, t.available) for t in told if t.start and _twelve_months(t.start, t.end)}
+        self._said = Counter(
+            (end, public) for end, public, _ in {
+                (t.end, t.available, t.concept) for t in told if t.start and _twelve_months(t.start, t.end)
+            }
+        )  # fmt: skip
         self._named: dict[tuple[date | None, date, date], bool] = {}
         self._today: dict[tuple[str, date], Worked] = {}
         self._tables: dict[tuple[date, date | None], dict[str, dict[str, Option]]] = {}
@@ -199,6 +204,8 @@ class Issuer:
         own = [row for row in rows if row.unit == unit and row.end == end]
         spans = Counter(row.start for row in own if row.start)
         span = min(spans, key=lambda s: (-spans[s], s), default=None)
+        # A filer may tag one concept as a duration and, by mistake, as an instant: the duration counts.
+        own.sort(key=lambda row: row.start is not None)
         held = {row.concept: row for row in own if row.start in (None, span)}
         filings: dict[str, dict[str, date]] = {concept: {} for concept in held}
         for told in self.told:
@@ -224,11 +231,20 @@ class Issuer:
             return _twelve_months(row.start, row.end)
         every = {end for end, _ in self._year_ends}
         known = {end for end, public in self._year_ends if public is not None and public <= row.available}
+        known -= {end for end in known if self._trailing(end, row.available)}
         if any(0 < abs((row.end - e).days) <= 10 for e in known) and row.end not in every:
             return False
         nearest = min(known, key=lambda e: (abs((row.end - e).days), e))
         away = (row.end - nearest).days
         return abs(away - round(away / 365.25) * 365.25) <= 10
+
+    def _trailing(self, end: date, day: date) -> bool:
+        """Whether twelve months to a day are amid a year that more figures tell of: they name no instant."""
+        said: Counter[date] = Counter()
+        for (other, public), count in self._said.items():
+            if public is not None and public <= day and (other == end or 20 < abs((other - end).days) < 345):
+                said[other] = max(said[other], count)
+        return max(said.values()) > said[end]
 
 
 @cache
