@@ -178,8 +178,8 @@ def test_a_day_of_a_real_registrant_shows_what_a_replay_of_it_shows(
             for slug, (state, worked, _) in replay.shown(day).items()
             if state == "stands" and worked is not None
         }
-        # Where what guards or proves a route was restated the product waits for the last of it, and a value may
-        # stand later than in a replay. None does on the days drawn here: they are equal, and have to stay so.
+        # Where what guards or proves a route was restated the product waits for the last of it: a value may
+        # stand later than in a replay. None does on the days drawn here: they are equal and have to stay so.
         assert shown == expected, day
         compared += len(shown)
     assert compared > 50

@@ -281,6 +281,18 @@ def gaap(**figures: int) -> dict[str, int]:
             ),
             None,
         ),
+        # Boston Properties 2009: interest is among the costs that its operating income is after.
+        (
+            "operating_profit",
+            gaap(
+                OperatingIncomeLoss=250_681,
+                InterestExpense=322_833,
+                IncomeLossFromEquityMethodInvestments=12_058,
+                GainLossOnSaleOfProperties=11_760,
+                IncomeLossFromContinuingOperationsIncludingPortionAttributableToNoncontrollingInterest=274_499,
+            ),
+            None,
+        ),
         # Ameren 2009: what is drawn on credit facilities is a line beside long-term debt.
         (
             "total_debt",

@@ -148,7 +148,7 @@ class Lines:
         if filing is None:
             proven = route.members or route.confirm
             of_route = [self.facts[concept] for concept in concepts]
-            # Filings are only ever added: parts that were never restated had no filing in common before either.
+            # Filings are only ever added: parts never restated had no filing in common before either.
             return None, max(fact.known_from for fact in of_route) if proven else last_change(of_route)
         parts = tuple(
             Part(concept, self.value(concept), self.facts[concept].vintage, self.facts[concept].report)
