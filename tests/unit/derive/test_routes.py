@@ -326,4 +326,4 @@ def test_a_better_route_whose_parts_never_shared_a_filing_delays_nothing() -> No
     }
     figure = Lines(facts, END).figure("liabilities")
     assert figure is not None
-    assert (figure.value, figure.stands_from) == (60, FILED)
+    assert (figure.value, figure.stands_from) == (Decimal(60), FILED)
