@@ -209,6 +209,8 @@ class Issuer:
         own = [row for row in rows if row.unit == unit and row.end == end]
         spans = Counter(row.start for row in own if row.start)
         span = min(spans, key=lambda s: (-spans[s], s), default=None)
+        # A filer may tag one concept as a duration and, by mistake, as an instant: the duration counts.
+        own.sort(key=lambda row: row.start is not None)
         held = {row.concept: row for row in own if row.start in (None, span)}
         filings: dict[str, dict[str, date]] = {concept: {} for concept in held}
         for told in self.told:

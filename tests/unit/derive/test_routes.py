@@ -210,7 +210,7 @@ def test_both_years_come_by_the_first_route_that_both_have() -> None:
         ),
         ("[items]\n[odd]", "unknown table odd"),
     ],
-)  # fmt: skip
+)
 def test_a_table_that_is_not_right_is_refused_by_what_is_wrong(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         parse("[groups]\n" + text)
@@ -220,3 +220,110 @@ def test_every_part_of_a_figure_is_named() -> None:
     found = filing(DEBT).figure("total_debt")
     assert isinstance(found, Figure)
     assert {part.concept: part.value for part in found.parts} == {c: Decimal(v) for c, v in DEBT.items()}
+
+
+def gaap(**figures: int) -> dict[str, int]:
+    return {f"us-gaap:{name}": value for name, value in figures.items()}
+
+
+@pytest.mark.parametrize(
+    ("item", "figures", "value"),
+    [
+        # International Game Technology 2009: the line for plant is a seventh of what was bought.
+        (
+            "capex",
+            gaap(
+                PaymentsToAcquirePropertyPlantAndEquipment=377,
+                PaymentsToAcquireProductiveAssets=2574,
+                PaymentsToAcquireOtherProductiveAssets=1808,
+                PaymentsToAcquireIntangibleAssets=389,
+            ),
+            2574,
+        ),
+        # McDonald's 2009 has businesses bought as productive assets: less than its plant, so no total of it.
+        (
+            "capex",
+            gaap(PaymentsToAcquirePropertyPlantAndEquipment=19521, PaymentsToAcquireProductiveAssets=1457),
+            19521,
+        ),
+        # CA 2010: more than its plant, and nothing shows what.
+        (
+            "capex",
+            gaap(PaymentsToAcquirePropertyPlantAndEquipment=79, PaymentsToAcquireProductiveAssets=617),
+            None,
+        ),
+        # Range Resources 2009: the line for plant is what it buys beside wells.
+        (
+            "capex",
+            gaap(
+                PaymentsToAcquirePropertyPlantAndEquipment=33,
+                PaymentsToAcquireOilAndGasPropertyAndEquipment=541,
+            ),
+            None,
+        ),
+        # VAALCO 2012: one figure under two names.
+        (
+            "capex",
+            gaap(
+                PaymentsToAcquirePropertyPlantAndEquipment=719,
+                PaymentsToAcquireOilAndGasPropertyAndEquipment=719,
+            ),
+            719,
+        ),
+        # Ford 2009: the cost of cars stands beside a revenue that has the interest on them too.
+        (
+            "cost_of_sales",
+            gaap(
+                Revenues=116283,
+                SalesRevenueNet=103868,
+                FinancialServicesRevenue=12415,
+                CostOfGoodsAndServicesSold=98866,
+            ),
+            None,
+        ),
+        # Boston Properties 2009: interest is among the costs that its operating income is after.
+        (
+            "operating_profit",
+            gaap(
+                OperatingIncomeLoss=250_681,
+                InterestExpense=322_833,
+                IncomeLossFromEquityMethodInvestments=12_058,
+                GainLossOnSaleOfProperties=11_760,
+                IncomeLossFromContinuingOperationsIncludingPortionAttributableToNoncontrollingInterest=274_499,
+            ),
+            None,
+        ),
+        # Ameren 2009: what is drawn on credit facilities is a line beside long-term debt.
+        (
+            "total_debt",
+            gaap(
+                ShortTermBorrowings=20,
+                LongTermDebtCurrent=204,
+                LongTermDebtNoncurrent=7113,
+                LongTermLineOfCredit=830,
+            ),
+            None,
+        ),
+        # AngloGold Ashanti 2020: there are minorities, and their share of the profit is not reported.
+        ("profit_owners", {"ifrs-full:ProfitLoss": 971, "ifrs-full:NoncontrollingInterests": 45}, None),
+        # Arch Coal 2009: the owners' equity is not all of it.
+        ("equity", gaap(StockholdersEquity=2115106, MinorityInterest=8962), 2124068),
+    ],
+)
+def test_what_a_reader_of_the_filing_would_call_a_part_is_not_served_as_the_whole(
+    item: str, figures: dict[str, int], value: int | None
+) -> None:
+    figure = filing(figures).figure(item)
+    assert (figure.value if figure else None) == value
+
+
+def test_a_better_route_whose_parts_never_shared_a_filing_delays_nothing() -> None:
+    """Temporary equity of nothing, first reported in a later quarter without the total of equity."""
+    facts = {
+        "us-gaap:LiabilitiesAndStockholdersEquity": fact(100),
+        "us-gaap:StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest": fact(40),
+        "us-gaap:TemporaryEquityCarryingAmountAttributableToParent": fact(0, "10-Q", FILED + 200),
+    }
+    figure = Lines(facts, END).figure("liabilities")
+    assert figure is not None
+    assert (figure.value, figure.stands_from) == (Decimal(60), FILED)

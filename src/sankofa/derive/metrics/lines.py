@@ -146,7 +146,10 @@ class Lines:
             concepts += [concept for concept in equation if concept not in concepts]
         filing = common_filing([self.facts[concept] for concept in concepts])
         if filing is None:
-            return None, max(self.facts[concept].known_from for concept in concepts)
+            proven = route.members or route.confirm
+            of_route = [self.facts[concept] for concept in concepts]
+            # Filings are only ever added: parts never restated had no filing in common before either.
+            return None, max(fact.known_from for fact in of_route) if proven else last_change(of_route)
         parts = tuple(
             Part(concept, self.value(concept), self.facts[concept].vintage, self.facts[concept].report)
             for concept in concepts
