@@ -240,7 +240,7 @@ def gaap(**figures: int) -> dict[str, int]:
             ),
             2574,
         ),
-        # McDonald's 2009 has businesses bought as productive assets: less than its plant, so no total of it.
+        # McDonald's 2009: productive assets are less than plant, so no total of it.
         (
             "capex",
             gaap(PaymentsToAcquirePropertyPlantAndEquipment=19521, PaymentsToAcquireProductiveAssets=1457),
