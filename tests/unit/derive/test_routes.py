@@ -155,6 +155,7 @@ def income(revenue: int, cost: int, gross: int, contracts: int) -> Lines:
     )
 
 
+@pytest.mark.rule("MET-7")
 def test_a_route_that_contradicts_an_identity_gives_way_to_one_that_satisfies_it() -> None:
     lines = income(revenue=120, cost=60, gross=40, contracts=100)  # what a segment note calls revenues
     assert pass_over_contradictions(lines) == 1
@@ -178,6 +179,7 @@ def test_rounding_in_the_last_place_contradicts_nothing() -> None:
     assert pass_over_contradictions(lines) == 0
 
 
+@pytest.mark.rule("MET-5")
 def test_both_years_come_by_the_first_route_that_both_have() -> None:
     older, newer = issuer(
         flow("us-gaap:SalesRevenueNet", "80", year=2021),
@@ -216,6 +218,7 @@ def test_a_table_that_is_not_right_is_refused_by_what_is_wrong(text: str, said: 
         parse("[groups]\n" + text)
 
 
+@pytest.mark.rule("MET-6")
 def test_every_part_of_a_figure_is_named() -> None:
     found = filing(DEBT).figure("total_debt")
     assert isinstance(found, Figure)
