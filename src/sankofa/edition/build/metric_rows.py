@@ -60,7 +60,7 @@ class Shown(NamedTuple):
 
 
 def metric_rows(entity: Entity, values: Sequence[Value]) -> list[Entry]:
-    """The values of one issuer as they are shelved."""
+    """The values of one issuer as they are written."""
     write = _Writer(entity)
     return [
         Entry(write.row(value), value.first, value.until, _MODES, _NUMBERS[value.metric.slug])
@@ -132,14 +132,20 @@ class _Writer:
             f'{{"line_item":"{name.removeprefix(PRIOR)}","period_end":"{iso_day(figure.end)}",'
             f'"value":{_json(figure.value)},"vintage":{figure.vintage},"source_ref":{source_ref}}}'
         )
-        found = self._inputs[id(figure)] = (report.available, source_ref, report.capture_id, written, report)
-        return found
+        written_input = self._inputs[id(figure)] = (
+            report.available,
+            source_ref,
+            report.capture_id,
+            written,
+            report,
+        )
+        return written_input
 
     def _provenance(self, captures: frozenset[int], inputs: list[_Input]) -> str:
         """The strictest licence class, the latest capture."""
-        found = [report.capture for _, _, _, _, report in inputs]
-        licence = _json(strictest(capture.license_class for capture in found))
-        observed = _json(max(capture.observed_at for capture in found))
+        sources = [report.capture for _, _, _, _, report in inputs]
+        licence = _json(strictest(capture.license_class for capture in sources))
+        observed = _json(max(capture.observed_at for capture in sources))
         part = self._captured[captures] = f',"license_class":{licence},"observed_at":{observed},'
         return part
 
