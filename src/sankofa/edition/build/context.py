@@ -156,14 +156,14 @@ class BuildContext:
             for name, sku in by_sku.items()
             if sku is None and self._sources[name].license_class in OWING_CLASSES
         }
-        found = {
+        notices = {
             EVERY_SOURCE: notice(self.owed(self.held_sources)),
             ORGANISATIONS: notice(self.owed(self._named_by())),
         }
         for sku in SKUS:
             own = {name for name, of in by_sku.items() if of == sku}
-            found[sku] = notice(self.owed(own | says_who if sku != "AF-MACRO" and own else own))
-        return found
+            notices[sku] = notice(self.owed(own | says_who if sku != "AF-MACRO" and own else own))
+        return notices
 
     def _named_by(self) -> set[str]:
         """The sources that say anything of an organisation."""
@@ -199,10 +199,10 @@ class LeftOut(NamedTuple):
 
 def left_out(ledger: Ledger, sources: Mapping[str, Source]) -> list[LeftOut]:
     """The sources of a ledger that may not be redistributed as they are registered today."""
-    found = []
+    left = []
     for source_id, held in ledger.holdings().items():
         source = sources.get(source_id)
         if source is None or not source.commercial_redistribution:
             why = "not registered" if source is None else "commercial_redistribution is not true"
-            found.append(LeftOut(source_id, why, *held))
-    return found
+            left.append(LeftOut(source_id, why, *held))
+    return left

@@ -66,26 +66,26 @@ class IssuerCache:
 
     def carry(self, name: str, key: bytes) -> bool:
         """Keep the record of this name as it was; whether there is one, whole, and under this very key."""
-        found = self._index.get(name)
-        if found is None or found.key != key:
+        record = self._index.get(name)
+        if record is None or record.key != key:
             return False
-        packed = self._bytes[found.start : found.end]
-        if crc32(packed) != found.checksum:
+        packed = self._bytes[record.start : record.end]
+        if crc32(packed) != record.checksum:
             return False
-        self._write(name, key, found.parts, packed)
+        self._write(name, key, record.parts, packed)
         self.carried += 1
         return True
 
     def put(self, name: str, key: bytes, parts: Mapping[str, bytes]) -> None:
         """Keep a record that was made anew."""
         packed: list[bytes] = []
-        places: dict[str, _Part] = {}
+        positions: dict[str, _Part] = {}
         end = 0
         for part, content in parts.items():
             packed.append(_codec().compress(content, asbytes=True))
             start, end = end, end + len(packed[-1])
-            places[part] = _Part(start, end, len(content))
-        self._write(name, key, places, b"".join(packed))
+            positions[part] = _Part(start, end, len(content))
+        self._write(name, key, positions, b"".join(packed))
 
     def finish(self) -> None:
         """Put what was carried and put in the place of what was there, and read that from now on."""
@@ -102,12 +102,12 @@ class IssuerCache:
 
     def read(self, name: str, part: str) -> bytes:
         """A part of a record; empty where there is no such record or part."""
-        found = self._index.get(name)
-        place = None if found is None else found.parts.get(part)
-        if found is None or place is None:
+        record = self._index.get(name)
+        position = None if record is None else record.parts.get(part)
+        if record is None or position is None:
             return b""
-        packed = self._bytes[found.start + place.start : found.start + place.end]
-        return bytes(_codec().decompress(packed, place.size, asbytes=True))
+        packed = self._bytes[record.start + position.start : record.start + position.end]
+        return bytes(_codec().decompress(packed, position.size, asbytes=True))
 
     def close(self) -> None:
         """Leave the file as it was, unless it is finished."""

@@ -55,38 +55,40 @@ class Issuers:
     ) -> None:
         self._makes = {kind: _PARTS[kind] for kind in sorted(_PARTS if parts is None else parts)}
         self.count = 0
-        told = ledger.fact_captures()
+        numbers_of = ledger.fact_captures()
         written = {number: _write((number, *_said(capture))) for number, capture in captures.items()}
-        self._kept = IssuerCache(path)
+        self._cache = IssuerCache(path)
         try:
             for entity in entities:
-                known = [(subject, told[subject]) for subject in entity.subjects if subject in told]
+                known = [
+                    (subject, numbers_of[subject]) for subject in entity.subjects if subject in numbers_of
+                ]
                 if known:
                     self.count += 1
                     self._take(Issuer(entity, ledger, captures), self._key(entity, known, written))
-            self._kept.finish()
+            self._cache.finish()
         finally:
-            self._kept.close()
+            self._cache.close()
 
     @property
     def carried(self) -> int:
         """How many issuers are as they were."""
-        return self._kept.carried
+        return self._cache.carried
 
     def part(self, kind: str, service_id: str) -> bytes:
         """What was made of an issuer for a dataset; empty where nothing was."""
-        return self._kept.read(service_id, kind)
+        return self._cache.read(service_id, kind)
 
     def _take(self, issuer: Issuer, key: bytes) -> None:
         name = issuer.entity.service_id
-        if not self._kept.carry(name, key):
-            made = ((kind, make(issuer)) for kind, make in self._makes.items())
-            self._kept.put(name, key, {kind: part for kind, part in made if part})
+        if not self._cache.carry(name, key):
+            parts = ((kind, make(issuer)) for kind, make in self._makes.items())
+            self._cache.put(name, key, {kind: part for kind, part in parts if part})
 
     def _key(self, entity: Entity, known: list[tuple[str, list[int]]], captures: dict[int, bytes]) -> bytes:
         key = blake2b(_code(), digest_size=16)
-        told = (entity.service_id, entity.legal_name, entity.country, known, list(self._makes))
-        key.update(_write(told))
+        identity = (entity.service_id, entity.legal_name, entity.country, known, list(self._makes))
+        key.update(_write(identity))
         for number in sorted({number for _, numbers in known for number in numbers}):
             key.update(captures[number])
         return key.digest()

@@ -66,7 +66,7 @@ class Shown(NamedTuple):
 
 
 def metric_rows(entity: Entity, values: Sequence[Value]) -> list[Entry]:
-    """The values of one issuer as they are shelved."""
+    """The values of one issuer as they are written."""
     write = _Writer(entity)
     return [
         Entry(write.row(value), value.first, value.until, _MODES, _NUMBERS[value.metric.slug])
@@ -164,9 +164,9 @@ class _Writer:
         reports = tuple([part.report for part in figure.parts])
         available = max(map(_available, reports))
         captures = frozenset([report.capture_id for report in reports])
-        found = available, _json(reports[0].source_ref), captures, written, reports
-        self._inputs[item, id(figure)] = found
-        return found
+        written_input = available, _json(reports[0].source_ref), captures, written, reports
+        self._inputs[item, id(figure)] = written_input
+        return written_input
 
     def _part(self, item: str, end: str, part: Part) -> str:
         concept = _json(part.concept if ":" in part.concept else None)
@@ -177,9 +177,9 @@ class _Writer:
 
     def _provenance(self, captures: frozenset[int], inputs: list[_Input]) -> str:
         """The strictest licence class, the latest capture."""
-        found = [report.capture for _, _, _, _, reports in inputs for report in reports]
-        licence = _json(strictest(capture.license_class for capture in found))
-        observed = _json(max(capture.observed_at for capture in found))
+        sources = [report.capture for _, _, _, _, reports in inputs for report in reports]
+        licence = _json(strictest(capture.license_class for capture in sources))
+        observed = _json(max(capture.observed_at for capture in sources))
         part = self._captured[captures] = f',"license_class":{licence},"observed_at":{observed},'
         return part
 

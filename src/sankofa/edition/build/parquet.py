@@ -80,9 +80,9 @@ class ParquetFiles:
     def _offer_waiting(self, kind: str) -> None:
         self._offer_table(kind, in_force(self._columns.pop(kind).columns))
 
-    def _offer_table(self, name: str, told: pa.Table) -> None:
+    def _offer_table(self, name: str, columns: pa.Table) -> None:
         for writer in self._taking.get(name, ()):
-            taken = self._rows[writer.table.name].take_columns(told)
+            taken = self._rows[writer.table.name].take_columns(columns)
             writer.add_columns(taken)
             self._offer_table(writer.table.name, taken)
 
@@ -112,7 +112,7 @@ class ParquetFiles:
             writer.flush()
         self._encoder.shutdown()
         for writer in self._open.values():
-            digest.update(json.dumps(writer.told(self._attribution(writer))).encode())
+            digest.update(json.dumps(writer.identity(self._attribution(writer))).encode())
         return digest.digest()
 
     def finish(self, edition: str) -> list[dict[str, Any]]:
@@ -180,17 +180,17 @@ class TableWriter:
         for part in self._parts:
             part.abandon()
 
-    def told(self, attribution: str) -> list[object]:
+    def identity(self, attribution: str) -> list[object]:
         """What makes these files other ones, but for the name of the edition."""
         return [self._metadata(attribution), [[part.rows, part.digest] for part in self._parts]]
 
     def finish(self, edition: str, attribution: str) -> list[dict[str, Any]]:
         metadata = {"edition": edition, **self._metadata(attribution)}
-        found = []
+        described = []
         for number, part in enumerate(self._parts, 1):
             stem = self.table.name if len(self._parts) == 1 else f"{self.table.name}-{number:04d}"
             size, sha256 = part.close(self._folder / f"{stem}.parquet", metadata)
-            found.append(
+            described.append(
                 {
                     "name": f"{stem}.parquet",
                     "sku": self.table.sku,
@@ -207,7 +207,7 @@ class TableWriter:
                     "rows_left_out": self._left_out,
                 }
             )
-        return found
+        return described
 
     def _settle(self) -> None:
         """Turn the rows that wait into columns, which take a tenth of the memory."""
@@ -232,9 +232,9 @@ class TableWriter:
     def _without_keyed(self, batch: pa.Table) -> pa.Table:
         """The rows that an open file may have."""
         keyed = compute.is_in(batch.column("license_class"), value_set=pa.array(sorted(KEYED_CLASSES)))
-        kept = batch.filter(compute.invert(keyed))
-        self._left_out += batch.num_rows - kept.num_rows
-        return kept
+        unkeyed = batch.filter(compute.invert(keyed))
+        self._left_out += batch.num_rows - unkeyed.num_rows
+        return unkeyed
 
     def _note_sources(self, refs: pa.ChunkedArray) -> None:
         """Take down which sources the rows name: one look at all of them for each source."""

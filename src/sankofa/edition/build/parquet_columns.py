@@ -65,8 +65,8 @@ class ParquetColumns:
         """Some rows as columns; all of one type, which may have more fields, in any order."""
         structs = cast("Sequence[msgspec.Struct]", rows)
         fields = type(structs[0]).__struct_fields__
-        told = map(msgspec.structs.astuple, structs)
-        values = dict(zip(fields, zip(*told, strict=True), strict=True))
+        tuples = map(msgspec.structs.astuple, structs)
+        values = dict(zip(fields, zip(*tuples, strict=True), strict=True))
         return self._table(lambda column, make: make(values[column.field]))
 
     def of_flat(self, flat: pa.Table) -> pa.Table:
@@ -77,8 +77,8 @@ class ParquetColumns:
         arrays: list[pa.Array | pa.ChunkedArray] = []
         for column in self._columns:
             # The double beside a figure is read off its digits.
-            made = make(column, column.make) if column.make else arrays[-1].cast(pa.float64())
-            arrays.append(made)
+            column_array = make(column, column.make) if column.make else arrays[-1].cast(pa.float64())
+            arrays.append(column_array)
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
 
@@ -160,13 +160,13 @@ def _digits(value: Decimal) -> str:
     return format(value, "f") if "E" in text else text
 
 
-def _of_flat(told: pa.ChunkedArray, arrow: pa.DataType, make: Make) -> pa.Array | pa.ChunkedArray:
-    if make is _exact and compute.any(compute.match_substring(told, "E")).as_py():
-        return _exact([None if text is None else Decimal(text) for text in told.to_pylist()])
+def _of_flat(flat: pa.ChunkedArray, arrow: pa.DataType, make: Make) -> pa.Array | pa.ChunkedArray:
+    if make is _exact and compute.any(compute.match_substring(flat, "E")).as_py():
+        return _exact([None if text is None else Decimal(text) for text in flat.to_pylist()])
     try:
-        return told.cast(arrow)
+        return flat.cast(arrow)
     except pa.ArrowInvalid:  # instants finer than a microsecond
-        return make(told.to_pylist())
+        return make(flat.to_pylist())
 
 
 def _nearest(values: Sequence[Decimal | msgspec.Raw | None]) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Rows made ready to be shelved: read back, cut into blocks, and as columns."""
+"""Rows prepared to be written: read back, cut into blocks, and as columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 

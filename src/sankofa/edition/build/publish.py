@@ -72,13 +72,13 @@ def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any]) -> list[str]:
 
 def _refuse_to_move_back(edition: str, before: str | None, current: str | None) -> None:
     """`before` is what was current when the build began. Only `rollback` may decide otherwise."""
-    kept = f"{edition} is kept and not served; `sankofa editions rollback {edition}` serves it"
+    advice = f"{edition} is kept and not served; `sankofa editions rollback {edition}` serves it"
     if current != before:
-        raise EditionError(f"the current edition was changed to {current} while this one was built: {kept}")
+        raise EditionError(f"the current edition was changed to {current} while this one was built: {advice}")
     if current is not None and ledger_position(edition) < ledger_position(current):
         raise EditionError(
             f"the ledger stands at capture {ledger_position(edition)}, the current edition {current} was "
-            f"made of a later one: {kept}"
+            f"made of a later one: {advice}"
         )
 
 
@@ -159,6 +159,6 @@ def switch(store: Datastore, edition: str, keep: int) -> None:
 
     To be called while holding the turn to switch (`Datastore.exclusive`).
     """
-    shelf = store.list_editions()
-    kept = [edition, *(name for name in shelf.editions if name != edition)][: keep + 1]
-    store.set_current_and_prune([*kept, *filter(None, [shelf.current])], edition)
+    listed = store.list_editions()
+    newest = [edition, *(name for name in listed.editions if name != edition)][: keep + 1]
+    store.set_current_and_prune([*newest, *filter(None, [listed.current])], edition)

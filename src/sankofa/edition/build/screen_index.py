@@ -40,7 +40,7 @@ class MetricValues(NamedTuple):
     sizes: "array[float]"  # ten digits are exact in a float, so it orders them as they are
     firsts: "array[int]"
     untils: "array[int]"
-    numbers: "array[int]"  # of the rows, in the order they are shelved
+    numbers: "array[int]"  # of the rows, in the order they are written
     countries: "array[int]"
 
 
@@ -68,8 +68,8 @@ class ScreenIndex:
         self._missing = array("i")
 
     def add(self, service_id: str, aliases: tuple[str, ...], country: str | None, own: Standings) -> None:
-        place = country or _NOWHERE
-        number = self._countries.setdefault(place, len(self._countries))
+        counted_in = country or _NOWHERE
+        number = self._countries.setdefault(counted_in, len(self._countries))
         begin = 0
         for metric, count in sorted(Counter(own.metrics).items()):  # the rows are ordered by metric
             column, end = self._columns[metric], begin + count
@@ -83,7 +83,7 @@ class ScreenIndex:
         missing = 0
         before = (-1, 0)
         for metric, first, until, state in own.stretches():
-            changes = self._changes[metric][place]
+            changes = self._changes[metric][counted_in]
             changes[first, state] += 1
             if before[0] == metric:
                 changes[first, before[1]] -= 1
@@ -113,8 +113,8 @@ class ScreenIndex:
         days = {day for by in self._changes for own in by.values() for day, _ in own if 0 < day < FOREVER}
         return sorted({date.fromordinal(day).year for day in days.union(*(c.firsts for c in self._columns))})
 
-    def pages(self, places: Placed) -> Iterator[tuple[str, bytes]]:
-        """Every sheet by its key, given the places of the rows."""
+    def pages(self, ranges: Placed) -> Iterator[tuple[str, bytes]]:
+        """Every page by its key, given where the rows stand."""
         years = self.years()
         starts = [date(year, 1, 1).toordinal() for year in years]
         names = list(self._countries)
@@ -125,19 +125,19 @@ class ScreenIndex:
             for at in sorted(range(len(column.sizes)), key=lambda n: -column.sizes[n]):
                 first, until = column.firsts[at], column.untils[at]
                 named = by_country.get(names[column.countries[at]])
-                for place in range(bisect_right(starts, first) - 1, len(starts)):
-                    if starts[place] >= until:
+                for year_number in range(bisect_right(starts, first) - 1, len(starts)):
+                    if starts[year_number] >= until:
                         break
-                    by_country[EVERYWHERE].values[place].append(at)
+                    by_country[EVERYWHERE].values[year_number].append(at)
                     if named is not None:
-                        named.values[place].append(at)
+                        named.values[year_number].append(at)
             everywhere: Counter[tuple[int, int]] = Counter()
             for own in changes.values():
                 everywhere.update(own)
             for name, yearly in by_country.items():
                 tallies = _tallies(everywhere if name == EVERYWHERE else changes[name], starts)
                 for year, start, values, tally in zip(years, starts, yearly.values, tallies, strict=True):
-                    yield f"{slug}|{name}|{year}", tally + _listed(column, values, places, start)
+                    yield f"{slug}|{name}|{year}", tally + _listed(column, values, ranges, start)
 
 
 class _Yearly:
@@ -147,12 +147,12 @@ class _Yearly:
         self.values = [array("I") for _ in range(years)]
 
 
-def _listed(column: MetricValues, values: "array[int]", places: Placed, start: int) -> bytes:
+def _listed(column: MetricValues, values: "array[int]", ranges: Placed, start: int) -> bytes:
     """The values of the year that begins on a day."""
     records = array("I")
     skipped = len(UNDATED)
     for at in values:
-        block, begin, end = places[column.numbers[at]]
+        block, begin, end = ranges[column.numbers[at]]
         records.extend((block, begin + skipped, end))
     sizes = [column.sizes[at] for at in values]
     order = array("I", sorted(range(len(sizes)), key=sizes.__getitem__))

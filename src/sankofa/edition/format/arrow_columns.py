@@ -65,13 +65,15 @@ def columns_of(shape: type[Row]) -> tuple[Column, ...]:
 
 def read_columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list[Sequence[Any]]:
     """The values of each column of a JSON list; what is not of the exact types as JSON text, null as None."""
-    found = _decoder(columns, *exact).decode(rows)
+    read = _decoder(columns, *exact).decode(rows)
     values: list[Sequence[Any]] = []
     for column in columns:
-        told = list(map(attrgetter(column.name), found))
+        column_values = list(map(attrgetter(column.name), read))
         if column.type not in exact:
-            told = [None if text == _NULL else text for text in (str(raw, "utf-8") for raw in told)]
-        values.append(told)
+            column_values = [
+                None if text == _NULL else text for text in (str(raw, "utf-8") for raw in column_values)
+            ]
+        values.append(column_values)
     return values
 
 
@@ -95,8 +97,8 @@ def table_of(columns: tuple[Column, ...], *pieces: bytes) -> "pyarrow.Table":
     schema = schema_of(columns)
     values: list[list[Any]] = [[] for _ in columns]
     for rows in pieces:
-        for column, found in zip(values, read_columns(columns, rows, *arrow_types()), strict=True):
-            column += found
+        for column, read in zip(values, read_columns(columns, rows, *arrow_types()), strict=True):
+            column += read
     arrays = [pyarrow.array(v, f.type) for v, f in zip(values, schema, strict=True)]
     return pyarrow.Table.from_arrays(arrays, schema=schema)
 
@@ -122,10 +124,10 @@ def encode_columns(
     for at in range(0, len(rows), _ROWS_IN_A_BATCH):
         batch = rows[at : at + _ROWS_IN_A_BATCH]
         values = zip(*map(msgspec.structs.astuple, batch), strict=True)
-        told = [_digits(v) if c.type is Decimal else v for c, v in zip(columns, values, strict=True)]
-        told += zip(*(entry[1:] for entry in entries[at : at + _ROWS_IN_A_BATCH]), strict=True)
-        told += [list(map(say, batch)) for say in also.values()]
-        arrays = [pyarrow.array(v, field.type) for v, field in zip(told, schema, strict=True)]
+        column_values = [_digits(v) if c.type is Decimal else v for c, v in zip(columns, values, strict=True)]
+        column_values += zip(*(entry[1:] for entry in entries[at : at + _ROWS_IN_A_BATCH]), strict=True)
+        column_values += [list(map(say, batch)) for say in also.values()]
+        arrays = [pyarrow.array(v, field.type) for v, field in zip(column_values, schema, strict=True)]
         sink = pyarrow.BufferOutputStream()
         with pyarrow.ipc.new_stream(sink, schema, options=packing) as stream:
             stream.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
@@ -145,26 +147,26 @@ def read_stored(columns: bytes | memoryview) -> "pyarrow.Table":
     return pyarrow.ipc.open_stream(columns, options=alone).read_all()
 
 
-def in_force(kept: Iterable[bytes]) -> "pyarrow.Table":
+def in_force(stored: Iterable[bytes]) -> "pyarrow.Table":
     """Of columns that were kept, the rows seen from some day on for ever."""
     import pyarrow
     from pyarrow import compute
 
-    table = pyarrow.concat_tables(map(read_stored, kept)).combine_chunks()
+    table = pyarrow.concat_tables(map(read_stored, stored)).combine_chunks()
     now = compute.equal(table.column(extra_column("until")), FOREVER)
     return table if compute.all(now).as_py() else table.filter(now)
 
 
 def visible_rows(
-    kept: Sequence[bytes | memoryview], columns: tuple[Column, ...], row_filter: RowFilter, count: int
+    stored: Sequence[bytes | memoryview], columns: tuple[Column, ...], row_filter: RowFilter, count: int
 ) -> "pyarrow.Table | None":
     """The rows of an answer out of the columns that are kept; None where they are not those asked for."""
     import pyarrow
     from pyarrow import compute
 
     schema = schema_of(columns)
-    found, room = [], count
-    for part in kept:
+    tables, room = [], count
+    for part in stored:
         table = read_stored(part)
         if not {*schema.names, *map(extra_column, _WHEN)} <= set(table.schema.names):
             return None  # of an edition that other code has built
@@ -178,12 +180,12 @@ def visible_rows(
             admitted = compute.and_(admitted, compute.equal(tag, row_filter.tag))
         rows = table.select(schema.names).filter(admitted).slice(0, room)
         room -= rows.num_rows
-        found.append(rows)
+        tables.append(rows)
         if not room:
             break
-    if room or not found:
+    if room or not tables:
         return None
-    whole: pyarrow.Table = pyarrow.concat_tables(found)
+    whole: pyarrow.Table = pyarrow.concat_tables(tables)
     return whole if whole.schema.equals(schema) else None
 
 

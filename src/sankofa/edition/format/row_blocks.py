@@ -136,9 +136,9 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
         if seen_rows <= room:
             bound = 2 * stretches + stretch
             first = 3 * stretches + 1
-            places = iter(words[first + words[bound] : first + words[bound + 1]].tolist())
+            bounds = iter(words[first + words[bound] : first + words[bound + 1]].tolist())
             parts = memoryview(rows)
-            return [parts[a:b] for a, b in zip(places, places, strict=True)], seen_rows
+            return [parts[a:b] for a, b in zip(bounds, bounds, strict=True)], seen_rows
     firsts, untils, ends = (
         view[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count].cast("i").tolist() for n in range(3)
     )

@@ -1,17 +1,17 @@
-"""The sheets that screens are read from: the values of a metric in order of size, by country and year.
+"""The index that screens are read from: the values of a metric in order of size, by country and year.
 
 A screen is asked for by metric, country (or none) and day. For each metric, country and calendar year in
-which anything changes there is one sheet that lists the values standing on any day of that year, largest
-first, ties by service_id, each with the place of its row, which is that of `/v1/metrics`. In a year without a
-sheet all stands as at the end of the last one before it. Beside it are their order from the smallest, on
-which days each stands, and how many issuers show what (a value, or which reason for none) from each day on.
+which anything changes there is one page that lists the values standing on any day of that year, largest
+first, ties by service_id, each with the byte range of its row, which is that of `/v1/metrics`. In a year
+without a page all stands as at the end of the last before it. Beside it are their order from the smallest,
+on which days each stands, and how many issuers show what (a value, or which reason for none) from each day.
 The top of a screen is the first so many that stand on the day: nothing is sorted, grouped or counted.
 
 On which days a value stands is told by a byte for each sixteen days of the year, its mark: there are 136
 stretches of days within sixteen, and none. The marks of all values for the same days follow one another, so
 that those of a day are found by translating a run of bytes, and only the values that stand are unpacked.
 
-Layout of a sheet, in 32-bit words, little-endian: how many days; the days; per day a count for each state;
+Layout of a page, in 32-bit words, little-endian: how many days; the days; per day a count for each state;
 how many values; of each value block, start and end of the row; the order from the smallest; then, in bytes,
 of each sixteen days the mark of every value; padded to whole words.
 """
@@ -27,7 +27,7 @@ UNDATED = b"{" + AS_OF + b","
 """How a row begins: the day comes first, so that a screen can leave it out."""
 STATES = len(State)
 BYTE_RANGE = struct.Struct("<3I")
-"""Of a value in a sheet: the block, start and end of its row behind the day."""
+"""Of a value on a page: the block, start and end of its row behind the day."""
 DAYS_PER_MARK = 16
 """The days that one mark tells of."""
 LAST_DAY = 365

@@ -85,16 +85,16 @@ def whole(kind: str) -> Load:
     """All rows of a key that are in force."""
 
     async def load(edition: Edition, key: str, part: int) -> Runs:
-        found = await edition.select(kind, key, day=_AT_LAST, modes=_EVERY_MODE)
-        return () if found is None else found.runs
+        selection = await edition.select(kind, key, day=_AT_LAST, modes=_EVERY_MODE)
+        return () if selection is None else selection.runs
 
     return load
 
 
 def _column(kind: str) -> Load:
     async def load(edition: Edition, key: str, part: int) -> Runs:
-        found = await read_one_series(edition, kind, key, DayRange(_AT_LAST), FOREVER)
-        return () if found is None else found.runs
+        selection = await read_one_series(edition, kind, key, DayRange(_AT_LAST), FOREVER)
+        return () if selection is None else selection.runs
 
     return load
 
@@ -132,26 +132,26 @@ async def page(
     may be short, but what follows it is not empty. Only where the next is further off than `_LOOK_AHEAD`
     times the effort is that left open.
     """
-    found: list[Change] = []
+    listed: list[Change] = []
     spent = 0
     following: WalkPosition | None = None
     for feed in FEEDS:
         if dataset not in (None, feed.dataset) or (start is not None and feed.dataset < start.dataset):
             continue
         begin = start if start is not None and start.dataset == feed.dataset else WalkPosition(feed.dataset)
-        async for place, changes, cost in walk(feed, before, after, begin):
-            skip = begin.passed if place[:3] == begin[:3] else 0
+        async for position, changes, cost in walk(feed, before, after, begin):
+            skip = begin.passed if position[:3] == begin[:3] else 0
             if following is not None and (len(changes) > skip or spent >= _LOOK_AHEAD * effort):
-                return found, following
-            room = most - len(found)
+                return listed, following
+            room = most - len(listed)
             if len(changes) - skip > room:
-                found += changes[skip : skip + room]
-                return found, place._replace(passed=skip + room)
-            found += changes[skip:]
+                listed += changes[skip : skip + room]
+                return listed, position._replace(passed=skip + room)
+            listed += changes[skip:]
             spent += cost
             if spent >= effort:
-                following = place._replace(passed=len(changes))
-    return found, None
+                following = position._replace(passed=len(changes))
+    return listed, None
 
 
 async def walk(
@@ -159,14 +159,14 @@ async def walk(
 ) -> AsyncIterator[tuple[WalkPosition, list[Change], int]]:
     """Every part of every key from a place on: its changes, and what it cost to see them."""
     if start.part != _KEY_DONE:
-        async for found in _of_key(feed, before, after, start.key, start.part):
-            yield found
+        async for step in _of_key(feed, before, after, start.key, start.part):
+            yield step
     async for key, same, number in _keys(feed.kind, before, after, start.key):
         if same or (feed.aliases and key.startswith(feed.aliases)):
             yield WalkPosition(feed.dataset, key), [], number
         else:
-            async for found in _of_key(feed, before, after, key, FOREVER):
-                yield found
+            async for step in _of_key(feed, before, after, key, FOREVER):
+                yield step
 
 
 async def _of_key(
@@ -206,7 +206,7 @@ async def _keys(
         old = {} if before is None else dict(await before.digests(kind, behind, _KEYS_AT_ONCE))
         new = dict(await after.digests(kind, behind, _KEYS_AT_ONCE))
         # Beyond the end of either list a key of the other may be in both.
-        ends = [next(reversed(found)) for found in (old, new) if len(found) == _KEYS_AT_ONCE]
+        ends = [next(reversed(keys)) for keys in (old, new) if len(keys) == _KEYS_AT_ONCE]
         if new and old == new and all(new.values()):
             yield next(reversed(new)), True, len(new)
         else:
@@ -225,17 +225,17 @@ def _compared(feed: Feed, key: str, before: Runs, after: Runs) -> list[Change]:
     """Added and changed rows in the order they are served in, then those that are no longer there."""
     if [*before] == [*after]:
         return []
-    found: list[Change] = []
+    changes: list[Change] = []
     old = identified(before, feed.identity, key if feed.by_organisation else None)
     new = identified(after, feed.identity, key if feed.by_organisation else None)
     for name, row in new.items():
         was = old.get(name)
         if was != row:
-            found.append(Change(feed.dataset, ADDED if was is None else CHANGED, (key, *name), row, was))
+            changes.append(Change(feed.dataset, ADDED if was is None else CHANGED, (key, *name), row, was))
     for name, was in old.items():
         if name not in new:
-            found.append(Change(feed.dataset, REMOVED, (key, *name), None, was))
-    return found
+            changes.append(Change(feed.dataset, REMOVED, (key, *name), None, was))
+    return changes
 
 
 def identified(
@@ -257,17 +257,17 @@ def identified(
         for one in lists
         for fields, row in zip(names.decode(one), _each_row.decode(one), strict=True)
     )
-    found: dict[tuple[str, ...], bytes] = {}
+    rows_by_name: dict[tuple[str, ...], bytes] = {}
     for fields, row in rows:
-        if not found and service_id is not None and fields.service_id != service_id:
+        if not rows_by_name and service_id is not None and fields.service_id != service_id:
             return {}
         name = tuple("" if (value := getattr(fields, f)) is None else str(value) for f in identity)
         again = 1
-        while name in found:  # two rows that nothing tells apart: by their number, too
+        while name in rows_by_name:  # two rows that nothing tells apart: by their number, too
             again += 1
             name = (*name[: len(identity)], str(again))
-        found[name] = bytes(row)
-    return found
+        rows_by_name[name] = bytes(row)
+    return rows_by_name
 
 
 _each_row = msgspec.json.Decoder(list[msgspec.Raw])

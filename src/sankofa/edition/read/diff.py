@@ -54,7 +54,7 @@ class Difference(msgspec.Struct):
 
 async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Difference]:
     """By dataset, those that differ, with some of their keys; a row without a key of its own is counted."""
-    found: dict[str, Difference] = {}
+    differences: dict[str, Difference] = {}
     for feed in _feeds(before, after):
         counts: Counter[str] = Counter()
         shown: list[dict[str, Any]] = []
@@ -62,10 +62,10 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
         panel = feed.kind.startswith(_PANELS)
         first = panel_key() if panel else only  # or the empty key would be passed over
         start = WalkPosition(feed.dataset) if first is None else WalkPosition(feed.dataset, first, 0)
-        async for place, changes, _ in walk(feed, before, after, start):
-            if only is not None and place.key != only:
+        async for position, changes, _ in walk(feed, before, after, start):
+            if only is not None and position.key != only:
                 break
-            if panel and not is_widest(place.key):
+            if panel and not is_widest(position.key):
                 continue
             for change in changes:
                 counts[change.change] += 1
@@ -75,8 +75,8 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
                     name = RESTATED if restated else change.change
                     shown.append({"change": name, "key": list(change.key)})
         if counts:
-            found[feed.dataset] = Difference(**{name: counts[name] for name in COUNTED}, examples=shown)
-    return found
+            differences[feed.dataset] = Difference(**{name: counts[name] for name in COUNTED}, examples=shown)
+    return differences
 
 
 def _feeds(before: Edition, after: Edition) -> list[Feed]:

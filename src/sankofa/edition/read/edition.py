@@ -73,14 +73,14 @@ class Edition:
         self.id = edition_id
         self.manifest = reader.manifest
         self._reader = reader
-        self._kept: dict[tuple[str, str], memoryview] = {}
-        self._found: dict[tuple[str, str], memoryview] = {}
+        self._kept_numbers: dict[tuple[str, str], memoryview] = {}
+        self._kept_bytes: dict[tuple[str, str], memoryview] = {}
         self.files: Mapping[str, Mapping[str, Any]] = {
             one["name"]: one for one in self.manifest.get("files", ())
         }
         """Its Parquet files by name, and what the manifest says of each."""
-        told = self.manifest.get("notices") or {EVERY_SOURCE: LICENSE_NOTICE}
-        self._notices = {dataset: Notice(text) for dataset, text in told.items()}
+        notices = self.manifest.get("notices") or {EVERY_SOURCE: LICENSE_NOTICE}
+        self._notices = {dataset: Notice(text) for dataset, text in notices.items()}
 
     def notice(self, dataset: str) -> "Notice":
         """The terms of the data of a dataset, and whom it is owed to; of all, where it is not one we know."""
@@ -112,23 +112,23 @@ class Edition:
 
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         """The bytes under a key of an index of ours; None where there is no such key."""
-        if (found := self._found.get((kind, key))) is not None:
-            return found
+        if (cached := self._kept_bytes.get((kind, key))) is not None:
+            return cached
         blocks = await self._reader.blocks(kind, key, 0, 1)
         if blocks is None:
             return None
         rows = blocks[0][1]
-        if isinstance(rows, memoryview) and len(self._found) < _FOUND_AT_MOST:
-            self._found[kind, key] = rows  # of a mapped file: only where they stand is kept
+        if isinstance(rows, memoryview) and len(self._kept_bytes) < _FOUND_AT_MOST:
+            self._kept_bytes[kind, key] = rows  # of a mapped file: only where they stand is kept
         return rows
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
         """The keys of a kind that follow a key, in order, each with a digest of its blocks where known."""
         return await self._reader.digests(kind, after, most)
 
-    async def rows_at(self, places: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
+    async def rows_at(self, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         """Rows, or parts of them, by where they stand."""
-        return await self._reader.pieces(places)
+        return await self._reader.pieces(ranges)
 
     async def select(
         self,
@@ -169,11 +169,11 @@ class Edition:
                     if take(block, 1)[1]:
                         return Selection(runs, count, truncated=True)
                     continue
-                found, taken = take(block, room - count + 1)
+                taken_runs, taken = take(block, room - count + 1)
                 if count + taken > room:
-                    found, taken = take(block, room - count)
-                    return Selection(runs + found, room, truncated=True)
-                runs += found
+                    taken_runs, taken = take(block, room - count)
+                    return Selection(runs + taken_runs, room, truncated=True)
+                runs += taken_runs
                 count += taken
             if len(blocks) < most:
                 return Selection(runs, count, truncated=False)
@@ -196,13 +196,13 @@ class Edition:
 
         `keep` those that every request of their kind needs.
         """
-        if (kept := self._kept.get((kind, key))) is not None:
-            return kept
+        if (cached := self._kept_numbers.get((kind, key))) is not None:
+            return cached
         blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK) or ()
         joined = blocks[0][1] if len(blocks) == 1 else b"".join(rows for _, rows in blocks)
         numbers = memoryview(joined).cast("i")
         if keep and blocks:
-            self._kept[kind, key] = numbers
+            self._kept_numbers[kind, key] = numbers
         return numbers
 
     async def _every(self, kind: str, key: str, day: int, modes: int, tag: int) -> Selection | None:
@@ -215,8 +215,8 @@ class Edition:
         turns = Turns(_BLOCKS_A_TURN)
         for block in blocks:
             await turns.step()
-            found, taken = select(block, day, modes, tag, _EVERY_BLOCK)
-            runs += found
+            taken_runs, taken = select(block, day, modes, tag, _EVERY_BLOCK)
+            runs += taken_runs
             count += taken
         return Selection(runs, count, truncated=False, row_filter=RowFilter(kind, key, day, modes, tag))
 
@@ -235,8 +235,8 @@ class Edition:
         self._reader.scrub(most)
 
     def close(self) -> None:
-        self._kept.clear()
-        self._found.clear()
+        self._kept_numbers.clear()
+        self._kept_bytes.clear()
         self._reader.close()
 
 
@@ -254,11 +254,11 @@ def open_newest_usable(store: Datastore) -> tuple[Edition | None, list[str]]:
 
     None that a newer one withdrew: it may name a natural person, or hold what may not be redistributed.
     """
-    shelf = store.list_editions()
-    withdrawn = store.withdrawn() - {shelf.current}
+    listed = store.list_editions()
+    withdrawn = store.withdrawn() - {listed.current}
     complaints: list[str] = []
-    candidates = [shelf.current] if shelf.current else []
-    candidates += [name for name in shelf.editions if shelf.current is None or name < shelf.current]
+    candidates = [listed.current] if listed.current else []
+    candidates += [name for name in listed.editions if listed.current is None or name < listed.current]
     for name in candidates:
         if name in withdrawn:
             complaints.append(f"edition {name}: withdrawn by a later one")

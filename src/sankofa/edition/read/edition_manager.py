@@ -53,13 +53,13 @@ class EditionManager:
         whose licence was withdrawn; NotFound where it was never published; StoreUnavailable while it takes
         long to open.
         """
-        found = await self.to_compare(edition_id)
+        edition = await self.to_compare(edition_id)
         if self._edition is not None and (
             may_name_a_person(edition_id, self._edition.last_person_capture)
-            or may_hold(found.manifest, self._edition.left_out)
+            or may_hold(edition.manifest, self._edition.left_out)
         ):
             raise Gone(f"edition: {edition_id} is withdrawn.")
-        return found
+        return edition
 
     async def to_compare(self, edition_id: str) -> Edition:
         """Any kept edition by its id, to be compared with and not to be answered from."""
@@ -69,10 +69,10 @@ class EditionManager:
 
     async def look(self) -> None:
         """Switch to the edition that is current now, if it is whole; else stay, and try again in a while."""
-        shelf = await asyncio.to_thread(self._store.list_editions)
-        self._older.see(shelf)
+        listed = await asyncio.to_thread(self._store.list_editions)
+        self._older.see(listed)
         await asyncio.to_thread(self._scrub)
-        current = shelf.current
+        current = listed.current
         if current is None or (self._edition is not None and self._edition.id == current):
             return
         if current == self._refused and time.monotonic() < self._try_again:
@@ -127,7 +127,7 @@ class EditionManager:
 class _Older:
     """The editions that are kept besides the current one, opened when they are asked for.
 
-    Whatever clients ask: no name that is not on the shelf reaches the store, few are open at a time, one is
+    Whatever clients ask: no name that is of no kept edition reaches the store, few are open at a time, one is
     being opened at a time.
     """
 
@@ -136,20 +136,20 @@ class _Older:
         self._open: OrderedDict[str, Edition] = OrderedDict()
         self._opening: dict[str, asyncio.Task[Edition]] = {}
         self._turn = asyncio.Lock()
-        self._shelved: frozenset[str] = frozenset()
+        self._kept_ids: frozenset[str] = frozenset()
         self._published: frozenset[str] = frozenset()
         self._published_seen = float("-inf")
         self._seen = 0.0
         self._unusable: dict[str, float] = {}
 
-    def see(self, shelf: EditionList) -> None:
+    def see(self, listed: EditionList) -> None:
         """What is kept now; what is not is let go of."""
         self._seen = time.monotonic()
-        if self._shelved != (shelved := frozenset(shelf.editions)):
-            self._shelved = shelved
-            for edition_id in set(self._open) - shelved:
+        if self._kept_ids != (kept_ids := frozenset(listed.editions)):
+            self._kept_ids = kept_ids
+            for edition_id in set(self._open) - kept_ids:
                 del self._open[edition_id]
-            for edition_id in set(self._unusable) - shelved:
+            for edition_id in set(self._unusable) - kept_ids:
                 del self._unusable[edition_id]
 
     def add(self, edition: Edition) -> None:
@@ -161,9 +161,9 @@ class _Older:
 
     async def get(self, edition_id: str) -> Edition:
         """Raises Gone, NotFound, or StoreUnavailable while it is still being verified."""
-        if edition_id not in self._shelved and time.monotonic() - self._seen > _LOOK_EVERY:
+        if edition_id not in self._kept_ids and time.monotonic() - self._seen > _LOOK_EVERY:
             self.see(await asyncio.to_thread(self._store.list_editions))
-        if edition_id not in self._shelved:
+        if edition_id not in self._kept_ids:
             raise await self._missing(edition_id)
         if (edition := self._open.get(edition_id)) is not None and edition.damage is None:
             self._open.move_to_end(edition_id)

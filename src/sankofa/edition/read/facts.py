@@ -75,19 +75,19 @@ async def reported_facts(
     """An organisation's reported figures, in the order of fundamentals."""
     mark = f'"line_item":"{measure}"'.encode()
     where = None if measure is None else lambda row: mark in row
-    found = await edition.select("fundamentals", service_id, day=day, limit=most, where=where)
-    if found is None or not found.count:
+    figures = await edition.select("fundamentals", service_id, day=day, limit=most, where=where)
+    if figures is None or not figures.count:
         return NO_FACTS
     entity = await edition.raw("entity", service_id)
     named = _Entity(None, None) if entity is None else _entity(entity)
     iso3 = alpha3_of().get(named.country or "")
     entity_of = FactEntity(service_id, named.legal_name, iso3)
     runs: list[Run] = []
-    for piece in found.lists():
+    for piece in figures.lists():
         facts = [_reported(row, entity_of) for row in _figures(piece)]
         runs.append(wire.encode(facts)[1:-1])
         await asyncio.sleep(0)  # a piece takes some milliseconds, and others are waiting
-    return Selection(runs, found.count, found.truncated)
+    return Selection(runs, figures.count, figures.truncated)
 
 
 def _reported(row: _Figure, entity: FactEntity) -> SharedFact:
@@ -125,7 +125,7 @@ async def measure_facts(
 ) -> Selection:
     """One measure of a country, the newest period first; only what is dated where a day was asked about."""
     modes = (SERIES_MODE,) if dated else (ANNUAL_MODE, SERIES_MODE)
-    found = [
+    selections = [
         selection
         for mode in modes
         if (
@@ -134,17 +134,17 @@ async def measure_facts(
             )
         )
     ]
-    if len(found) < 2:
-        return found[0] if found else NO_FACTS
+    if len(selections) < 2:
+        return selections[0] if selections else NO_FACTS
     # Hardly ever is the code of an indicator the key of a series too.
     rows = list(
         merge(
-            *(_raws(b"[%b]" % one.rows) for one in found),
+            *(_raws(b"[%b]" % one.rows) for one in selections),
             key=lambda row: _ended(row).period_end,
             reverse=True,
         )
     )
-    more = any(one.truncated for one in found) or len(rows) > most
+    more = any(one.truncated for one in selections) or len(rows) > most
     return Selection([bytes(row) for row in rows[:most]], min(len(rows), most), truncated=more)
 
 

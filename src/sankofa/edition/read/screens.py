@@ -1,4 +1,4 @@
-"""The read side of screens: who leads a metric on a day, off a sheet that is already in order."""
+"""The read side of screens: who leads a metric on a day, off a page that is already in order."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -39,15 +39,15 @@ async def screen(
 ) -> Screen:
     """The first so many by size on a day, of a country or of all."""
     years = edition.manifest.get("screen_years")
-    sheet: bytes | memoryview | None = None
+    page: bytes | memoryview | None = None
     year = day.year
     if years:
         year = years[max(bisect_right(years, year) - 1, 0)]
-        sheet = await edition.raw("screen", f"{metric}|{country or EVERYWHERE}|{year}")
-    if sheet is None:
+        page = await edition.raw("screen", f"{metric}|{country or EVERYWHERE}|{year}")
+    if page is None:
         return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
-    counts, places = _read(memoryview(sheet), day.toordinal(), year, smallest_first, most)
-    rows = await edition.rows_at(places)
+    counts, ranges = _read(memoryview(page), day.toordinal(), year, smallest_first, most)
+    rows = await edition.rows_at(ranges)
     selection = Selection(
         _ranked(rows, day), len(rows), truncated=counts[State.STANDS] > most, between=b"", runs_in_a_row=3
     )
@@ -77,12 +77,12 @@ def dated(rows: bytes, day: date) -> bytes:
 
 
 def _read(
-    sheet: memoryview, day: int, year: int, smallest_first: bool, most: int
+    page: memoryview, day: int, year: int, smallest_first: bool, most: int
 ) -> tuple[list[int], list[ByteRange]]:
     """The counts by state on a day, and the places of the rows; of each row the part behind its day."""
-    words = sheet.cast("I")
+    words = page.cast("I")
     days = words[0]
-    tally = bisect_right(sheet[4 : 4 + 4 * days].cast("i"), day) - 1
+    tally = bisect_right(page[4 : 4 + 4 * days].cast("i"), day) - 1
     at = 1 + days + STATES * tally
     counts: list[int] = words[at : at + STATES].tolist()
     at = 1 + days + STATES * days
@@ -93,12 +93,12 @@ def _read(
     # What stands after the last year stands on its last day; before the first, by the counts, nothing does.
     marked, of_them = divmod(min(max(day - date(year, 1, 1).toordinal(), 0), LAST_DAY), DAYS_PER_MARK)
     marks += marked * size
-    own, standing = sheet[marks : marks + size], STANDING[of_them]
+    own, standing = page[marks : marks + size], STANDING[of_them]
     listed: Iterator[ByteRange]
     if smallest_first:
-        numbers = (n for n in sheet[order : order + 4 * size].cast("I") if standing[own[n]])
-        listed = (BYTE_RANGE.unpack_from(sheet, values + BYTE_RANGE.size * n) for n in numbers)
+        numbers = (n for n in page[order : order + 4 * size].cast("I") if standing[own[n]])
+        listed = (BYTE_RANGE.unpack_from(page, values + BYTE_RANGE.size * n) for n in numbers)
     else:
         runs = (bytes(own[n : n + _AT_ONCE]).translate(standing) for n in range(0, size, _AT_ONCE))
-        listed = compress(BYTE_RANGE.iter_unpack(sheet[values:order]), chain.from_iterable(runs))
+        listed = compress(BYTE_RANGE.iter_unpack(page[values:order]), chain.from_iterable(runs))
     return counts, list(islice(listed, min(most, counts[State.STANDS])))

@@ -53,19 +53,19 @@ async def search_names(
         asked[word] = {other: closeness for other, closeness, _ in meant}
         holders[word] = [(closeness, held) for _, closeness, held in meant]
         worth[word] = math.log(1 + size / min((len(held) for _, held in holders[word]), default=1))
-    found: defaultdict[int, float] = defaultdict(float)
+    weights: defaultdict[int, float] = defaultdict(float)
     passed_over = False
     for word in sorted(worth, key=lambda w: -worth[w]):
         for closeness, held in holders[word]:
-            passed_over |= not _add(found, held, worth[word] * closeness)
+            passed_over |= not _add(weights, held, worth[word] * closeness)
             await asyncio.sleep(0)
-    best = sorted(found, key=lambda number: (-found[number], number))
+    best = sorted(weights, key=lambda number: (-weights[number], number))
     # What was found of a name is the most it can score: behind the first that falls short, all do.
     least = (_LEAST_SCORE - _ROUNDED) * sum(worth.values())
     hits: list[Hit] = []
     turns = Turns(_WEIGHED_A_TURN)
-    for place, number in enumerate(takewhile(lambda number: found[number] >= least, best)):
-        if len(hits) > most and place >= max(_WEIGHED, most + 1):
+    for rank, number in enumerate(takewhile(lambda number: weights[number] >= least, best)):
+        if len(hits) > most and rank >= max(_WEIGHED, most + 1):
             break
         hit = _weigh(await _named(edition, number), asked, worth)
         if hit.score >= _LEAST_SCORE:
@@ -86,19 +86,19 @@ async def search_symbol(edition: Edition, symbol: str) -> list[Hit]:
     return hits
 
 
-def _add(found: defaultdict[int, float], held: Holders, weight: float) -> bool:
+def _add(weights: defaultdict[int, float], held: Holders, weight: float) -> bool:
     """The rarest words make the candidates; a common one only adds to those there are.
 
     False where there were too many of them to read.
     """
-    if found and len(held) > _RARE:
-        for number in found:
-            place = bisect_left(held, number)
-            if place < len(held) and held[place] == number:
-                found[number] += weight
+    if weights and len(held) > _RARE:
+        for number in weights:
+            at = bisect_left(held, number)
+            if at < len(held) and held[at] == number:
+                weights[number] += weight
     else:
         for number in held[:_POSTINGS_READ]:
-            found[number] += weight
+            weights[number] += weight
         return len(held) <= _POSTINGS_READ
     return True
 
@@ -116,9 +116,9 @@ async def _meanings(edition: Edition, word: str, country: str | None) -> list[tu
     forms = set(neighbourhood(word))
     near: set[str] = set()
     turns = Turns(_WORDS_A_TURN)
-    for place in {bucket(form, buckets) for form in forms}:
+    for number in {bucket(form, buckets) for form in forms}:
         await turns.step(8)
-        near.update(bytes(await edition.raw("near", str(place)) or b"").decode().split())
+        near.update(bytes(await edition.raw("near", str(number)) or b"").decode().split())
     meant = []
     for other in sorted(near):  # a bucket holds strangers too: they share no form
         await turns.step()

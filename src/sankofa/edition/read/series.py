@@ -72,8 +72,8 @@ class _Taken:
             blocks = await self._edition.blocks(self._kind, key, skip, most)
             for block in blocks:
                 await turns.step()
-                found, taken, more = select(block, span, limit - self._count)
-                self._runs += found
+                runs, taken, more = select(block, span, limit - self._count)
+                self._runs += runs
                 self._count += taken
                 if more:
                     return limit + 1

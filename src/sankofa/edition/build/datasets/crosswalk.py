@@ -45,14 +45,14 @@ def identifiers(context: BuildContext) -> Iterator[KeyRows]:
     An organisation answers once, by the first of its identifiers where registers agree on its number.
     """
     entities = context.entities
-    places = sorted(
+    claims = sorted(
         (lookup_key(stored_identifier(claim.identifier)), number, position)
         for number, entity in enumerate(entities)
         for position, claim in enumerate(entity.claims)
     )
-    for key, matches in groupby(places, key=lambda place: place[0]):
+    for key, matches in groupby(claims, key=lambda one: one[0]):
         rows = []
-        for number, (first, *_) in groupby(matches, key=lambda place: place[1]):
+        for number, (first, *_) in groupby(matches, key=lambda one: one[1]):
             entity, claim = entities[number], entities[number].claims[first[2]]
             fields = _fields(context, entity, stored_identifier(claim.identifier), claim)
             rows.append(Entry(wire.encode(CrosswalkMatchRow(legal_name=entity.legal_name, **fields))))

@@ -57,12 +57,12 @@ def _made(issuer: Issuer) -> bytes:
 @dataset(FUNDAMENTALS, FundamentalsRow)
 def fundamentals(context: BuildContext) -> Iterator[PreparedKeyRows]:
     for entity in context.entities:
-        made = context.issuers.part(FUNDAMENTALS, entity.service_id)
-        yield PreparedKeyRows(entity.service_id, _read(made) if made else NO_ROWS, entity.aliases)
+        part = context.issuers.part(FUNDAMENTALS, entity.service_id)
+        yield PreparedKeyRows(entity.service_id, _read(part) if part else NO_ROWS, entity.aliases)
 
 
 def _entries(issuer: Issuer) -> list[Entry]:
-    placed: list[tuple[tuple[object, ...], Entry]] = []
+    ordered: list[tuple[tuple[object, ...], Entry]] = []
     for (concept, unit, period_end, period_start), reported in issuer.reports.items():
         end = ordinal(period_end)
         start = ordinal(period_start) if period_start else None
@@ -95,10 +95,10 @@ def _entries(issuer: Issuer) -> list[Entry]:
                 license_class=report.capture.license_class,
                 observed_at=report.capture.observed_at,
             )
-            place = (-end, period.period_type, item, vintage.number, concept, unit, period_start)
-            placed += [(place, entry) for entry in _seen(row, vintage, identity, _TAGS[period.period_type])]
-    placed.sort(key=lambda pair: pair[0])
-    return [entry for _, entry in placed]
+            order = (-end, period.period_type, item, vintage.number, concept, unit, period_start)
+            ordered += [(order, entry) for entry in _seen(row, vintage, identity, _TAGS[period.period_type])]
+    ordered.sort(key=lambda pair: pair[0])
+    return [entry for _, entry in ordered]
 
 
 def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, tag: int) -> Iterator[Entry]:

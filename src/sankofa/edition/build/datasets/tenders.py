@@ -91,7 +91,7 @@ def _row(context: BuildContext, tender: Tender) -> TenderRow:
 
 def _buyer(tender: Tender) -> str | None:
     buyers = (party.match.service_id for party, roles in tender.parties if "buyer" in roles)
-    return next((found for found in buyers if found), None)
+    return next((service_id for service_id in buyers if service_id), None)
 
 
 class AwardRow(Row, frozen=True, kw_only=True):
