@@ -169,7 +169,6 @@ class SqliteLedger:
         self._path = path
         self._first: dict[str, str] = {}  # by table, the first column of its key
         self._saw: Callable[[str, Sequence[Row]], None] | None = None
-        self._partly_new: set[str] = set()  # tables whose last batch had rows that were there already
         with operator_errors(path), _in_turn(path.parent):
             self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
             path.chmod(0o600)
@@ -263,37 +262,16 @@ class SqliteLedger:
     def append(self, table: str, rows: Sequence[Row]) -> int:
         """In the order of the key, as they are stored; the trigger passes over what is there.
 
-        Where some rows are there already, only a slower statement tells which are new: it is tried first
-        while that goes on.
+        Which rows were new is told by a statement that returns them, where anybody watches. (A plain insert
+        behind a savepoint costs more with every row: SQLite searches its journal from the start.)
         """
         rows = sorted(rows)
-        if table in self._partly_new:
-            return self._append_and_tell(table, rows)
+        if self._saw is not None:
+            self.stage(table, rows)
+            return self.absorb(f"INSERT INTO {table} SELECT * FROM staged_{table} WHERE true")
         marks = ",".join("?" * len(rows[0]))
         with operator_errors(self._path):
-            if self._saw is not None:
-                self._database.execute("SAVEPOINT batch")
-            statement = f"INSERT INTO {table} VALUES ({marks})"
-            appended = self._database.executemany(statement, rows).rowcount
-            if self._saw is None:
-                return appended
-            if 0 < appended < len(rows):
-                self._database.execute("ROLLBACK TO batch")
-            self._database.execute("RELEASE batch")
-        if 0 < appended < len(rows):
-            return self._append_and_tell(table, rows)
-        if appended:
-            self._saw(table, rows)
-        return appended
-
-    def _append_and_tell(self, table: str, rows: list[Row]) -> int:
-        self.stage(table, rows)
-        appended = self.absorb(f"INSERT INTO {table} SELECT * FROM staged_{table} WHERE true")
-        if 0 < appended < len(rows):
-            self._partly_new.add(table)
-        else:
-            self._partly_new.discard(table)
-        return appended
+            return self._database.executemany(f"INSERT INTO {table} VALUES ({marks})", rows).rowcount
 
     def stage(self, table: str, rows: Sequence[Row]) -> None:
         if rows:
