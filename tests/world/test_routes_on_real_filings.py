@@ -30,9 +30,9 @@ NOT_MET = Path(__file__).with_name("routes_not_met.txt")
 
 
 REPLAYED = ("0001490366", "0001105533", "0001642545", "0001051514")
-"""A borrower in two currencies; one that first tells of temporary equity, as nothing, in a later quarter; and two
-others. (Not 0001362925, which reports one figure of the twelve months to September beside its calendar years: the
-replay here takes that for a year, where a trailing figure is none.)"""
+"""A borrower in two currencies; one that first tells of temporary equity, as nothing, in a later quarter; and
+two others. (Not 0001362925, which reports one figure of the twelve months to September beside its calendar
+years: the replay here takes that for a year, where a trailing figure is none.)"""
 
 
 @pytest.fixture(scope="module")
