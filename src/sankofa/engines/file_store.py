@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +212,8 @@ class SqliteLedger:
                 self._database.execute("COMMIT")
         except BaseException:
             if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # the failure that led here is the one to tell
+                    self._database.execute("ROLLBACK")
             raise
 
     @contextmanager
@@ -222,7 +223,8 @@ class SqliteLedger:
         try:
             yield
         finally:
-            self._database.execute("COMMIT")
+            with suppress(sqlite3.Error):  # nothing was written; a damaged file was told of before
+                self._database.execute("COMMIT")
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         with operator_errors(self._path):
