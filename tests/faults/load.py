@@ -16,12 +16,14 @@ PATIENCE = 30.0
 
 def ask(server: LiveServer, key: str, connection: HTTPConnection | None = None) -> tuple[int, str]:
     """The status of one request and the edition that answered it, on a fresh connection if none is given."""
-    link = connection or HTTPConnection("127.0.0.1", server.port, timeout=10)
-    link.request("GET", ISSUER, headers={"X-API-Key": key})
-    answer = link.getresponse()
-    body = answer.read()
-    if connection is None:
-        link.close()
+    link = connection or HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+    try:
+        link.request("GET", ISSUER, headers={"X-API-Key": key})
+        answer = link.getresponse()
+        body = answer.read()
+    finally:
+        if connection is None:
+            link.close()
     _, _, rest = body.partition(b'"edition":"')
     return answer.status, rest.partition(b'"')[0].decode()
 
@@ -49,7 +51,7 @@ class Load:
             client.join()
 
     def _run(self, kept: bool) -> None:
-        link = HTTPConnection("127.0.0.1", self._server.port, timeout=10) if kept else None
+        link = HTTPConnection("127.0.0.1", self._server.port, timeout=PATIENCE) if kept else None
         while not self._over.is_set():
             try:
                 status, edition = ask(self._server, self._key, link)
