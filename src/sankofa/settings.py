@@ -74,6 +74,9 @@ class Settings:
     per_month_starter: int = _setting(100_000, "Requests per UTC calendar month, starter tier.")
     per_month_professional: int = _setting(2_000_000, "Requests per UTC calendar month, professional tier.")
     editions_kept: int = _setting(5, "Editions kept behind the current one.")
+    block_cache_bytes: int = _setting(
+        128 << 20, "Bytes of rows that one worker keeps decompressed, of those it read last."
+    )
     ingest_file_bytes: int = _setting(64 << 30, "Most bytes of one ingested file, decompressed.")
     ingest_document_bytes: int = _setting(
         1 << 30, "Most bytes of a document that is read as a whole: a JSON file, or a member of an archive."

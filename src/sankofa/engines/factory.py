@@ -6,18 +6,21 @@ names it, so that an installation without Redis or PostgreSQL needs no driver fo
 
 from pathlib import Path
 
+from sankofa.engines.block_cache import BLOCK_CACHE_BYTES
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.keyvalue import KeyValue
 from sankofa.model.errors import SettingsError
 
 
-def open_datastore(url: str, home: Path, ledger_schema: str) -> Datastore:
+def open_datastore(
+    url: str, home: Path, ledger_schema: str, *, cache_bytes: int = BLOCK_CACHE_BYTES
+) -> Datastore:
     """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`."""
     scheme, _, rest = url.partition(":")
     if scheme == "sqlite":
         from sankofa.engines.file_store import FileStore
 
-        return FileStore(Path(rest) if rest else home, ledger_schema)
+        return FileStore(Path(rest) if rest else home, ledger_schema, cache_bytes)
     if scheme in ("postgresql", "postgres"):
         from sankofa.engines.postgres_store import PostgresStore
 

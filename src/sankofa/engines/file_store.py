@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from sankofa.engines.block_cache import BLOCK_CACHE_BYTES, BlockCache
 from sankofa.engines.checked_file import FileStates
 from sankofa.engines.datastore import EditionList, Row, Turn
 from sankofa.engines.edition_folder import (
@@ -38,13 +39,14 @@ _EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 class FileStore:
     """See `engines.datastore.Datastore`."""
 
-    def __init__(self, home: Path, ledger_schema: str) -> None:
+    def __init__(self, home: Path, ledger_schema: str, cache_bytes: int = BLOCK_CACHE_BYTES) -> None:
         self._home = home
         self._editions = home / "editions"
         self._pointer = self._editions / "CURRENT"
         self._published = self._editions / "PUBLISHED"
         self._schema = ledger_schema
         self._states = FileStates()
+        self._cache = BlockCache(cache_bytes)
 
     def ledger(self) -> "SqliteLedger":
         make_private_folder(self._home)
@@ -60,7 +62,7 @@ class FileStore:
         if not _EDITION_ID.match(edition):
             raise EditionError(f"edition {edition!r}: not the name of an edition")
         self._states.forget_missing()
-        return EditionFolderReader(self._editions / edition, self._states, check_all=check_all)
+        return EditionFolderReader(self._editions / edition, self._states, self._cache, check_all=check_all)
 
     def list_editions(self) -> EditionList:
         try:

@@ -92,7 +92,7 @@ class Service:
 
 
 def open_store(settings: Settings) -> Datastore:
-    return open_datastore(settings.datastore, settings.home, SCHEMA)
+    return open_datastore(settings.datastore, settings.home, SCHEMA, cache_bytes=settings.block_cache_bytes)
 
 
 def _cause(failure: BaseException) -> str:

@@ -119,6 +119,16 @@ def runs_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
         yield (ends[start - 1] + 1 if start else 0), ends[previous]
 
 
+def cut(rows: Run, runs: list[tuple[int, int]]) -> list[Run]:
+    """Runs of a block's rows: views of it; copies where a view would keep much in memory for little."""
+    if isinstance(rows, memoryview):
+        return [rows[a:b] for a, b in runs]
+    if 4 * sum(b - a for a, b in runs) < len(rows):
+        return [rows[a:b] for a, b in runs]
+    view = memoryview(rows)
+    return [view[a:b] for a, b in runs]
+
+
 def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[Run], int]:
     """The rows of a block seen on a day, as runs of wire bytes without outer commas, and how many rows."""
     index, rows = block
@@ -137,8 +147,7 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
             bound = 2 * stretches + stretch
             first = 3 * stretches + 1
             bounds = iter(words[first + words[bound] : first + words[bound + 1]].tolist())
-            parts = memoryview(rows)
-            return [parts[a:b] for a, b in zip(bounds, bounds, strict=True)], seen_rows
+            return cut(rows, list(zip(bounds, bounds, strict=True))), seen_rows
     firsts, untils, ends = (
         view[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count].cast("i").tolist() for n in range(3)
     )
@@ -150,8 +159,7 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
         if first <= day < until and mode & modes and (tag == ANY_TAG or tags[row] == tag)
     ]
     del seen[room:]
-    parts = memoryview(rows)
-    return [parts[a:b] for a, b in runs_of(ends, seen)], len(seen)
+    return cut(rows, list(runs_of(ends, seen))), len(seen)
 
 
 def select_where(
