@@ -203,7 +203,11 @@ class BlockFileReader:
     def block(self, extent: Extent) -> Block:
         """The index of a block and its rows."""
         at, index, stored, raw = extent
-        return self._bytes[at : at + index], self._rows_of(at + index, stored, raw)
+        rows_at = at + index
+        whole = self._bytes
+        if stored == raw:
+            return whole[at:rows_at], whole[rows_at : rows_at + stored]
+        return whole[at:rows_at], self._decompressed(rows_at, stored)
 
     def pieces(self, ranges: Iterable[tuple[int, int, int]]) -> list[bytes | memoryview]:
         """See `engines.datastore.EditionReader`; views of the file where it is not compressed."""
@@ -217,12 +221,10 @@ class BlockFileReader:
             if stored == raw:
                 pieces.append(whole[at + start : at + end])
             else:
-                pieces.append(self._rows_of(at, stored, raw)[start:end])
+                pieces.append(self._decompressed(at, stored)[start:end])
         return pieces
 
-    def _rows_of(self, at: int, stored: int, raw: int) -> bytes | memoryview:
-        if stored == raw:
-            return self._bytes[at : at + stored]
+    def _decompressed(self, at: int, stored: int) -> bytes:
         if (rows := self._cache.get(self._serial + at)) is None:
             rows = zstd.decompress(self._bytes[at : at + stored])
             self._cache.put(self._serial + at, rows)

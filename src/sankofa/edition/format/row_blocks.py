@@ -119,12 +119,10 @@ def runs_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
         yield (ends[start - 1] + 1 if start else 0), ends[previous]
 
 
-def cut(rows: Run, runs: list[tuple[int, int]]) -> list[Run]:
-    """Runs of a block's rows: views of it; copies where a view would keep much in memory for little."""
-    if isinstance(rows, memoryview):
-        return [rows[a:b] for a, b in runs]
-    if 4 * sum(b - a for a, b in runs) < len(rows):
-        return [rows[a:b] for a, b in runs]
+def cut(rows: Run, runs: Iterable[tuple[int, int]], *, sparse: bool) -> list[Run]:
+    """Runs of a block's rows: views of it; copies of few, which would keep all of it in memory."""
+    if sparse:
+        return [bytes(rows[a:b]) for a, b in runs]
     view = memoryview(rows)
     return [view[a:b] for a, b in runs]
 
@@ -147,7 +145,8 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
             bound = 2 * stretches + stretch
             first = 3 * stretches + 1
             bounds = iter(words[first + words[bound] : first + words[bound + 1]].tolist())
-            return cut(rows, list(zip(bounds, bounds, strict=True))), seen_rows
+            runs = zip(bounds, bounds, strict=True)
+            return cut(rows, runs, sparse=4 * seen_rows < count), seen_rows
     firsts, untils, ends = (
         view[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count].cast("i").tolist() for n in range(3)
     )
@@ -159,7 +158,7 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
         if first <= day < until and mode & modes and (tag == ANY_TAG or tags[row] == tag)
     ]
     del seen[room:]
-    return cut(rows, list(runs_of(ends, seen))), len(seen)
+    return cut(rows, runs_of(ends, seen), sparse=4 * len(seen) < count), len(seen)
 
 
 def select_where(

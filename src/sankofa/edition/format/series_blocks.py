@@ -110,7 +110,8 @@ def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, boo
         if low >= end:
             return [], 0, low < high
         ends = words[2 * count + 3 * replaced :]
-        return cut(rows, [(ends[low - 1] + 1 if low else 0, ends[end - 1])]), end - low, end < high
+        run = ((ends[low - 1] + 1 if low else 0, ends[end - 1]),)
+        return cut(rows, run, sparse=4 * (end - low) < count + replaced), end - low, end < high
     seen = [
         (-day, row)
         for row, (day, first) in enumerate(
@@ -129,7 +130,8 @@ def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, boo
     seen.sort()
     chosen = [row for _, row in seen[:room]]
     ends = words[2 * count + 3 * replaced :]
-    return cut(rows, list(runs_of(ends, chosen))), len(chosen), len(seen) > room
+    runs = runs_of(ends, chosen)
+    return cut(rows, runs, sparse=4 * len(chosen) < count + replaced), len(chosen), len(seen) > room
 
 
 def list_pages(
