@@ -51,6 +51,23 @@ def test_nigerias_gdp_of_2010_is_todays_figure_in_its_fourth_vintage(starter: Li
     assert (row["value"], row["vintage"]) == (366990417129.04, 4)
 
 
+@pytest.mark.parametrize(
+    ("day", "value", "vintage"),
+    [
+        ("2012-12-31", 196837602739.825, 1),
+        ("2013-12-31", 228637855746.94, 2),
+        ("2015-12-31", 369062464570.387, 3),
+        ("2026-07-01", 366990417129.04, 4),
+    ],
+)
+def test_nigerias_gdp_of_2010_as_it_was_known_on_a_day(
+    starter: LiveServer, day: str, value: float, vintage: int
+) -> None:
+    path = f"/v1/macro?series=WDI:NY.GDP.MKTP.CD:NGA&as_of={day}&from=2010-12-31&to=2010-12-31"
+    (row,) = rows(starter, path)
+    assert (row["value"], row["vintage"]) == (value, vintage)
+
+
 @pytest.mark.rule("CLI-5")
 @pytest.mark.parametrize(("day", "rate"), [("2024-03-04", 30.89818524), ("2024-03-31", 47.25166141)])
 def test_the_egyptian_pound_before_and_after_its_devaluation(

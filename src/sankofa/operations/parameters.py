@@ -7,11 +7,11 @@ from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.signals.contract import LONGEST_FILTER
 from sankofa.model.identifiers import EDITION_PATTERN, ENTITY_ID_PATTERN, SERVICE_ID_PATTERN
 from sankofa.model.observations import (
+    ASKED_SERIES_PATTERN,
     FREQUENCIES,
     INDICATOR_PATTERN,
     LONGEST_CODE,
     LONGEST_TYPE,
-    SERIES_PATTERN,
     SERIES_TYPE_PATTERN,
 )
 from sankofa.model.periods import PERIOD_TYPES
@@ -114,8 +114,9 @@ IndicatorParameter = Annotated[
 ]
 SeriesParameter = Annotated[
     str | None,
-    Text(SERIES_PATTERN, "CPI.ZA", LONGEST_CODE),
-    "Series mode: series key, in any case; FX.<base>.<quote> is quote units for one base unit.",
+    Text(ASKED_SERIES_PATTERN, "CPI.ZA", LONGEST_CODE),
+    "Series mode: series key, in any case; FX.<base>.<quote> is quote units for one base unit, "
+    "WDI:<indicator>:<alpha-3> an annual indicator by the days it was captured on.",
 ]
 SeriesTypeParameter = Annotated[
     str | None, Text(SERIES_TYPE_PATTERN, "cpi", LONGEST_TYPE), "Series mode: family, e.g. fx or cpi."

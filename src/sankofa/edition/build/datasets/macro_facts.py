@@ -17,7 +17,7 @@ import msgspec
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE, AnnualVintageRow, annual
-from sankofa.edition.build.datasets.macro_series import SERIES_TABLE, SeriesVintageRow, series
+from sankofa.edition.build.datasets.macro_series import SERIES_TABLE, SeriesVintageRow, published_series
 from sankofa.edition.build.row_ranges import RowRanges
 from sankofa.edition.build.shared_facts import country as as_entity
 from sankofa.edition.build.shared_facts import provenance_table
@@ -113,8 +113,11 @@ def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_End
 
 
 def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
-    """The series of one key that are of one country, whatever their type and frequency, together."""
-    parts = ((tuple(key.split("|")), entries) for key, entries, _ in series(context))
+    """The series of one key that are of one country, whatever their type and frequency, together.
+
+    Those that annual tables amount to are facts already, as indicators.
+    """
+    parts = ((tuple(key.split("|")), entries) for key, entries, _ in published_series(context))
     for measure, columns in groupby(parts, key=lambda part: part[0][0]):
         by_country: defaultdict[str, list[_EndedFact]] = defaultdict(list)
         for (*_, country), entries in columns:

@@ -5,14 +5,16 @@ Order: by series, series_type, frequency and country, then date descending.
 
 from collections.abc import Iterable, Iterator
 from datetime import date
-from itertools import groupby, product
+from itertools import chain, groupby, product
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 
+from sankofa.derive.annual_series import annual_series
 from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE
 from sankofa.edition.build.json_text import ProvenanceText, figure, json_text
 from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
@@ -34,17 +36,41 @@ SERIES_TABLE: Final = "af-macro-series"
 _LATEST: Final = int(Mode.LATEST)
 
 
+class SeriesRows(NamedTuple):
+    """The rows of one series."""
+
+    key: str
+    entries: list[Entry]
+    aliases: tuple[str, ...]
+
+
 class _SeriesIndex(NamedTuple):
     summaries: list[SeriesSummary]
     """Of every series, in their order."""
     days: list[KeyRows]
     """Of each long series, the day on which each of its blocks begins."""
 
+    def noted(self, rows: SeriesRows) -> KeyRows:
+        """The rows of a series, now known here."""
+        self.summaries.append(summary_of(rows.key, rows.entries))
+        if days := block_days(rows.entries):
+            self.days.append(KeyRows(rows.key, [Entry(days)], rows.aliases))
+        return KeyRows(*rows)
+
 
 @dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series)
 def series(context: BuildContext) -> Building:
-    provenance = ProvenanceText(context.captures)
+    """Series as they are published, and those that annual tables amount to."""
     index = _SeriesIndex([], [])
+    for rows in chain(published_series(context), _tabled_series(context)):
+        yield index.noted(rows)
+    index.summaries.sort(key=lambda summary: summary.key.split("|"))
+    return Outcome(index)
+
+
+def published_series(context: BuildContext) -> Iterator[SeriesRows]:
+    """The rows of each series that a source publishes."""
+    provenance = ProvenanceText(context.captures)
     for name, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
         columns = (
             ("|".join(identity), _entries(provenance, identity, reports)) for identity, reports in group
@@ -53,11 +79,14 @@ def series(context: BuildContext) -> Building:
         # Almost every key is one series: it then leads to its rows without a list.
         aliases = (key_list(name),) if len(filled) == 1 else ()
         for key, entries in filled:
-            index.summaries.append(summary_of(key, entries))
-            if days := block_days(entries):
-                index.days.append(KeyRows(key, [Entry(days)], aliases))
-            yield KeyRows(key, entries, aliases)
-    return Outcome(index)
+            yield SeriesRows(key, entries, aliases)
+
+
+def _tabled_series(context: BuildContext) -> Iterator[SeriesRows]:
+    provenance = ProvenanceText(context.captures)
+    for identity, reports in annual_series(context.ledger, context.captures):
+        if entries := _entries(provenance, identity, reports):
+            yield SeriesRows("|".join(identity), entries, (key_list(identity.series),))
 
 
 @dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,))
@@ -152,7 +181,8 @@ table(
         SERIES_TABLE,
         SeriesVintageRow,
         MACRO,
-        "Dated series, every vintage. Bulk only; `/v1/macro` serves the latest known on a day.",
+        "Dated series as published, every vintage. Bulk only; `/v1/macro` serves the latest known on "
+        f"a day. The series that annual tables amount to (`WDI:...`) are in {ANNUAL_TABLE}.",
         rows=_EveryVintage,
         sorted_by=("series",),
     )
