@@ -129,7 +129,7 @@ def _written(stream: IO[bytes]) -> str:
 
 def _listen(address: str) -> None:
     _load()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, _reap)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(f"{address}.new")
         listening.listen(64)
@@ -142,6 +142,13 @@ def _listen(address: str) -> None:
                 _answer(line)
                 os._exit(0)
             line.close()
+
+
+def _reap(*_: object) -> None:
+    """Take leave of processes that ended. Ignoring them would do, but their processor time would be lost."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _load() -> None:
