@@ -46,10 +46,13 @@ class Filed(NamedTuple):
         return None if row is None or row.value is None else F(row.value)
 
     def sum(self, text: str) -> Fraction | None:
-        values = [(sign, self.rows[concept].value) for sign, concept in terms(text) if concept in self.rows]
-        if len(values) < len(terms(text)) or any(value is None for _, value in values):
-            return None
-        return sum((sign * F(value) for sign, value in values if value is not None), F(0))
+        total = []
+        for sign, concept in terms(text):
+            row = self.rows.get(concept)
+            if row is None or row.value is None:
+                return None
+            total.append((sign, row.value))
+        return sum((sign * F(value) for sign, value in total), F(0))
 
     def one_filing(self, concepts: Iterable[str]) -> bool:
         return bool(set.intersection(*(set(self.filings[concept]) for concept in concepts)))
@@ -74,12 +77,10 @@ def options(item: str, filed: Filed) -> list[Option]:
 
 
 def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:
-    value, concepts = F(0), [name for _, name in terms(route.get("take", ""))]
-    if "take" in route:
-        total = filed.sum(route["take"])
-        if total is None:
-            return None
-        value = total
+    value = filed.sum(route.get("take", ""))  # of nothing: 0
+    if value is None:
+        return None
+    concepts = [name for _, name in terms(route.get("take", ""))]
     if any(filed.value(concept) for concept in _unless(route.get("unless", "")) if concept not in concepts):
         return None
     for text in route.get("at_least", []):
