@@ -27,9 +27,9 @@ from typing import IO
 import msgspec
 
 import sankofa
+from tests.patience import PATIENCE
 
 _LONGEST = 1 << 17
-_PATIENCE = 120.0
 
 
 class _Call(msgspec.Struct):
@@ -90,6 +90,7 @@ class Commands:
                 code = running.wait(seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(running.pid, signal.SIGKILL)
+                running.wait()
                 raise
             texts = [_written(stream) for stream in (out, err)]
         return subprocess.CompletedProcess(list(arguments), code, *texts)
@@ -108,7 +109,7 @@ class Commands:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", __name__, self._folder / "socket"], cwd=Path(__file__).parents[1]
                 )
-                deadline = time.monotonic() + _PATIENCE
+                deadline = time.monotonic() + PATIENCE
                 while not (self._folder / "socket").exists():
                     assert self._process.poll() is None
                     assert time.monotonic() < deadline
