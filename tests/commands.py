@@ -27,9 +27,9 @@ from typing import IO
 import msgspec
 
 import sankofa
+from tests.patience import PATIENCE
 
 _LONGEST = 1 << 17
-_PATIENCE = 120.0
 
 
 class _Call(msgspec.Struct):
@@ -90,6 +90,7 @@ class Commands:
                 code = running.wait(seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(running.pid, signal.SIGKILL)
+                running.wait()
                 raise
             texts = [_written(stream) for stream in (out, err)]
         return subprocess.CompletedProcess(list(arguments), code, *texts)
@@ -108,7 +109,7 @@ class Commands:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", __name__, self._folder / "socket"], cwd=Path(__file__).parents[1]
                 )
-                deadline = time.monotonic() + _PATIENCE
+                deadline = time.monotonic() + PATIENCE
                 while not (self._folder / "socket").exists():
                     assert self._process.poll() is None
                     assert time.monotonic() < deadline
@@ -128,20 +129,43 @@ def _written(stream: IO[bytes]) -> str:
 
 
 def _listen(address: str) -> None:
+    """Fork a command for each who connects, and tell how each ended.
+
+    The commands are waited for, not ignored: so their processor time is counted to this process.
+    """
     _load()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    running: dict[int, socket.socket] = {}
+
+    def tell(*_: object) -> None:
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                line = running.pop(ended[0])
+                with suppress(OSError):  # whoever asked may have gone
+                    line.send(b"%d" % os.waitstatus_to_exitcode(ended[1]))
+                line.close()
+
+    signal.signal(signal.SIGCHLD, tell)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(f"{address}.new")
         listening.listen(64)
         Path(f"{address}.new").rename(address)  # there once it listens
         while True:
             line, _ = listening.accept()
-            if os.fork() == 0:
-                listening.close()
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                _answer(line)
-                os._exit(0)
-            line.close()
+            text, streams, _, _ = socket.recv_fds(line, _LONGEST, 2)
+            if not text:
+                line.close()
+                continue
+            call = msgspec.json.decode(text, type=_Call)
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+            command = os.fork()
+            if command == 0:
+                _become(call, *streams)
+            running[command] = line
+            with suppress(OSError):
+                line.send(b"%d" % command)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+            for stream in streams:
+                os.close(stream)
 
 
 def _load() -> None:
@@ -172,24 +196,11 @@ def _rehearse(home: Path) -> None:
     del os.environ["SANKOFA_HOME"]
 
 
-def _answer(line: socket.socket) -> None:
-    """Fork once more: this process waits for the command, and tells how it ended."""
-    text, streams, _, _ = socket.recv_fds(line, _LONGEST, 2)
-    call = msgspec.json.decode(text, type=_Call)
-    command = os.fork()
-    if command == 0:
-        line.close()
-        _become(call, *streams)
-    for stream in streams:
-        os.close(stream)
-    line.send(b"%d" % command)
-    _, status = os.waitpid(command, 0)
-    line.send(b"%d" % os.waitstatus_to_exitcode(status))
-
-
 def _become(call: _Call, out: int, err: int) -> None:
     from sankofa.cli.main import main  # loaded above
 
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(out, 1)
     os.dup2(err, 2)

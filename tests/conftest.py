@@ -98,6 +98,17 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def starter_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A HOME in which the starter world is published, the same for all workers. Do not change it: copy it."""
+
+    def make(folder: Path) -> None:
+        published = run(folder / "home", "starter")
+        assert published.returncode == 0, published.stderr
+
+    return made_once(tmp_path_factory, "starter", make) / "home"
+
+
+@pytest.fixture(scope="session")
 def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """The sample world, served. High limits, so that no test spends another's quota."""
     home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("served") / "home"))

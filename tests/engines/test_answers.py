@@ -14,6 +14,7 @@ import pytest
 from sankofa.edition.build.publish import publish
 from tests.engines.datastores import SAMPLE, Engine, ingest_sample
 from tests.live import LiveServer
+from tests.patience import PATIENCE
 from tests.services import PostgresServer
 
 FORMATS = ("application/json", "text/csv", "application/vnd.apache.arrow.stream")
@@ -39,7 +40,7 @@ class Twins(NamedTuple):
         for server, key in self.keys.items():
             fields = {name.replace("_", "-"): value for name, value in headers.items()}
             answer = server.http.request(
-                method, path, content=content, headers={"x-api-key": key, **fields}, timeout=30
+                method, path, content=content, headers={"x-api-key": key, **fields}, timeout=PATIENCE
             )
             answers.append(answer)
         first, second = answers

@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import operations
 from tests.live import LiveServer, run
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -84,7 +85,7 @@ def post(
     if key is not None:
         sent["x-api-key"] = key
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return checked(server.http.post("/mcp", content=content, headers={**sent, **headers}, timeout=20))
+    return checked(server.http.post("/mcp", content=content, headers={**sent, **headers}, timeout=PATIENCE))
 
 
 def checked(response: httpx.Response) -> httpx.Response:
@@ -509,7 +510,7 @@ def test_only_the_names_of_this_server_and_pages_of_its_own_are_answered(server,
 
 @pytest.mark.parametrize("hosts", [b"", b"host:\r\n", b"host: localhost\r\nhost: localhost\r\n"])
 def test_a_request_without_exactly_one_host_is_400(server, hosts):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         connection.sendall(
             b"POST /mcp HTTP/1.1\r\nx-api-key: any\r\ncontent-length: 2\r\n" + hosts + b"\r\n{}"
         )
@@ -547,7 +548,7 @@ def test_an_asterisk_allows_any_host_and_any_origin(serve):
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "PUT", "PATCH"])
 def test_another_method_than_post_is_405_with_allow_and_is_not_held_open(server, method):
     headers = {"x-api-key": SANDBOX, "accept": "text/event-stream"}
-    response = checked(server.http.request(method, "/mcp", headers=headers, timeout=5))
+    response = checked(server.http.request(method, "/mcp", headers=headers, timeout=PATIENCE))
     assert response.status_code == 405
     assert response.headers["allow"] == "POST, OPTIONS"
     assert bool(response.content) == (method != "HEAD")
@@ -601,7 +602,7 @@ def test_a_counted_message_beyond_the_quota_is_a_429_and_a_free_one_is_answered(
 
 @pytest.mark.rule("MCP-4")
 def test_a_message_that_is_too_long_is_refused_before_it_is_sent(server):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as link:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as link:
         link.sendall(_head("Content-Length: 2000000"))
         answer = _until_closed(link)
     assert answer.startswith(b"HTTP/1.1 413 ")
@@ -630,7 +631,7 @@ def test_a_message_that_is_too_long_is_refused_before_it_is_sent(server):
     ],
 )
 def test_chunks_that_are_not_well_formed_are_a_400_problem(server, body):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as link:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as link:
         link.sendall(_head("Transfer-Encoding: chunked") + body)
         link.shutdown(socket.SHUT_WR)
         answer = _until_closed(link)

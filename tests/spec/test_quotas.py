@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.live import LiveServer
+from tests.patience import PATIENCE
 from tests.wire import exchange, request
 
 ID = "DC46AF1B1AAA424B58D1368176"
@@ -34,7 +35,7 @@ def at_once(server: LiveServer, key: str, times: int) -> list[tuple[int, str]]:
     """Status and RateLimit of that many requests: sixteen at a time, each on a connection of its own."""
 
     def ask(_: int) -> tuple[int, str]:
-        connection = HTTPConnection("127.0.0.1", server.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         connection.request("GET", ENTITY, headers={"X-API-Key": key})
         answer = connection.getresponse()
         connection.close()

@@ -11,22 +11,13 @@ from typing import Any
 import pytest
 
 from tests.live import LiveServer, run
-from tests.once import made_once
 
 STARTER = Path(str(files("sankofa").joinpath("starter")))
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    def make(folder: Path) -> None:
-        published = run(folder / "home", "starter")
-        assert published.returncode == 0, published.stderr
-
-    return made_once(tmp_path_factory, "starter", make) / "home"
-
-
-@pytest.fixture(scope="module")
-def starter(home: Path) -> Iterator[LiveServer]:
+def starter(starter_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    home = Path(shutil.copytree(starter_home, tmp_path_factory.mktemp("starter") / "home"))
     with LiveServer(home) as live:
         yield live
 
@@ -87,9 +78,9 @@ def test_gold_fields_is_found_by_its_ticker_and_shows_no_later_figure(starter: L
 
 @pytest.mark.parametrize(("first", "second"), [("starter", "sample"), ("sample", "starter")])
 def test_the_two_bundled_worlds_never_share_an_edition(
-    first: str, second: str, sample_home: Path, home: Path, tmp_path: Path
+    first: str, second: str, sample_home: Path, starter_home: Path, tmp_path: Path
 ) -> None:
-    held = Path(shutil.copytree(home if first == "starter" else sample_home, tmp_path / "home"))
+    held = Path(shutil.copytree(starter_home if first == "starter" else sample_home, tmp_path / "home"))
     refused = run(held, second)
     assert refused.returncode == 1
     assert f"holds data of the {first} world" in refused.stderr

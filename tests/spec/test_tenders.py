@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.patience import PATIENCE
 from tests.spec.market import (
     BREWER,
     CITY,
@@ -411,7 +412,7 @@ def test_a_walk_in_pages_of_any_sizes_gives_every_release_once_and_in_order(
 
 
 def wait_for_edition(asked: Asked, edition: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while asked.get("/v1/tenders", limit=1)["edition"] != edition:
         assert time.monotonic() < deadline
         time.sleep(0.05)

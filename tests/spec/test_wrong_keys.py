@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import LiveServer
+from tests.patience import PATIENCE
 from tests.services import RedisServer
 
 ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"
@@ -44,7 +45,7 @@ def test_an_address_gets_two_hundred_401s_a_minute_then_429_for_unknown_keys_onl
     at_the_beginning_of_a_minute()
     statuses: Counter[int] = Counter()
     for n in range(BUDGET + 10):
-        fresh = HTTPConnection("127.0.0.1", live.port, timeout=10)  # to whichever worker
+        fresh = HTTPConnection("127.0.0.1", live.port, timeout=PATIENCE)  # to whichever worker
         fresh.request("GET", ENTITY, headers={"X-API-Key": f"guess-{n}"})
         statuses[fresh.getresponse().status] += 1
         fresh.close()

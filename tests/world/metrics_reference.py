@@ -91,7 +91,10 @@ class Issuer:
     def __init__(self, told: Sequence[Told], today: date) -> None:
         self.told = told
         self.today = knowable(told, today, "latest")
-        self._ever = knowable(told, today, "all")
+        self._first_told: dict[Any, date] = {}
+        for row in knowable(told, today, "all"):
+            public = max(row.available, row.end)
+            self._first_told[row[:4]] = min(public, self._first_told.get(row[:4], public))
         self._years = _reported_years(told)
         self._named: dict[tuple[date | None, date, date], bool] = {}
         self._today: dict[tuple[str, date], Worked] = {}
@@ -181,13 +184,7 @@ class Issuer:
 
     def _first(self, option: Option) -> date:
         """When all that an item rests on was first told of."""
-        known = {row[:4] for row in option.inputs}
-        first: dict[Any, date] = {}
-        for row in self._ever:
-            if row[:4] in known:
-                public = max(row.available, row.end)
-                first[row[:4]] = min(public, first.get(row[:4], public))
-        return max(first.values())
+        return max(self._first_told[row[:4]] for row in option.inputs)
 
     def _table(
         self, rows: Sequence[Seen], unit: str, end: date, before: date | None, day: date

@@ -4,18 +4,18 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime
 
 import msgspec
 
+from sankofa.access.records import Records
 from sankofa.access.sealing import DamagedRecord, SealedRecords
 from sankofa.access.tiers import TIERS, Grant, grant
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError, Unauthorized
 from sankofa.settings import Settings
 
-_NAMES = "key:"
+_PREFIX = "key:"
 _LONGEST = 256
 _ID = 12
 """Characters of a key's id."""
@@ -38,12 +38,10 @@ class Keys:
     """The key store."""
 
     def __init__(self, records: SealedRecords, settings: Settings, clock: Callable[[], datetime]) -> None:
-        self._records = records
-        records.register(_NAMES, self._is_record)
+        self._records = Records(records, _PREFIX, KeyRecord, lambda record: record.hash, _is_plausible)
         self._settings = settings
         self._clock = clock
         self._sandbox_hash = _hash(settings.sandbox_key) if settings.sandbox_key else None
-        self._decode = msgspec.json.Decoder(KeyRecord).decode
         self._grants: dict[bytes, tuple[str, Grant]] = {}
 
     async def authenticate(self, key: str) -> Grant:
@@ -51,7 +49,7 @@ class Keys:
         if not key or len(key) > _LONGEST or not key.isascii():
             raise Unauthorized()
         digest = _hash(key)
-        stored = await self._records.get(_NAMES + digest)
+        stored = await self._records.stored(digest)
         if stored is None:
             if digest != self._sandbox_hash:
                 raise Unauthorized()
@@ -59,7 +57,7 @@ class Keys:
         known = self._grants.get(stored)
         if known is None:
             try:
-                record = self._read(_NAMES + digest, stored)
+                record = self._records.read(digest, stored)
             except DamagedRecord:
                 raise Unauthorized() from None
             if record.revoked_at is not None:
@@ -82,25 +80,19 @@ class Keys:
         if tier not in TIERS:
             raise OperatorError(f"no tier {tier!r}: expected one of {', '.join(TIERS)}")
         key = f"sk_{secrets.token_urlsafe(32)}"
-        await self._put(self._record(_hash(key), tier, label, per_minute, per_month))
+        await self._records.put(self._record(_hash(key), tier, label, per_minute, per_month))
         return key
 
     async def list(self) -> list[KeyRecord]:
         """Every record that is whole; the others are named in the log."""
-        records: list[KeyRecord] = []
-        for name in await self._records.names(_NAMES):
-            stored = await self._records.get(name)
-            if stored is not None:
-                with suppress(DamagedRecord):
-                    records.append(self._read(name, stored))
+        records = await self._records.whole()
         return sorted(records, key=lambda record: (record.created_at, record.id))
 
     async def find(self, named: str) -> KeyRecord:
         """The record of a key, named by its id or by the key itself. Raises OperatorError."""
-        name = _NAMES + _hash(named)
-        stored = await self._records.get(name)
-        if stored is not None:
-            return self._read(name, stored)
+        record = await self._records.get(_hash(named))
+        if record is not None:
+            return record
         for record in await self.list():
             if record.id == named:
                 return record
@@ -113,12 +105,12 @@ class Keys:
         record = await self.find(named)
         if record.revoked_at is None:
             record = msgspec.structs.replace(record, revoked_at=instant(self._clock()))
-            await self._put(record)
+            await self._records.put(record)
         return record
 
     async def _issue_sandbox(self, digest: str) -> bytes:
         """The sandbox key is a real sample-tier key; it is issued the first time it is used."""
-        return await self._put(self._record(digest, "sample", "sandbox", None, None))
+        return await self._records.put(self._record(digest, "sample", "sandbox", None, None))
 
     def _record(
         self, digest: str, tier: str, label: str, per_minute: int | None, per_month: int | None
@@ -126,34 +118,15 @@ class Keys:
         created = instant(self._clock())
         return KeyRecord(digest[:_ID], digest, tier, created, label, per_minute, per_month)
 
-    async def _put(self, record: KeyRecord) -> bytes:
-        return await self._records.put(_NAMES + record.hash, msgspec.json.encode(record))
 
-    def _read(self, name: str, stored: bytes) -> KeyRecord:
-        """Raises DamagedRecord."""
-        try:
-            return self._decode(self._records.read(name, stored))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise self._records.refuse(name) from None
-
-    def _is_record(self, name: str, stored: bytes) -> bool:
-        """Whether everything in a record without a seal is as this service writes it."""
-        try:
-            record = self._decode(stored)
-            days = [
+def _is_plausible(record: KeyRecord) -> bool:
+    try:
+        for day in (record.created_at, record.revoked_at):
+            if day is not None:
                 datetime.fromisoformat(day)
-                for day in (record.created_at, record.revoked_at)
-                if day is not None
-            ]
-        except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
-            return False
-        return (
-            name == _NAMES + record.hash
-            and record.id == record.hash[:_ID]
-            and record.tier in TIERS
-            and len(days) > 0
-            and msgspec.json.encode(record) == stored  # a member whose name is damaged would be passed over
-        )
+    except ValueError:
+        return False
+    return record.id == record.hash[:_ID] and record.tier in TIERS
 
 
 def _hash(key: str) -> str:

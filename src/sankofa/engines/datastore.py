@@ -19,11 +19,8 @@ Turn = Literal["publish", "switch"]
 """What one command at a time may do: build the next edition; move the pointer and remove editions."""
 
 
-class LedgerSession(Protocol):
-    """One connection to the ledger, for one thread."""
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing; writers of the ledger take turns."""
+class LedgerRows(Protocol):
+    """The rows of a ledger, to be read by one thread."""
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Queries inside see the ledger as it stood at the first; no writer waits for them."""
@@ -34,6 +31,15 @@ class LedgerSession(Protocol):
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
         """Some columns of a clustered table, of the rows under one value of the first column of its key, in
         the order of the key: for those who take many rows at a time."""
+
+    def close(self) -> None: ...
+
+
+class LedgerSession(LedgerRows, Protocol):
+    """One connection to the ledger, for one thread."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All or nothing; writers of the ledger take turns."""
 
     def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
         """Every row of a table: its capture_id (0 where the table has none), and its columns as a JSON array
@@ -50,8 +56,6 @@ class LedgerSession(Protocol):
 
     def absorb(self, statement: str) -> int:
         """Append from the staging copies what the statement selects; how many rows were new."""
-
-    def close(self) -> None: ...
 
 
 class EditionWriter(Protocol):

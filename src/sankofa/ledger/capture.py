@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from sankofa.engines.datastore import LedgerSession, Row
+from sankofa.engines.datastore import LedgerRows, LedgerSession, Row
 from sankofa.ledger.macro import MacroCapture
 from sankofa.ledger.persons import Persons
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink
@@ -45,7 +45,7 @@ _RECORDS = "SELECT 1 FROM entity_record WHERE subject = ? AND profile NOT LIKE '
 ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true ON CONFLICT DO NOTHING"
 
 
-def holds_record(session: LedgerSession, subject: str) -> bool:
+def holds_record(session: LedgerRows, subject: str) -> bool:
     """Whether a register has a record of it; a name in somebody's template is none."""
     return any(True for _ in session.query(_RECORDS, (subject,)))
 

@@ -7,12 +7,12 @@ See contract: PROV-6.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import compress
 from typing import Any, Final
 
-from sankofa.engines.datastore import LedgerSession, Row
+from sankofa.engines.datastore import LedgerRows, Row
 
 _BY_SOURCE: Final = frozenset({"annual", "capture", "entity_record", "fact", "link", "series"})
 _BY_CAPTURE: Final = frozenset({"fact_subject", "indicator", "release"})
@@ -20,9 +20,9 @@ _TABLE: Final = re.compile(r"\b(FROM|JOIN) (\w+)(?: AS (\w+))?")
 
 
 class LeavingOut:
-    """To be read alone; a `LedgerSession` of what is left."""
+    """See `engines.datastore.LedgerRows`."""
 
-    def __init__(self, session: LedgerSession, source_ids: Collection[str]) -> None:
+    def __init__(self, session: LedgerRows, source_ids: Collection[str]) -> None:
         self._session = session
         quoted = ", ".join("'" + source_id.replace("'", "''") + "'" for source_id in sorted(source_ids))
         self._source = f"source_id NOT IN ({quoted})"
@@ -39,24 +39,6 @@ class LeavingOut:
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._session.snapshot()
-
-    def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
-        raise NotImplementedError("the seals are of the whole ledger")
-
-    def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
-        raise NotImplementedError("read only")
-
-    def transaction(self) -> AbstractContextManager[None]:
-        raise NotImplementedError("read only")
-
-    def append(self, table: str, rows: Sequence[Row]) -> int:
-        raise NotImplementedError("read only")
-
-    def stage(self, table: str, rows: Sequence[Row]) -> None:
-        raise NotImplementedError("read only")
-
-    def absorb(self, statement: str) -> int:
-        raise NotImplementedError("read only")
 
     def close(self) -> None:
         self._session.close()

@@ -4,14 +4,13 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from copy import copy
 from datetime import datetime
 from importlib.resources import files
 from typing import NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import Datastore, LedgerSession, Row
+from sankofa.engines.datastore import Datastore, LedgerRows, Row
 from sankofa.ledger import seals
 from sankofa.ledger.capture import ABSORB_WITHHELD, Capture, holds_record
 from sankofa.ledger.leaving_out import LeavingOut
@@ -100,7 +99,170 @@ class ReleaseRow(NamedTuple):
     capture_id: int
 
 
-class Ledger:
+class LedgerReader:
+    """What is read of a ledger."""
+
+    def __init__(self, rows: LedgerRows, gate_key: bytes) -> None:
+        self._rows = rows
+        self._partial = False
+        """Whether some of its sources are left out."""
+        self._gate_key = gate_key
+
+    def holdings(self) -> dict[str, Holding]:
+        """How much is held of each source."""
+        held: defaultdict[str, Holding] = defaultdict(lambda: Holding(0, 0))
+        for source_id, counts in self._rows.query("SELECT source_id, counts FROM capture"):
+            captures, rows = held[source_id]
+            held[source_id] = Holding(captures + 1, rows + int(json.loads(counts)["appended"]))
+        return dict(sorted(held.items()))
+
+    def persons(self) -> Persons:
+        """Whoever was ever proven to be a natural person. Raises SettingsError with another gate secret."""
+        rows = list(self._rows.query("SELECT subject_hmac, source_id, capture_id FROM withheld"))
+        persons = Persons(self._gate_key, ((hashed, capture_id) for hashed, _, capture_id in rows))
+        if not persons.keyed_alike(hashed for hashed, source_id, _ in rows if source_id == _GATE_MARK):
+            raise SettingsError(
+                "SANKOFA_GATE_SECRET (or gate-secret in HOME): not the one this ledger was begun with; "
+                "persons it withholds could not be recognised"
+            )
+        return persons
+
+    def position(self) -> int:
+        """The last capture there is, whatever is made of it: what orders the editions."""
+        ((newest,),) = self._rows.query("SELECT max(capture_id) FROM capture")
+        return newest or 0
+
+    def newest_capture(self) -> datetime | None:
+        """The latest instant at which anything was captured."""
+        ((newest,),) = self._rows.query("SELECT max(observed_at) FROM capture")
+        return None if newest is None else datetime.fromisoformat(newest)
+
+    def captures(self) -> dict[int, CaptureInfo]:
+        rows = self._rows.query(
+            "SELECT capture_id, source_id, observed_at, license_class, file_name, content_sha256 FROM capture"
+        )
+        return {capture_id: CaptureInfo(*rest) for capture_id, *rest in rows}
+
+    def entity_records(self) -> Iterator[tuple[str, str, str, Profile, int]]:
+        """(subject, source_id, effective, profile, capture_id); of each subject and source, newest last."""
+        decode = msgspec.json.Decoder(Profile).decode
+        for subject, source_id, effective, profile, capture_id in self._rows.query(
+            "SELECT subject, source_id, effective, profile, capture_id FROM entity_record "
+            "ORDER BY subject, source_id, effective, capture_id, digest"
+        ):
+            yield subject, source_id, effective, decode(profile), capture_id
+
+    def links(self) -> Iterator[tuple[str, str, str, str, int]]:
+        """(identifier, source_id, subject, location, capture_id): what each source says now."""
+        newest: tuple[str, str] | None = None
+        standing = ""
+        for identifier, source_id, effective, subject, location, capture_id in self._rows.query(
+            "SELECT identifier, source_id, effective, subject, location, capture_id FROM link "
+            "ORDER BY identifier, source_id, effective DESC, subject"
+        ):
+            if newest != (identifier, source_id):
+                newest, standing = (identifier, source_id), effective
+            if effective == standing:
+                yield identifier, source_id, subject, location, capture_id
+
+    def fact_subjects(self) -> list[tuple[str, int]]:
+        """Every subject of a fact, with the capture that first brought it."""
+        rows = self._rows.query(
+            "SELECT subject, min(capture_id) FROM fact_subject WHERE subject <> '' "
+            "GROUP BY subject ORDER BY subject"
+        )
+        return [(subject, capture_id) for subject, capture_id in rows]
+
+    def fact_captures(self) -> dict[str, list[int]]:
+        """Of every subject of a fact, the captures that brought any: what it says changes only with them."""
+        captures: defaultdict[str, list[int]] = defaultdict(list)
+        for subject, capture_id in self._rows.query(
+            "SELECT subject, capture_id FROM fact_subject WHERE subject <> '' ORDER BY subject, capture_id"
+        ):
+            captures[subject].append(capture_id)
+        return captures
+
+    def facts(self, subject: str) -> FactColumns:
+        """The facts of one subject by column, in the order of `schema.sql`."""
+        return FactColumns(*self._rows.columns("fact", FactColumns._fields, subject))
+
+    def rows(self, sql: str) -> Iterator[Row]:
+        """What a SELECT of the ledger's tables counts or lists."""
+        return self._rows.query(sql)
+
+    def release_countries(self) -> list[str]:
+        """Every country with releases; empty where a source has none."""
+        return [c for (c,) in self._rows.query("SELECT DISTINCT country FROM release ORDER BY country")]
+
+    def releases(self, country: str, *, bodies: bool) -> Iterator[ReleaseRow]:
+        """A country's releases in the order they are served, each as corrected last.
+
+        Content that several sources publish alike is attributed to the first of them.
+        """
+        body = "body" if bodies else "''"
+        served: ReleaseRow | None = None
+        content, repeated = "", False
+        for digest, *columns in self._rows.query(
+            "SELECT digest, ocid, release_id, release_date, country, location, summary, parties, "  # noqa: S608 - a column's name
+            f"{body}, capture_id FROM release WHERE country = ? "
+            "ORDER BY country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC",
+            (country,),
+        ):
+            row = ReleaseRow(*columns)
+            if served is None or row[:3] != served[:3]:
+                if served is not None:
+                    yield served
+                served, content, repeated = row, digest, True
+            elif repeated := repeated and digest == content:
+                served = row
+        if served is not None:
+            yield served
+
+    def release_body(self, ocid: str, release_id: str, release_date: str) -> str:
+        """The cleaned release as corrected last."""
+        ((body,),) = self._rows.query(
+            "SELECT body FROM release WHERE ocid = ? AND release_id = ? AND release_date = ? "
+            "ORDER BY number DESC LIMIT 1",
+            (ocid, release_id, release_date),
+        )
+        return str(body)
+
+    def parties(self) -> Iterator[tuple[str, str, str, list[tuple[str, str]], str, int]]:
+        """(party_id, name, country, identifiers, org_evidence, capture_id) of every party with evidence."""
+        decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
+        named = self._named_parties() if self._partial else None
+        for party_id, name, country, identifiers, evidence, capture_id in self._rows.query(
+            "SELECT party_id, name, country, identifiers, org_evidence, capture_id FROM party"
+        ):
+            if named is None or party_id in named:
+                yield party_id, name, country, decode(identifiers), evidence, capture_id
+
+    def _named_parties(self) -> set[str]:
+        """The parties of the releases that are read: a party is stored once, whoever else names it."""
+        decode = msgspec.json.Decoder(list[list[str]]).decode
+        rows = self._rows.query("SELECT parties FROM release")
+        return {party_id for (parties,) in rows for party_id, *_ in decode(parties)}
+
+    def holds_record(self, subject: str) -> bool:
+        """Whether a register has a record of an organisation under this identifier."""
+        return holds_record(self._rows, subject)
+
+    def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:
+        """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
+        return annual_rows(self._rows)
+
+    def indicator_names(self) -> dict[str, str]:
+        return indicator_names(self._rows)
+
+    def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[ReportedValue]]]:
+        """(series, series_type, frequency, country, capture_id, document, told), the columns together."""
+        return series_rows(self._rows)
+
+    def close(self) -> None:
+        self._rows.close()
+
+
+class Ledger(LedgerReader):
     """Opened once per command; not shared between threads."""
 
     def __init__(
@@ -111,9 +273,8 @@ class Ledger:
         notify: Callable[[str], None] = lambda line: None,
     ) -> None:
         """`notify` is called with a line for the operator where an older ledger was brought up to date."""
-        self._session: LedgerSession = store.ledger()
-        self._partial = False
-        self._gate_key = gate_key
+        self._session = store.ledger()
+        super().__init__(self._session, gate_key)
         self._clock = clock
         if any(self._session.query(_UNLISTED_CAPTURES)):
             with self._session.transaction():
@@ -134,23 +295,14 @@ class Ledger:
                 self.persons()
             raise
 
-    def without(self, source_ids: Collection[str]) -> "Ledger":
-        """This ledger as if these sources had never been ingested, to be read alone.
+    def without(self, source_ids: Collection[str]) -> LedgerReader:
+        """This ledger as if these sources had never been ingested.
 
         Whoever one of them proved to be a natural person stays withheld.
         """
-        view = copy(self)
-        view._session = LeavingOut(self._session, source_ids)
+        view = LedgerReader(LeavingOut(self._session, source_ids), self._gate_key)
         view._partial = True
         return view
-
-    def holdings(self) -> dict[str, Holding]:
-        """How much is held of each source."""
-        held: defaultdict[str, Holding] = defaultdict(lambda: Holding(0, 0))
-        for source_id, counts in self._session.query("SELECT source_id, counts FROM capture"):
-            captures, rows = held[source_id]
-            held[source_id] = Holding(captures + 1, rows + int(json.loads(counts)["appended"]))
-        return dict(sorted(held.items()))
 
     @contextmanager
     def verified_snapshot(self) -> Iterator[None]:
@@ -159,17 +311,6 @@ class Ledger:
         with self._session.snapshot():
             self.verify()
             yield
-
-    def persons(self) -> Persons:
-        """Whoever was ever proven to be a natural person. Raises SettingsError with another gate secret."""
-        rows = list(self._session.query("SELECT subject_hmac, source_id, capture_id FROM withheld"))
-        persons = Persons(self._gate_key, ((hashed, capture_id) for hashed, _, capture_id in rows))
-        if not persons.keyed_alike(hashed for hashed, source_id, _ in rows if source_id == _GATE_MARK):
-            raise SettingsError(
-                "SANKOFA_GATE_SECRET (or gate-secret in HOME): not the one this ledger was begun with; "
-                "persons it withholds could not be recognised"
-            )
-        return persons
 
     @contextmanager
     def capture(self, source_id: str, license_class: str, file_name: str, sha256: str) -> Iterator[Capture]:
@@ -211,137 +352,3 @@ class Ledger:
             yield
         finally:
             self._session.watch(None)
-
-    def position(self) -> int:
-        """The last capture there is, whatever is made of it: what orders the editions."""
-        ((newest,),) = self._session.query("SELECT max(capture_id) FROM capture")
-        return newest or 0
-
-    def newest_capture(self) -> datetime | None:
-        """The latest instant at which anything was captured."""
-        ((newest,),) = self._session.query("SELECT max(observed_at) FROM capture")
-        return None if newest is None else datetime.fromisoformat(newest)
-
-    def captures(self) -> dict[int, CaptureInfo]:
-        rows = self._session.query(
-            "SELECT capture_id, source_id, observed_at, license_class, file_name, content_sha256 FROM capture"
-        )
-        return {capture_id: CaptureInfo(*rest) for capture_id, *rest in rows}
-
-    def entity_records(self) -> Iterator[tuple[str, str, str, Profile, int]]:
-        """(subject, source_id, effective, profile, capture_id); of each subject and source, newest last."""
-        decode = msgspec.json.Decoder(Profile).decode
-        for subject, source_id, effective, profile, capture_id in self._session.query(
-            "SELECT subject, source_id, effective, profile, capture_id FROM entity_record "
-            "ORDER BY subject, source_id, effective, capture_id, digest"
-        ):
-            yield subject, source_id, effective, decode(profile), capture_id
-
-    def links(self) -> Iterator[tuple[str, str, str, str, int]]:
-        """(identifier, source_id, subject, location, capture_id): what each source says now."""
-        newest: tuple[str, str] | None = None
-        standing = ""
-        for identifier, source_id, effective, subject, location, capture_id in self._session.query(
-            "SELECT identifier, source_id, effective, subject, location, capture_id FROM link "
-            "ORDER BY identifier, source_id, effective DESC, subject"
-        ):
-            if newest != (identifier, source_id):
-                newest, standing = (identifier, source_id), effective
-            if effective == standing:
-                yield identifier, source_id, subject, location, capture_id
-
-    def fact_subjects(self) -> list[tuple[str, int]]:
-        """Every subject of a fact, with the capture that first brought it."""
-        rows = self._session.query(
-            "SELECT subject, min(capture_id) FROM fact_subject WHERE subject <> '' "
-            "GROUP BY subject ORDER BY subject"
-        )
-        return [(subject, capture_id) for subject, capture_id in rows]
-
-    def fact_captures(self) -> dict[str, list[int]]:
-        """Of every subject of a fact, the captures that brought any: what it says changes only with them."""
-        captures: defaultdict[str, list[int]] = defaultdict(list)
-        for subject, capture_id in self._session.query(
-            "SELECT subject, capture_id FROM fact_subject WHERE subject <> '' ORDER BY subject, capture_id"
-        ):
-            captures[subject].append(capture_id)
-        return captures
-
-    def facts(self, subject: str) -> FactColumns:
-        """The facts of one subject by column, in the order of `schema.sql`."""
-        return FactColumns(*self._session.columns("fact", FactColumns._fields, subject))
-
-    def rows(self, sql: str) -> Iterator[Row]:
-        """What a SELECT of the ledger's tables counts or lists."""
-        return self._session.query(sql)
-
-    def release_countries(self) -> list[str]:
-        """Every country with releases; empty where a source has none."""
-        return [c for (c,) in self._session.query("SELECT DISTINCT country FROM release ORDER BY country")]
-
-    def releases(self, country: str, *, bodies: bool) -> Iterator[ReleaseRow]:
-        """A country's releases in the order they are served, each as corrected last.
-
-        Content that several sources publish alike is attributed to the first of them.
-        """
-        body = "body" if bodies else "''"
-        served: ReleaseRow | None = None
-        content, repeated = "", False
-        for digest, *columns in self._session.query(
-            "SELECT digest, ocid, release_id, release_date, country, location, summary, parties, "  # noqa: S608 - a column's name
-            f"{body}, capture_id FROM release WHERE country = ? "
-            "ORDER BY country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC",
-            (country,),
-        ):
-            row = ReleaseRow(*columns)
-            if served is None or row[:3] != served[:3]:
-                if served is not None:
-                    yield served
-                served, content, repeated = row, digest, True
-            elif repeated := repeated and digest == content:
-                served = row
-        if served is not None:
-            yield served
-
-    def release_body(self, ocid: str, release_id: str, release_date: str) -> str:
-        """The cleaned release as corrected last."""
-        ((body,),) = self._session.query(
-            "SELECT body FROM release WHERE ocid = ? AND release_id = ? AND release_date = ? "
-            "ORDER BY number DESC LIMIT 1",
-            (ocid, release_id, release_date),
-        )
-        return str(body)
-
-    def parties(self) -> Iterator[tuple[str, str, str, list[tuple[str, str]], str, int]]:
-        """(party_id, name, country, identifiers, org_evidence, capture_id) of every party with evidence."""
-        decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
-        named = self._named_parties() if self._partial else None
-        for party_id, name, country, identifiers, evidence, capture_id in self._session.query(
-            "SELECT party_id, name, country, identifiers, org_evidence, capture_id FROM party"
-        ):
-            if named is None or party_id in named:
-                yield party_id, name, country, decode(identifiers), evidence, capture_id
-
-    def _named_parties(self) -> set[str]:
-        """The parties of the releases that are read: a party is stored once, whoever else names it."""
-        decode = msgspec.json.Decoder(list[list[str]]).decode
-        rows = self._session.query("SELECT parties FROM release")
-        return {party_id for (parties,) in rows for party_id, *_ in decode(parties)}
-
-    def holds_record(self, subject: str) -> bool:
-        """Whether a register has a record of an organisation under this identifier."""
-        return holds_record(self._session, subject)
-
-    def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:
-        """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
-        return annual_rows(self._session)
-
-    def indicator_names(self) -> dict[str, str]:
-        return indicator_names(self._session)
-
-    def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[ReportedValue]]]:
-        """(series, series_type, frequency, country, capture_id, document, told), the columns together."""
-        return series_rows(self._session)
-
-    def close(self) -> None:
-        self._session.close()

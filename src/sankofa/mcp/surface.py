@@ -170,6 +170,8 @@ class McpSurface:
             raise exchange.unread
         operation, today = tool.operation, self._service.today()
         read = tool.read(arguments, today)
+        with tool.translated_names():
+            operation.admit(exchange.grant, read)
         edition = self._service.edition.get()
         service = self._service
         call = Call(

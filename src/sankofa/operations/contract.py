@@ -4,7 +4,6 @@ The keyword parameters of the function are the parameters of the endpoint; their
 how each is read; its docstring is the documentation.
 """
 
-import functools
 import importlib
 import inspect
 import pkgutil
@@ -78,6 +77,8 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 Perform = Callable[..., Awaitable[Answer]]
+Check = Callable[[Grant, Mapping[str, Any]], None]
+"""What is wrong with arguments whatever an edition holds. Raises InvalidParameter, then UpgradeRequired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,15 @@ class Operation:
 
     dataset: str = EVERY_SOURCE
     """The dataset whose sources `_license` attributes: a sku, organisations, or every source."""
+    checks: tuple[Check, ...] = ()
+
+    def admit(self, grant: Grant, arguments: Mapping[str, Any]) -> None:
+        """Refuse what no edition could answer, before one is looked for (contract: KEY-7).
+
+        Every surface calls it before `perform`. Raises InvalidParameter or UpgradeRequired.
+        """
+        for check in self.checks:
+            check(grant, arguments)
 
     @property
     def shapes(self) -> tuple[type[Row], ...]:
@@ -197,13 +207,14 @@ def operation(
     paid: bool = False,
     sample_walks: bool = False,
     dataset: str = EVERY_SOURCE,
+    check: Check | None = None,
 ) -> Callable[[Perform], Perform]:
     """Declare the function below as the operation at this path; None where it is a tool only.
 
     `errors` are the statuses it is described with (contract: SPEC-2); `tool_names` gives the
     name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
     and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
-    `dataset` is the one whose sources `_license` attributes.
+    `dataset` is the one whose sources `_license` attributes. `check` is for rules about several arguments.
     """
 
     def declare(perform: Perform) -> Perform:
@@ -212,7 +223,7 @@ def operation(
         _OPERATIONS[perform.__name__] = Operation(
             name=perform.__name__,
             path=path or "",
-            perform=_tiered(perform, path or tool or "", paid=paid, sample_walks=sample_walks),
+            perform=perform,
             parameters=parameters,
             row=row,
             errors=errors,
@@ -226,27 +237,25 @@ def operation(
             defaults={p.argument: p.default for p in parameters.values() if not p.required},
             also=also,
             dataset=dataset,
+            checks=(*([check] if check else []), _tier_check(path or tool or "", paid, not sample_walks)),
         )
         return perform
 
     return declare
 
 
-def _tiered(perform: Perform, name: str, *, paid: bool, sample_walks: bool) -> Perform:
-    """Wraps the function in the check of the caller's tier, for every surface."""
-    walked = "cursor" in inspect.signature(perform).parameters and not sample_walks
-    if not paid and not walked:
-        return perform
+def _tier_check(name: str, paid: bool, paid_walks: bool) -> Check:
+    """Whether the caller's tier has the operation, the next page and as many rows."""
 
-    @functools.wraps(perform)
-    async def checked(call: Call, **arguments: Any) -> Answer:
+    def check(grant: Grant, arguments: Mapping[str, Any]) -> None:
         if paid:
-            call.grant.requires_paid(name)
-        elif arguments.get("cursor") is not None:
-            call.grant.requires_paid(f"cursor: walking {name}")
-        return await perform(call, **arguments)
+            grant.requires_paid(name)
+        if paid_walks and arguments.get("cursor") is not None:
+            grant.requires_paid(f"cursor: walking {name}")
+        if arguments.get("limit") is not None:
+            grant.rows(arguments["limit"])
 
-    return checked
+    return check
 
 
 @cache

@@ -1,7 +1,11 @@
 """GET /v1/crosswalk/{service_id} and GET /v1/crosswalk."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
+from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import FREE, FREE_ID_TYPES, ID_TYPES, PAID
 from sankofa.edition.read.edition import Selection
 from sankofa.model.errors import InvalidParameter, NotFound
@@ -60,8 +64,18 @@ async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer
     return Answer(selection, members=members)
 
 
+def _check_lookup(grant: Grant, arguments: Mapping[str, Any]) -> None:
+    try:
+        lookup_key_of_text(arguments["id_type"], arguments["id_value"])
+    except ValueError as failure:
+        raise InvalidParameter("id_value", str(failure)) from None
+    if arguments["id_type"] not in FREE_ID_TYPES:
+        grant.requires_paid(f"A lookup by {arguments['id_type']}")
+
+
 @operation(
     "/v1/crosswalk",
+    check=_check_lookup,
     dataset=ORGANISATIONS,
     row=CrosswalkMatchRow,
     errors=(400, 401, 402, 429, 503),
@@ -76,12 +90,7 @@ async def find_by_identifier(call: Call, *, id_type: IdTypeParameter, id_value: 
     unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
     matches are returned, ordered by service_id.
     """
-    try:
-        key = lookup_key_of_text(id_type, id_value)
-    except ValueError as failure:
-        raise InvalidParameter("id_value", str(failure)) from None
-    if id_type not in FREE_ID_TYPES:
-        call.grant.requires_paid(f"A lookup by {id_type}")
+    key = lookup_key_of_text(id_type, id_value)
     day = call.today.toordinal()
     matches = await call.edition.select("identifier", key, day=day, limit=MOST_MATCHES) or NO_ROWS
     return Answer(matches, members={"ambiguous": matches.count > 1})

@@ -1,7 +1,10 @@
 """GET /v1/macro."""
 
+from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
+from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, key_list, series_list
 from sankofa.edition.format.series_blocks import DayRange
 from sankofa.edition.read.edition import Selection
@@ -27,8 +30,23 @@ _ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode"
 _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
 
 
+def _check_mode(_: Grant, arguments: Mapping[str, Any]) -> None:
+    """Raises InvalidParameter for a parameter of the other mode."""
+    if arguments["series"] is None and arguments["as_of"] is None:
+        for name in ("series_type", "frequency"):
+            if arguments[name] is not None:
+                raise InvalidParameter(name, _SERIES_ONLY)
+        return
+    if arguments["indicator"] is not None:
+        raise InvalidParameter("indicator", _ANNUAL_ONLY)
+    for name in ("from", "to"):
+        if isinstance(arguments["from_" if name == "from" else name], int):
+            raise InvalidParameter(name, "expected a date as YYYY-MM-DD; a year is taken in annual mode only")
+
+
 @operation(
     "/v1/macro",
+    check=_check_mode,
     dataset=MACRO,
     row=MacroAnnualRow,
     also=(MacroSeriesRow,),
@@ -61,18 +79,13 @@ async def get_macro(
     of ZA, FX.USD.XOF of none).
     """
     if series is None and as_of is None:
-        for name, value in (("series_type", series_type), ("frequency", frequency)):
-            if value is not None:
-                raise InvalidParameter(name, _SERIES_ONLY)
         most = call.grant.rows(limit)
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
         selection = await _annual(call, country or "", (indicator or "").upper(), years, most)
         return Answer(selection, as_of=None, shape=MacroAnnualRow)
-    if indicator is not None:
-        raise InvalidParameter("indicator", _ANNUAL_ONLY)
     as_of = call.day_asked(as_of)
     day = as_of.toordinal()
-    days = DayRange(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
+    days = DayRange(day, _day(from_, 0), min(_day(to, FOREVER), day))
     most = call.grant.rows(limit)
     selection = await _series(call, series, (series_type, frequency, country), days, most)
     return Answer(selection, as_of=as_of, shape=MacroSeriesRow)
@@ -113,7 +126,5 @@ def _year(given: date | int | None, otherwise: int) -> int:
     return given.year if isinstance(given, date) else given
 
 
-def _day(name: str, given: date | int | None, otherwise: int) -> int:
-    if isinstance(given, int):
-        raise InvalidParameter(name, "expected a date as YYYY-MM-DD; a year is taken in annual mode only")
-    return otherwise if given is None else given.toordinal()
+def _day(given: date | int | None, otherwise: int) -> int:
+    return given.toordinal() if isinstance(given, date) else otherwise

@@ -1,5 +1,9 @@
 """GET /v1/shared/facts."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.facts import award_facts, macro_facts, measure_facts, reported_facts, tender_facts
 from sankofa.model.countries import alpha2_of
@@ -17,7 +21,21 @@ from sankofa.operations.parameters import (
 )
 
 
-@operation("/v1/shared/facts", row=FactRow, errors=(400, 401, 402, 429, 503), members=NULLABLE_AS_OF)
+def _check_subject(_: Grant, arguments: Mapping[str, Any]) -> None:
+    """Raises InvalidParameter unless one entity or country is asked about, and a dataset that it has."""
+    entity_id, country = arguments["entity_id"], arguments["country"]
+    if (entity_id is None) == (country is None):
+        raise InvalidParameter("entity_id", "exactly one of entity_id and country is needed")
+    _dataset(_issuer(entity_id), country, arguments["dataset"])
+
+
+@operation(
+    "/v1/shared/facts",
+    check=_check_subject,
+    row=FactRow,
+    errors=(400, 401, 402, 429, 503),
+    members=NULLABLE_AS_OF,
+)
 async def get_shared_facts(
     call: Call,
     *,
@@ -40,9 +58,7 @@ async def get_shared_facts(
     amount that is not published, or zero, is no fact. Each winner of an award has its whole amount, known
     from the day of the release that told it, not from the day of the award.
     """
-    if (entity_id is None) == (country is None):
-        raise InvalidParameter("entity_id", "exactly one of entity_id and country is needed")
-    issuer = entity_id if entity_id and entity_id.startswith("DC") else None
+    issuer = _issuer(entity_id)
     dataset = _dataset(issuer, country, dataset)
     most = call.grant.rows(limit)
     day = call.day_asked(as_of)
@@ -62,6 +78,11 @@ async def get_shared_facts(
                 )
     undated = as_of is None and dataset == MACRO and _holds_annual(selection)
     return Answer(selection, as_of=None if undated else day, dataset=dataset)
+
+
+def _issuer(entity_id: str | None) -> str | None:
+    """The id of an organisation; None where it is a country's."""
+    return entity_id if entity_id and entity_id.startswith("DC") else None
 
 
 def _holds_annual(selection: Selection) -> bool:

@@ -223,6 +223,7 @@ class RestApp:
         if edition_id is not None or head.edition is not None:
             edition_id = requested_edition(edition_id, head, today)
         arguments = operation.complete(given, today, route.path)
+        operation.admit(grant, arguments)
         edition = service.edition.get() if edition_id is None else await service.edition.by_id(edition_id)
         fmt = negotiated_format(head.accept) if head.accept and head.accept != b"*/*" else None
         tag = entity_tag(edition.id, route.requested_path, query, grant, today)

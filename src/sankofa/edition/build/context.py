@@ -16,7 +16,7 @@ from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.metric_rows import METRICS, Standings, coverage
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.party_entities import with_parties
-from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.ledger.store import CaptureInfo, Ledger, LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import (
@@ -53,7 +53,8 @@ class BuildContext:
         self.left_out = [] if sources is None else left_out(ledger, sources)
         """The sources of the ledger that may not be redistributed today."""
         self._whole = ledger
-        self.ledger = ledger.without([one.source for one in self.left_out]) if self.left_out else ledger
+        refused = [one.source for one in self.left_out]
+        self.ledger: LedgerReader = ledger.without(refused) if refused else ledger
         self._despite_floors = despite_floors
         self._issuer_cache = issuer_cache
 
@@ -197,7 +198,7 @@ class LeftOut(NamedTuple):
     rows: int
 
 
-def left_out(ledger: Ledger, sources: Mapping[str, Source]) -> list[LeftOut]:
+def left_out(ledger: LedgerReader, sources: Mapping[str, Source]) -> list[LeftOut]:
     """The sources of a ledger that may not be redistributed as they are registered today."""
     left = []
     for source_id, held in ledger.holdings().items():
