@@ -73,7 +73,11 @@ class StatementRow(FundamentalsRow, frozen=True, kw_only=True):
 
     alternatives: Annotated[
         int,
-        Meta(description="How many other reported figures could stand for it and were not chosen.", ge=0),
+        Meta(
+            description="How many other figures `/v1/fundamentals` has of the line item and period: those "
+            "that were not chosen.",
+            ge=0,
+        ),
     ]
 
 
@@ -123,7 +127,7 @@ class SeriesReleaseRow(Row, frozen=True, kw_only=True):
         Meta(description="How often it is observed.", extra_json_schema={"enum": list(FREQUENCIES)}),
     ]
     country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2 code; null where of none.")]
-    release_date: Annotated[date, Meta(description="The day: with it as `as_of`, these values are known.")]
+    release_date: Annotated[date, Meta(description="The `available_at` of the values.")]
     added: Annotated[int, Meta(description="Values that had none before.", ge=0)]
     changed: Annotated[
         int, Meta(description="Values that replaced an earlier one, withdrawals among them.", ge=0)
@@ -152,7 +156,7 @@ class SourceRow(Row, frozen=True, kw_only=True):
         int,
         Meta(
             description="What is served of it: facts in every vintage, releases, values of series in every "
-            "vintage, annual values, records and identifiers of organisations.",
+            "vintage, annual values; of a source that only says who is who, records and identifiers.",
             ge=0,
         ),
     ]

@@ -80,7 +80,7 @@ def _runs(spans: Sequence[Span], own: Sequence[int] | None, first: int) -> Itera
 async def release_rows(
     edition: Edition, series: str, first: int, most: int
 ) -> tuple[list[bytes], bool] | None:
-    """The rows of a series' releases by number, and whether more follow; None where there is no such series."""
+    """Rows of the releases of a series by number, and whether more follow; None where it has none."""
     if not await edition.holds(SERIES_RELEASES, series):
         return None
     rows = []

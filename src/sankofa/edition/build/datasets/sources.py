@@ -70,9 +70,11 @@ def sources(context: BuildContext, coverage: Built[Tally]) -> Iterator[KeyRows]:
     for key, counts in coverage.result.items():
         counted[key.source_id].merge(counts)
         countries[key.source_id].update(filter(None, (key.country,)))
+    of_datasets = frozenset(counted)
     for source_id, country in _statements(context):
-        counted[source_id].rows += 1
-        countries[source_id].update(filter(None, (country,)))
+        if source_id not in of_datasets:  # else it names the issuers of its own figures
+            counted[source_id].rows += 1
+            countries[source_id].update(filter(None, (country,)))
     rejected = _rejected(context)
     yield KeyRows(
         "",
