@@ -4,7 +4,7 @@ import pytest
 
 from tests.live import LiveServer
 from tests.spec import register
-from tests.spec.asking import call_tool
+from tests.spec.asking import call_tool, get
 from tests.spec.register import BANK, BREWER, HELD, sid
 
 live, sample, paid = register.live, register.sample, register.paid
@@ -62,3 +62,20 @@ def test_a_name_that_is_not_there_is_answered_with_the_nearest(server: LiveServe
         ("/v1/series/NY.GDP.MKTP.CN/vintages", "NY.GDP.MKTP.CD"),
     ):
         assert nearest in server.get(path, sample_key).json()["detail"], path
+
+
+@pytest.mark.rule("ERR-8")
+def test_an_answer_without_rows_names_what_is_close(server: LiveServer, sample_key: str) -> None:
+    for path, nearest in (
+        ("/v1/macro?series=CPI.ZB", "CPI.ZA"),
+        ("/v1/macro?indicator=NY.GDP.MKTP.CN", "NY.GDP.MKTP.CD"),
+    ):
+        body = get(server, path, sample_key)
+        assert body["count"] == 0
+        assert body["nearest"][0] == nearest
+    assert "nearest" not in get(server, "/v1/macro?series=CPI.ZA&as_of=1990-01-01", sample_key)
+    assert "nearest" not in get(server, "/v1/macro?country=AQ", sample_key)
+    arguments = {"service_id": "DC46AF1B1AAA424B58D1368176", "line_items": ["revenu", "profits"]}
+    body = call_tool(server, sample_key, "get_fundamentals", arguments)
+    assert body["count"] == 0
+    assert {"revenue", "profit"} <= set(body["nearest"])

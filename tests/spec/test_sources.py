@@ -41,7 +41,8 @@ def test_every_source_says_who_publishes_it_and_under_which_licence(
     assert {"sample-filings", "sample-worldbank", "sample-tenders-za", "sample-lei"} <= set(ids)
     for row in rows:
         assert row["source_ref"].startswith(row["source_id"] + ":")
-        assert row["attribution"] and row["licence"] and row["licence_url"].startswith("https://")
+        assert all(row[name] for name in ("attribution", "licence", "title", "publisher", "url"))
+        assert row["licence_url"].startswith("https://")
         assert row["row_count"] > 0
     by_id = {row["source_id"]: row for row in rows}
     assert by_id["sample-tenders-za"]["countries"] == ["ZA"]

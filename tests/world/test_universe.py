@@ -1,4 +1,4 @@
-"""Issuers and statements through the real ledger, build and edition, against what fundamentals show on a day."""
+"""Issuers and statements through the real ledger, build and edition, against the fundamentals of a day."""
 
 import json
 from collections import defaultdict

@@ -253,7 +253,8 @@ class Methods(Session):
         descending; no release date is evidenced for them, so none is known under an `as_of`, and the
         envelope's is null. A parameter of the other mode is a 400. An exchange rate is served as it is
         published, never inverted; where its source names no country, it is of the one whose currency it is
-        quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none).
+        quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none). Of a series or indicator that is not there, the
+        answer has no rows and names in `nearest` those that are close.
         """
         return self._ask(
             "get_macro",

@@ -106,7 +106,7 @@ class CoverageRow(TypedDict):
     last_date: str | None
     """The latest of these."""
     freshness_days: int | None
-    """Days from the newest evidenced day of publication to the edition's last capture; null where no day of publication is evidenced."""
+    """Days from the newest evidenced publication to the last capture; null without evidence."""
 
 
 class CrosswalkMatchRow(TypedDict):
@@ -915,7 +915,7 @@ class SourceRow(TypedDict):
     countries: list[str]
     """Alpha-2 codes of the countries its rows are of."""
     row_count: int
-    """What is served of it: facts in every vintage, releases, values of series in every vintage, annual values; of a source that only says who is who, records and identifiers."""
+    """What is served of it, every vintage; of one that says who is who, its records."""
     first_date: str | None
     """The earliest period_end, release date or observation."""
     last_date: str | None
@@ -923,7 +923,7 @@ class SourceRow(TypedDict):
     captured_at: str
     """When it was captured last."""
     freshness_days: int | None
-    """Days from the newest evidenced day of publication to the edition's last capture; null where no day of publication is evidenced."""
+    """Days from the newest evidenced publication to the last capture; null without evidence."""
     rejected: int
     """Records rejected when its files were read."""
 
@@ -974,7 +974,7 @@ class StatementRow(TypedDict):
     method: Literal["extracted", "structured", "structured-rounded"]
     """Extracted from a document, or published as data, maybe with rounded dates."""
     alternatives: int
-    """How many other figures `/v1/fundamentals` has of the line item and period: those that were not chosen."""
+    """Figures of this line item and period in `/v1/fundamentals` that were not chosen."""
 
 
 class WideStatementRow(TypedDict):
@@ -993,7 +993,7 @@ class WideStatementRow(TypedDict):
     unit: str | None
     """Of every value; null where the values differ in it."""
     cells: dict[str, Any]
-    """By period_end: concept, unit, available_at, vintage, alternatives, record_ref and source_ref of the value."""
+    """By period_end: concept, unit, available_at, vintage, alternatives and references."""
 
 
 class PartyIdentifier(TypedDict):

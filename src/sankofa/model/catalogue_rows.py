@@ -1,4 +1,4 @@
-"""The rows of what goes beyond the specification: search, issuers, statements, series, sources, coverage."""
+"""The rows of the extensions of the API: search, issuers, statements, series, sources, coverage."""
 
 from datetime import date
 from typing import Annotated
@@ -16,8 +16,7 @@ UNITS_OF_COUNT = ("issuers", "releases", "series", "indicators")
 _Freshness = Annotated[
     int | None,
     Meta(
-        description="Days from the newest evidenced day of publication to the edition's last capture; null "
-        "where no day of publication is evidenced."
+        description="Days from the newest evidenced publication to the last capture; null without evidence."
     ),
 ]
 
@@ -74,8 +73,7 @@ class StatementRow(FundamentalsRow, frozen=True, kw_only=True):
     alternatives: Annotated[
         int,
         Meta(
-            description="How many other figures `/v1/fundamentals` has of the line item and period: those "
-            "that were not chosen.",
+            description="Figures of this line item and period in `/v1/fundamentals` that were not chosen.",
             ge=0,
         ),
     ]
@@ -89,10 +87,7 @@ class WideStatementRow(Row, frozen=True, kw_only=True):
     unit: Annotated[str | None, Meta(description="Of every value; null where the values differ in it.")]
     cells: Annotated[
         dict[str, dict[str, str | int | None]],
-        Meta(
-            description="By period_end: concept, unit, available_at, vintage, alternatives, record_ref and "
-            "source_ref of the value."
-        ),
+        Meta(description="By period_end: concept, unit, available_at, vintage, alternatives and references."),
     ]
 
 
@@ -155,8 +150,7 @@ class SourceRow(Row, frozen=True, kw_only=True):
     row_count: Annotated[
         int,
         Meta(
-            description="What is served of it: facts in every vintage, releases, values of series in every "
-            "vintage, annual values; of a source that only says who is who, records and identifiers.",
+            description="What is served of it, every vintage; of one that says who is who, its records.",
             ge=0,
         ),
     ]

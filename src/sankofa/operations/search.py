@@ -61,8 +61,8 @@ async def search(
     if type in (None, "organisation"):
         hits, more = await _organisations(call, q, country, most)
     if type != "organisation":
-        found, others = await _macro_items(call, q, country, type, most)
-        hits, more = [*hits, *found], more or others
+        items, others = await _macro_items(call, q, country, type, most)
+        hits, more = [*hits, *items], more or others
     hits.sort(key=lambda hit: (-hit.score, SEARCH_TYPES.index(hit.type), hit.id))
     rows = await _rows(hits[:most], lambda hit: _row(call, hit, country))
     return Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
