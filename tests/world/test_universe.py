@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -22,14 +23,7 @@ from tests.world.test_point_in_time import CAPTURES, DAYS, DEEP, ISSUER, KEY, YE
 OTHER = "ticker:NGX:OTH"
 OTHERS_KEY = service_id(OTHER)
 OTHERS_FIGURE = Told(
-    "assets",
-    "NGN",
-    None,
-    date(2020, 6, 30),
-    "d0",
-    5,
-    date(2020, 12, 1),
-    CAPTURES[1],  # type: ignore[arg-type]
+    "assets", "NGN", None, date(2020, 6, 30), "d0", Decimal(5), date(2020, 12, 1), CAPTURES[1]
 )
 Row = dict[str, Any]
 
@@ -80,7 +74,7 @@ def test_the_universe_of_every_day_is_that_of_its_figures(history: list[tuple[To
 
 @pytest.mark.rule("PIT-9", "ISS-3")
 def test_a_later_filing_changes_no_past_universe() -> None:
-    later = Told("revenue", "ZAR", None, date(2021, 3, 31), "d9", 9, date(2021, 5, 1), CAPTURES[2])  # type: ignore[arg-type]
+    later = Told("revenue", "ZAR", None, date(2021, 3, 31), "d9", Decimal(9), date(2021, 5, 1), CAPTURES[2])
     with desk() as desk_:
         take(desk_, [])
         before = desk_.publish()

@@ -70,7 +70,7 @@ ENDPOINTS: Final = {
     ),
     "get_sources": Endpoint("/v1/sources", (), "data", ("SourceRow",), ()),
     "get_statement": Endpoint(
-        "/v1/statements/{service_id}", ("service_id",), "data", ("StatementRow", "WideStatementRow"), ()
+        "/v1/statements/{service_id}", ("service_id",), "data", ("StatementFigureRow", "WideStatementRow"), ()
     ),
     "get_resolved_parties": Endpoint("/v1/tender-parties", (), "data", ("TenderPartyRow",), ()),
     "search_tenders": Endpoint("/v1/tenders", (), "data", ("TenderRow",), ()),
@@ -477,7 +477,7 @@ COLUMNS: Final = {
         "freshness_days": "whole",
         "rejected": "whole",
     },
-    "StatementRow": {
+    "StatementFigureRow": {
         "source_ref": "text",
         "license_class": "text",
         "observed_at": "instant",

@@ -928,7 +928,7 @@ class SourceRow(TypedDict):
     """Records rejected when its files were read."""
 
 
-class StatementRow(TypedDict):
+class StatementFigureRow(TypedDict):
     """The figure of one line item for one period."""
 
     source_ref: str
@@ -1093,4 +1093,4 @@ SignalRow = (
     | TenderAwardConcentrationRow
 )
 
-StatementRow = StatementRow | WideStatementRow
+StatementRow = StatementFigureRow | WideStatementRow

@@ -67,7 +67,7 @@ class IssuerRow(Row, frozen=True, kw_only=True):
     ]
 
 
-class StatementRow(FundamentalsRow, frozen=True, kw_only=True):
+class StatementFigureRow(FundamentalsRow, frozen=True, kw_only=True):
     """The figure of one line item for one period."""
 
     alternatives: Annotated[

@@ -14,6 +14,7 @@ from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.names import code_words
+from sankofa.model.text import fit
 from sankofa.operations.contract import Call, printable
 from sankofa.operations.service import Service
 
@@ -60,7 +61,7 @@ async def explained_id(
 
 async def service_id_hint(call: Call, text: str) -> str:
     """A sentence that names the service_id behind an identifier, of the kinds that the tier may look up."""
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or not fit(text):
         return ""
     for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
         try:

@@ -10,7 +10,7 @@ from sankofa.access.cursors import Position
 from sankofa.edition.format.keys import STATEMENTS
 from sankofa.edition.format.visibility import ANY_TAG, KIND_MODES
 from sankofa.edition.read.edition import Selection
-from sankofa.model.catalogue_rows import StatementRow, WideStatementRow
+from sankofa.model.catalogue_rows import StatementFigureRow, WideStatementRow
 from sankofa.model.facts import FUND
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.periods import PERIOD_TYPES
@@ -57,7 +57,7 @@ _rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 @operation(
     "/v1/statements/{service_id}",
     dataset=FUND,
-    row=StatementRow,
+    row=StatementFigureRow,
     also=(WideStatementRow,),
     errors=(400, 401, 402, 404, 429, 503),
     tool="get_statement",
@@ -118,7 +118,7 @@ async def get_statement(
         as_of=day,
         members={"next_cursor": following},
         edition_id=edition.id,
-        shape=WideStatementRow if shape == "wide" else StatementRow,
+        shape=WideStatementRow if shape == "wide" else StatementFigureRow,
         more_columns=columns,
     )
 

@@ -22,7 +22,7 @@ class CataloguePage(NamedTuple):
     """Rows, how many they are, and the number of the entry that the next page begins with."""
 
     runs: list[Run]
-    count: int
+    row_count: int
     following: int | None
 
 
@@ -83,7 +83,7 @@ async def release_rows(
     """Rows of the releases of a series by number, and whether more follow; None where it has none."""
     if not await edition.holds(SERIES_RELEASES, series):
         return None
-    rows = []
+    rows: list[bytes] = []
     async for row in _releases(edition, series, first):
         if len(rows) == most:
             return rows, True

@@ -17,7 +17,7 @@ from sankofa.edition.build.prepared_rows import NO_ROWS, PreparedRows, prepare
 from sankofa.edition.format.keys import STATEMENTS
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import KIND_MODES
-from sankofa.model.catalogue_rows import StatementRow
+from sankofa.model.catalogue_rows import StatementFigureRow
 from sankofa.model.days import ordinal
 from sankofa.model.line_items import LINE_ITEMS, statement_kind
 from sankofa.model.rows import wire
@@ -31,10 +31,10 @@ _MODES = {item: int(Mode.LATEST) | KIND_MODES[statement_kind(item)] for item in 
 
 @issuer_part(STATEMENTS)
 def _made(issuer: Issuer) -> bytes:
-    return _write(prepare(STATEMENTS, StatementRow, issuer.entity.service_id, _entries(issuer)))
+    return _write(prepare(STATEMENTS, StatementFigureRow, issuer.entity.service_id, _entries(issuer)))
 
 
-@dataset(STATEMENTS, StatementRow)
+@dataset(STATEMENTS, StatementFigureRow)
 def statements(context: BuildContext) -> Iterator[PreparedKeyRows]:
     for entity in context.entities:
         part = context.issuers.part(STATEMENTS, entity.service_id)
