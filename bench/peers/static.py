@@ -40,13 +40,13 @@ async def rsgi(scope: Any, protocol: Any) -> None:
 
 def main() -> None:
     """Let `sankofa serve` do everything as always, but for the application it runs."""
-    granian: Any = vars(serving)["Granian"]
+    supervisor: Any = vars(serving)["Supervisor"]
 
     def constant(_: str, **options: Any) -> Any:
         interface = "rsgi" if options["interface"] == "rsgi" else "asgi"
-        return granian(f"bench.peers.static:{interface}", **{**options, "factory": False})
+        return supervisor(f"bench.peers.static:{interface}", **{**options, "factory": False})
 
-    vars(serving)["Granian"] = constant
+    vars(serving)["Supervisor"] = constant
     serving.serve(settings.load(), "127.0.0.1", int(sys.argv[1]), 1)
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from sankofa.derive.annual import annual_vintages
 from sankofa.derive.series import Series, SeriesReport
-from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.ledger.store import CaptureInfo, LedgerReader
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
 from sankofa.model.observations import LONGEST_CODE, unit_of
@@ -23,9 +23,9 @@ _DATED: Final = re.compile(r"(?:.*/)?(\d{4}-\d{2}-\d{2})\b[^/]*")
 
 
 def annual_series(
-    ledger: Ledger, captures: Mapping[int, CaptureInfo]
-) -> Iterator[tuple[Series, dict[str, list[SeriesReport]]]]:
-    """Each indicator of each country with the reports of its values, by the last day of their year."""
+    ledger: LedgerReader, captures: Mapping[int, CaptureInfo]
+) -> Iterator[tuple[Series, str, dict[str, list[SeriesReport]]]]:
+    """Each indicator of each country, its name, and the reports of its values by the last day of a year."""
     days: dict[tuple[int, str], int | None] = {}
     for (country, indicator, name), years in annual_vintages(ledger):
         series = f"WDI:{indicator}:{alpha3_of()[country]}"
@@ -48,7 +48,7 @@ def annual_series(
                     )
             if of_year:
                 reports[f"{year}-12-31"] = of_year
-        yield Series(series, FAMILY, FREQUENCY, country), reports
+        yield Series(series, FAMILY, FREQUENCY, country), name, reports
 
 
 def captured_on(capture: CaptureInfo, document: str) -> int | None:

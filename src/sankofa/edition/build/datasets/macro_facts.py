@@ -117,13 +117,12 @@ def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_End
 
     Those that annual tables amount to are facts already, as indicators.
     """
-    parts = ((tuple(key.split("|")), entries) for key, entries, _ in published_series(context))
-    for measure, columns in groupby(parts, key=lambda part: part[0][0]):
+    for measure, columns in groupby(published_series(context), key=lambda rows: rows.identity.series):
         by_country: defaultdict[str, list[_EndedFact]] = defaultdict(list)
-        for (*_, country), entries in columns:
-            if country:
+        for rows in columns:
+            if country := rows.identity.country:
                 entity = as_entity(country)
-                for row, first, until, _, tag in entries:
+                for row, first, until, _, tag in rows.entries:
                     fact_row = wire.encode(series_fact(entity, row))
                     by_country[country].append((tag, Entry(fact_row, first, until)))
         for country, facts in by_country.items():

@@ -16,7 +16,9 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE
 from sankofa.edition.build.json_text import ProvenanceText, figure, json_text
+from sankofa.edition.build.series_stats import CatalogueEntry, SeriesRelease, SeriesStats
 from sankofa.edition.build.tables import Table, TableRows, table
+from sankofa.edition.build.tally import CoverageTally
 from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import (
@@ -29,6 +31,7 @@ from sankofa.edition.format.series_blocks import (
 )
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.facts import MACRO
+from sankofa.model.observations import series_name
 from sankofa.model.rows import MacroSeriesRow
 from sankofa.model.vintages import Mode, vintages, visibilities
 
@@ -37,33 +40,55 @@ _LATEST: Final = int(Mode.LATEST)
 
 
 class SeriesRows(NamedTuple):
-    """The rows of one series."""
+    """The rows of one series, and what they amount to."""
 
-    key: str
+    identity: Series
+    name: str
     entries: list[Entry]
-    aliases: tuple[str, ...]
+    stats: SeriesStats
+    is_published: bool = True
+    """False of what an annual table amounts to."""
+    is_only: bool = True
+    """Whether no other series has its key."""
+
+    @property
+    def key(self) -> str:
+        return "|".join(self.identity)
 
 
-class _SeriesIndex(NamedTuple):
+class SeriesIndex(NamedTuple):
+    """What other datasets are told of the series."""
+
     summaries: list[SeriesSummary]
     """Of every series, in their order."""
     days: list[KeyRows]
     """Of each long series, the day on which each of its blocks begins."""
+    catalogue: list[CatalogueEntry]
+    releases: dict[str, list[tuple[Series, list[SeriesRelease]]]]
+    """By key, of each series under it, the days of release, newest first."""
+    tally: CoverageTally
 
-    def noted(self, rows: SeriesRows) -> KeyRows:
+    def noted(self, rows: SeriesRows, context: BuildContext) -> KeyRows:
         """The rows of a series, now known here."""
-        self.summaries.append(summary_of(rows.key, rows.entries))
+        key, identity, stats = rows.key, rows.identity, rows.stats
+        # Almost every key is one series: it then leads to its rows without a list.
+        aliases = (key_list(identity.series),) if rows.is_only else ()
+        self.summaries.append(summary_of(key, rows.entries))
         if days := block_days(rows.entries):
-            self.days.append(KeyRows(rows.key, [Entry(days)], rows.aliases))
-        return KeyRows(*rows)
+            self.days.append(KeyRows(key, [Entry(days)], aliases))
+        self.catalogue.append(stats.entry(identity, rows.name, context.captures))
+        self.releases.setdefault(identity.series, []).append((identity, stats.releases()))
+        if rows.is_published:  # else it is counted as an indicator
+            stats.count(self.tally, identity.country, context.captures)
+        return KeyRows(key, rows.entries, aliases)
 
 
 @dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series)
 def series(context: BuildContext) -> Building:
     """Series as they are published, and those that annual tables amount to."""
-    index = _SeriesIndex([], [])
+    index = SeriesIndex([], [], [], {}, CoverageTally())
     for rows in chain(published_series(context), _tabled_series(context)):
-        yield index.noted(rows)
+        yield index.noted(rows, context)
     index.summaries.sort(key=lambda summary: summary.key.split("|"))
     return Outcome(index)
 
@@ -71,32 +96,32 @@ def series(context: BuildContext) -> Building:
 def published_series(context: BuildContext) -> Iterator[SeriesRows]:
     """The rows of each series that a source publishes."""
     provenance = ProvenanceText(context.captures)
-    for name, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
-        columns = (
-            ("|".join(identity), _entries(provenance, identity, reports)) for identity, reports in group
-        )
-        filled = [(key, entries) for key, entries in columns if entries]
-        # Almost every key is one series: it then leads to its rows without a list.
-        aliases = (key_list(name),) if len(filled) == 1 else ()
-        for key, entries in filled:
-            yield SeriesRows(key, entries, aliases)
+    for _, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
+        filled = []
+        for identity, reports in group:
+            stats = SeriesStats()
+            if entries := _entries(provenance, identity, reports, stats):
+                filled.append(SeriesRows(identity, series_name(*identity), entries, stats))
+        for rows in filled:
+            yield rows._replace(is_only=len(filled) == 1)
 
 
 def _tabled_series(context: BuildContext) -> Iterator[SeriesRows]:
     provenance = ProvenanceText(context.captures)
-    for identity, reports in annual_series(context.ledger, context.captures):
-        if entries := _entries(provenance, identity, reports):
-            yield SeriesRows("|".join(identity), entries, (key_list(identity.series),))
+    for identity, name, reports in annual_series(context.ledger, context.captures):
+        stats = SeriesStats()
+        if entries := _entries(provenance, identity, reports, stats):
+            yield SeriesRows(identity, name, entries, stats, is_published=False)
 
 
 @dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,))
-def series_days(context: BuildContext, series: Built[_SeriesIndex]) -> Iterator[KeyRows]:
+def series_days(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
     """Where in a long series a day is, so that what is newer need not be read."""
     yield from series.result.days
 
 
 @dataset(f"{MACRO_SERIES}-list", None, pack=pack_pages, needs=(MACRO_SERIES,))
-def series_lists(context: BuildContext, series: Built[_SeriesIndex]) -> Iterator[KeyRows]:
+def series_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         key, family, frequency, country = summary.key.split("|")
         # A series of no country is not on the list of any: the set makes that one list, not two.
@@ -108,7 +133,10 @@ def series_lists(context: BuildContext, series: Built[_SeriesIndex]) -> Iterator
 
 
 def _entries(
-    provenance: ProvenanceText, identity: Series, reports: dict[str, list[SeriesReport]]
+    provenance: ProvenanceText,
+    identity: Series,
+    reports: dict[str, list[SeriesReport]],
+    stats: SeriesStats,
 ) -> list[Entry]:
     key, family, frequency, country = identity
     shared = (
@@ -118,17 +146,23 @@ def _entries(
     return [
         entry
         for day in sorted(reports, reverse=True)
-        for entry in _observations(provenance, shared, key, day, reports[day])
+        for entry in _observations(provenance, shared, key, day, reports[day], stats)
     ]
 
 
 def _observations(
-    provenance: ProvenanceText, shared: str, key: str, day: str, reports: list[SeriesReport]
+    provenance: ProvenanceText,
+    shared: str,
+    key: str,
+    day: str,
+    reports: list[SeriesReport],
+    stats: SeriesStats,
 ) -> Iterator[Entry]:
     """The vintages of one value, each while it is the latest."""
     tag = ordinal(day)
     for vintage in vintages(reports, tag):
         report = vintage.report
+        stats.add(tag, report.location or f"{key} {day}", vintage)
         for first, until, modes, _ in visibilities(vintage):
             if modes & _LATEST:
                 location = json_text(report.location)[1:-1] if report.location else f"{key} {day}"
