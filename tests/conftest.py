@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.live import LiveServer, run
@@ -22,6 +23,17 @@ from tests.services import (
 # What a developer exported for a service of their own must not reach the one under test, nor its data.
 for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
     del os.environ[name]
+
+
+# The same examples in every run, so that a run fails for what changed; TEST_RANDOM=1 looks for more. No
+# example fails for being slow: whether it is depends on the machine.
+hypothesis.settings.register_profile(
+    "tests",
+    derandomize=os.environ.get("TEST_RANDOM") != "1",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+)
+hypothesis.settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")

@@ -5,11 +5,13 @@ condition comes. Where the service promises to be done in time, a `Stopwatch` me
 the time for which the machine let nobody run.
 """
 
+import functools
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 PATIENCE = 120.0
@@ -23,6 +25,24 @@ def until(holds: Callable[[], T], every: float = 0.05, seconds: float = PATIENCE
         assert time.monotonic() < deadline, f"after {seconds} s still {answer!r}"
         time.sleep(every)
     return answer
+
+
+def in_one_minute(test: Callable[P, None]) -> Callable[P, None]:
+    """For a test of what is counted by the UTC minute: it is tried again where a minute ended meanwhile."""
+
+    @functools.wraps(test)
+    def tried(*arguments: P.args, **named: P.kwargs) -> None:
+        for _ in range(3):
+            minute = time.time() // 60
+            try:
+                return test(*arguments, **named)
+            except AssertionError:
+                if time.time() // 60 == minute:
+                    raise
+            time.sleep(60 - time.time() % 60)
+        return test(*arguments, **named)
+
+    return tried
 
 
 class _Ticker:
