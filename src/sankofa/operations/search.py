@@ -28,8 +28,14 @@ from sankofa.operations.parameters import (
 )
 
 _ROWS_A_TURN: Final = 128
+_MOST_KEPT: Final = 4_096
+_LARGEST_KEPT: Final = 8 * 1024
+"""At most 32 MB of answers are kept by a worker."""
 _matches = msgspec.json.Decoder(list[CrosswalkMatchRow]).decode
 _NAMES: Final = ("legal_name", "other_name")
+_LENGTHS: Final = {"lei": 20, "isin": 12, "figi": 12}
+"""Kinds of identifiers that are not looked up for a text of another length."""
+_ID_LENGTH: Final = 26
 
 
 class _Country(msgspec.Struct):
@@ -56,16 +62,43 @@ async def search(
     descending, then type, id and country. With `country`, an indicator is found where that country has it.
     """
     most = call.grant.rows(limit)
+    asked = (call.edition.id, q, country, type, most, call.grant.sample)
+    if (recent := _RECENT.get(asked)) is not None:
+        return recent
     hits: list[Hit] = []
     more = False
-    if type in (None, "organisation"):
-        hits, more = await _organisations(call, q, country, most)
-    if type != "organisation":
-        items, others = await _macro_items(call, q, country, type, most)
-        hits, more = [*hits, *items], more or others
+    for forgiving in (False, True) if type is None else (True,):
+        if type in (None, "organisation"):
+            hits, more = await _organisations(call, q, country, most, forgiving=forgiving)
+        if type != "organisation":
+            items, others = await _macro_items(call, q, country, type, most, forgiving=forgiving)
+            hits, more = [*hits, *items], more or others
+        if hits:
+            break
     hits.sort(key=lambda hit: (-hit.score, SEARCH_TYPES.index(hit.type), hit.id))
     rows = await _rows(hits[:most], lambda hit: _row(call, hit, country))
-    return Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
+    answer = Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
+    _RECENT.put(asked, answer, sum(map(len, rows)))
+    return answer
+
+
+class _Recent:
+    """The answers given last: people who type ask the same few questions, and an edition never changes."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[object, ...], Answer] = {}
+
+    def get(self, asked: tuple[object, ...]) -> Answer | None:
+        return self._answers.get(asked)
+
+    def put(self, asked: tuple[object, ...], answer: Answer, size: int) -> None:
+        if size <= _LARGEST_KEPT:
+            while len(self._answers) >= _MOST_KEPT:
+                del self._answers[next(iter(self._answers))]  # the oldest
+            self._answers[asked] = answer
+
+
+_RECENT: Final = _Recent()
 
 
 @operation(
@@ -99,11 +132,13 @@ async def _rows(hits: list[Hit], row: Callable[[Hit], Awaitable[bytes]]) -> list
     return rows
 
 
-async def _organisations(call: Call, query: str, country: str | None, most: int) -> tuple[list[Hit], bool]:
+async def _organisations(
+    call: Call, query: str, country: str | None, most: int, *, forgiving: bool = True
+) -> tuple[list[Hit], bool]:
     """The organisations that a query means, best first, and whether there are others."""
     exact = await _identified(call, query, country)
     by_name, more = await search_names(
-        call.edition, ORGANISATION_INDEX, words(query), country, most + len(exact)
+        call.edition, ORGANISATION_INDEX, words(query), country, most + len(exact), forgiving=forgiving
     )
     best: dict[str, Hit] = {}
     for hit in chain(exact, by_name):
@@ -115,25 +150,28 @@ async def _identified(call: Call, query: str, country: str | None) -> list[Hit]:
     """Matches of the query as an identifier of each kind that the tier may use."""
     day = call.today.toordinal()
     hits: list[Hit] = []
+    plain = "".join(query.replace("-", "").split())
     for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
+        if len(plain) != _LENGTHS.get(id_type, len(plain)):
+            continue
         try:
             key = lookup_key_of_text(id_type, query)
         except ValueError:
             continue
-        selection = await call.edition.select("identifier", key, day=day, limit=20)
-        if selection is not None:
-            rows = _matches(b"[%b]" % selection.rows)
+        if await call.edition.holds("identifier", key):
+            selection = await call.edition.select("identifier", key, day=day, limit=20)
+            rows = _matches(b"[%b]" % (selection.rows if selection else b""))
             hits += [Hit(1.0, row.service_id, row.id_type, row.id_value) for row in rows]
     hits += await search_symbol(call.edition, query)
-    if not hits and await call.edition.holds("entity", query.strip().upper()):
-        hits.append(Hit(1.0, query.strip().upper(), "service_id", query.strip().upper()))
+    if not hits and len(plain) == _ID_LENGTH and await call.edition.holds("entity", plain.upper()):
+        hits.append(Hit(1.0, plain.upper(), "service_id", plain.upper()))
     if country is not None:
         hits = [h for h in hits if _country(await _entity(call, h)).country == country]
     return hits
 
 
 async def _macro_items(
-    call: Call, query: str, country: str | None, type: str | None, most: int
+    call: Call, query: str, country: str | None, type: str | None, most: int, *, forgiving: bool
 ) -> tuple[list[Hit], bool]:
     """The series and indicators that a query means, best first, and whether there are others."""
     own = None if country is None else await country_entries(call.edition, country)
@@ -145,7 +183,14 @@ async def _macro_items(
     coded = await search_code(call.edition, query.strip().upper())
     exact = [hit for hit in coded if type in (None, hit.type) and admits(hit.number)]
     by_name, more = await search_names(
-        call.edition, MACRO_ITEMS, code_words(query), None, most + len(exact), admits, type
+        call.edition,
+        MACRO_ITEMS,
+        code_words(query),
+        None,
+        most + len(exact),
+        None if own is None else admits,
+        type,
+        forgiving=forgiving,
     )
     best: dict[tuple[str, str], Hit] = {}
     for hit in chain(exact, by_name):

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from sankofa.access.cursors import Position
-from sankofa.edition.format.keys import STATEMENTS
+from sankofa.edition.format.keys import FULL_YEARS, STATEMENTS
 from sankofa.edition.format.visibility import ANY_TAG, KIND_MODES
 from sankofa.edition.read.edition import Selection
 from sankofa.model.catalogue_rows import StatementFigureRow, WideStatementRow
@@ -92,12 +92,13 @@ async def get_statement(
     most = None if limit is None and not call.grant.sample else call.grant.rows(limit)
     if shape == "wide" and period_type is None:
         period_type = _FULL_YEAR
+    full_years = period_type == _FULL_YEAR
     selection = await edition.select(
-        STATEMENTS,
+        FULL_YEARS if full_years else STATEMENTS,
         service_id.upper(),
         day=day.toordinal(),
         modes=int(Mode.LATEST) if kind is None else KIND_MODES[kind],
-        tag=ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type),
+        tag=ANY_TAG if period_type is None or full_years else PERIOD_TYPES.index(period_type),
         limit=_figures_to_read(call, shape, passed, most),
     )
     if selection is None:
