@@ -116,7 +116,17 @@ def test_every_endpoint_answers_the_same(twins: Twins, form: str) -> None:
     assert not [path for path, number in answered.items() if not number]
 
 
-@pytest.mark.parametrize("path", ["/v1/tenders?country=ZA", "/v1/changes?since={since}&dataset=tenders"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/tenders?country=ZA",
+        "/v1/changes?since={since}&dataset=tenders",
+        "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?order=statement",
+        "/v1/macro?series=CPI.ZA",
+        "/v1/shared/facts?country=ZAF&dataset=AF-TENDER",
+        "/v1/tender-parties?role=supplier",
+    ],
+)
 def test_every_page_of_a_walk_is_the_same(twins: Twins, path: str) -> None:
     start = path.format(since=twins.editions[0]) + "&limit=40"
     page, pages = twins.same(start).json(), 1
@@ -140,6 +150,9 @@ def test_every_file_and_every_part_of_it_is_the_same(twins: Twins) -> None:
 def test_every_tool_answers_the_same(twins: Twins) -> None:
     listed = _message(twins, "tools/list", {})["tools"]
     assert listed
+    page = _message(twins, "tools/call", {"name": "search_tenders", "arguments": {"limit": 30}})
+    walked = {"limit": 30, "cursor": page["structuredContent"]["next_cursor"]}
+    _message(twins, "tools/call", {"name": "search_tenders", "arguments": walked})
     for tool in listed:
         fields = tool["inputSchema"]["properties"]
         given = {name: field["examples"][0] for name, field in fields.items() if "examples" in field}

@@ -4,7 +4,7 @@ import msgspec
 
 from sankofa.access.quotas import Usage
 from sankofa.edition.read.edition import Edition
-from sankofa.model.errors import Problem
+from sankofa.model.errors import Problem, Unauthorized
 from sankofa.operations.contract import Answer, Operation
 
 Headers = list[tuple[bytes, bytes]]
@@ -14,6 +14,10 @@ JSON = (b"content-type", b"application/json")
 PROBLEM_JSON = (b"content-type", b"application/problem+json")
 PRIVATE = (b"cache-control", b"private")
 NO_STORE = (b"cache-control", b"no-store")
+PRIVATE_NO_STORE = (b"cache-control", b"private, no-store")
+RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
+"""Where it is said how to present a key (RFC 9728); of MCP, with its path behind."""
+_BEARER = b'Bearer realm="sankofa"'
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
@@ -62,9 +66,16 @@ def common_headers(request_id: str) -> Headers:
     return [(b"x-service-api-version", API_VERSION), (b"x-request-id", request_id.encode())]
 
 
-def problem_headers(problem: Problem) -> Headers:
-    """What the class of a problem adds: Retry-After, WWW-Authenticate, Allow, the upgrade link."""
-    return [(name.lower().encode(), value.encode()) for name, value in problem.headers()]
+def problem_headers(problem: Problem, metadata: str = "") -> Headers:
+    """What the class of a problem adds: Retry-After, WWW-Authenticate, Allow, the upgrade link.
+
+    `metadata` is the address that a client without a key is led to.
+    """
+    headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers()]
+    if not metadata or not isinstance(problem, Unauthorized):
+        return headers
+    led_on = b'%b, resource_metadata="%b"' % (_BEARER, metadata.encode())
+    return [(name, value.replace(_BEARER, led_on)) for name, value in headers]
 
 
 def rate_headers(usage: Usage) -> Headers:

@@ -3,8 +3,15 @@
 from sankofa.model.errors import NotFound
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import EntityRow
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.parameters import ServiceIdParameter
+
+_FOR_AGENTS = AgentView(
+    description="""\
+One organisation's record: names, country, status, LEI, listings. Take `service_id` from search_entities
+(names) or lookup_identifier (LEI, ticker, ...). Next: get_fundamentals, get_metrics, get_resolved_parties.
+Example: {"service_id":"DC46AF1B1AAA424B58D1368176"}""",
+)
 
 
 @operation(
@@ -19,13 +26,13 @@ from sankofa.operations.parameters import ServiceIdParameter
             "description": "service_id of the organisation that took it over, where the register names one.",
         }
     },
+    agent=_FOR_AGENTS,
 )
 async def get_entity(call: Call, *, service_id: ServiceIdParameter) -> Answer:
     """One organisation's resolved entity record.
 
-    There is no name search: ids come from the other endpoints. An id that was merged into another
-    answers with the surviving one in `service_id`; one that its register calls merged keeps its own record,
-    and `successor` leads on.
+    Ids come from the other endpoints. An id that was merged into another answers with the surviving one in
+    `service_id`; one that its register calls merged keeps its own record, and `successor` leads on.
     """
     selection = await call.edition.select("entity", service_id.upper(), day=call.today.toordinal())
     if selection is None:

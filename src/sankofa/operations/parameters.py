@@ -21,6 +21,8 @@ from sankofa.operations.parameter_types import Choice, Country, Day, DayOrYear, 
 
 TOOL_ONLY = "tool only"
 """Marks a parameter that the MCP tool takes and the endpoint does not."""
+ALL_BY_DEFAULT = "all by default"
+"""Marks a `limit` that is no limit where it is omitted."""
 
 Vintages = Literal["latest", "as_reported", "all"]
 
@@ -48,6 +50,11 @@ EditionParameter = Annotated[
     "omitted. One that is no longer kept, or withdrawn, is a 410; one that never was, a 404. The header "
     "field `X-Edition` says the same.",
 ]
+FormatParameter = Annotated[
+    str | None,
+    Choice(("json", "csv", "arrow"), "json"),
+    "The form of the answer, for whoever cannot send `Accept`, which it takes precedence over.",
+]
 SinceParameter = Annotated[
     str | None, Text(EDITION_PATTERN), "The edition that the copy stands at; omit for everything there is."
 ]
@@ -55,11 +62,18 @@ ChangedDatasetParameter = Annotated[
     str | None, Choice(FOLLOWED, "fundamentals"), "Only the changes of this dataset; all where omitted."
 ]
 LimitParameter = Annotated[int | None, Whole(), "Most rows to return."]
+LimitOrAllParameter = Annotated[
+    int | None, Whole(), "Most rows to return; where omitted, all of them on a paid tier.", ALL_BY_DEFAULT
+]
 LineItemsParameter = Annotated[
     tuple[str, ...] | None,
     Words(r"^[a-z0-9_]{1,120}$", "revenue", longest=120),
-    "Only these line items.",
-    TOOL_ONLY,
+    "Only these line items, of which one that the issuer does not report has no rows.",
+]
+FundamentalsOrderParameter = Annotated[
+    Literal["period", "statement"] | None,
+    Choice(("period", "statement")),
+    "`period`: newest first, then by period_type, line_item, vintage; `statement`: core line items first.",
 ]
 IdTypeParameter = Annotated[
     str,
@@ -89,15 +103,20 @@ TenderCountryParameter = Annotated[str, Country(), "ISO 3166-1 alpha-2 code, in 
 ReleasedFromParameter = Annotated[date | None, Day(example="2026-01-01"), "Earliest release date (UTC day)."]
 CursorParameter = Annotated[
     str | None,
-    Text(r"^[A-Za-z0-9_-]{1,600}$", longest=600),  # an example would be a cursor that leads nowhere
+    Text(r"^[A-Za-z0-9_-]{1,1200}$", longest=1200),  # an example would be a cursor that leads nowhere
     "`next_cursor` of the previous page, verbatim.",
 ]
 TenderQueryParameter = Annotated[
     str | None,
     Text(r"^[^\x00-\x1f\x7f]{1,200}$", "road maintenance", longest=200),
     "Words that title and description must have, all of them.",
-    TOOL_ONLY,
 ]
+DetailParameter = Annotated[
+    Literal["compact", "full"],
+    Choice(("compact", "full"), "full"),
+    "`full`: rows with `release`, the whole OCDS release; `compact`: without it.",
+]
+TendersOfParameter = Annotated[str | None, Country(), "ISO 3166-1 alpha-2 code, in any case."]
 RoleParameter = Annotated[str | None, Text(r"^[A-Za-z]{1,64}$", "supplier"), "Role, e.g. buyer or supplier."]
 OptionalServiceIdParameter = Annotated[
     str | None,

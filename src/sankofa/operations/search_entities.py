@@ -9,7 +9,7 @@ from sankofa.edition.read.turns import Turns
 from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, EntityMatchRow, Match, wire
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.parameters import CountryParameter, LimitParameter, QueryParameter
 
 _ROWS_A_TURN = 256
@@ -23,8 +23,23 @@ class _Country(msgspec.Struct):
 _country = msgspec.json.Decoder(_Country).decode
 
 
+_FOR_AGENTS = AgentView(
+    description="""\
+Find an organisation by name, ticker or identifier: the way to a `service_id`, which other tools need.
+Accents, legal forms, word order and small slips do not matter; the best match first, and `match` says why.
+100 rows where `limit` is omitted. Next: get_entity, get_fundamentals, get_metrics.
+Example: {"query":"Dangote Cement","country":"NG","limit":5}""",
+    narrow_by=("country", "limit"),
+)
+
+
 @operation(
-    None, row=EntityMatchRow, errors=(400, 401, 402, 429, 503), dataset=ORGANISATIONS, tool="search_entities"
+    None,
+    row=EntityMatchRow,
+    errors=(400, 401, 402, 429, 503),
+    dataset=ORGANISATIONS,
+    tool="search_entities",
+    agent=_FOR_AGENTS,
 )
 async def search_entities(
     call: Call, *, query: QueryParameter, country: CountryParameter = None, limit: LimitParameter = None

@@ -12,7 +12,7 @@ import msgspec
 
 from sankofa.model.day_patterns import real_days
 from sankofa.operations.answers import API_VERSION
-from sankofa.operations.contract import EDITION, Operation, Parameter, endpoints
+from sankofa.operations.contract import EDITION, FORMAT, Operation, Parameter, endpoints
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.schemas import envelope_of, row_schema
@@ -32,6 +32,8 @@ from sankofa.settings import Settings
 
 _SCHEMA: Final = "#/components/schemas/{name}"
 _SERVICE: Final = "service"
+_EXTENSION: Final = "x-sankofa-extension"
+"""Marks what goes beyond the specification of the API."""
 
 _ABOUT: Final = """\
 Point-in-time data for African and emerging markets, for research and information; not a regulated
@@ -124,7 +126,7 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
         "tags": [_tag(operation)],
         "summary": operation.summary.rstrip("."),
         "description": operation.description or operation.summary,
-        "parameters": [_parameter(parameter) for parameter in (*parameters, EDITION)],
+        "parameters": [_parameter(parameter) for parameter in (*parameters, EDITION, FORMAT)],
         "responses": {
             "200": success,
             **_refused(settings, "304", *map(str, operation.errors), "default"),
@@ -132,6 +134,8 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
     }
     if operation.path in DEPRECATIONS:
         entry["deprecated"] = True
+    if operation.extension:
+        entry[_EXTENSION] = True
     return entry
 
 
@@ -147,6 +151,10 @@ def _parameter(parameter: Parameter) -> JsonSchema:
         "description": parameter.description,
         "schema": schema,
     }
+    if schema["type"] == "array":  # its words are separated by commas
+        described |= {"style": "form", "explode": False}
+    if parameter.extension:
+        described[_EXTENSION] = True
     return described | ({"example": examples[0]} if examples else {})
 
 
