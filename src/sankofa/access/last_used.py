@@ -17,15 +17,14 @@ class LastUsed:
 
     def __init__(self, store: KeyValue) -> None:
         self._store = store
-        self._noted: dict[str, int] = {}
+        self.noted: dict[str, int] = {}
+        """The day that was last noted of each key, as days since 1970."""
 
     async def note(self, key_id: str, day: int) -> None:
         """A key was used on a day (days since 1970). A store that does not answer stops no request."""
-        if self._noted.get(key_id) == day:
-            return
-        if len(self._noted) >= _MOST:
-            self._noted.clear()
-        self._noted[key_id] = day
+        if len(self.noted) >= _MOST:
+            self.noted.clear()
+        self.noted[key_id] = day
         text = datetime.fromtimestamp(day * _SECONDS_A_DAY, UTC).date().isoformat().encode()
         with suppress(StoreUnavailable):
             if await self._store.get(_NAMES + key_id) != text:

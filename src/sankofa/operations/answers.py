@@ -1,5 +1,7 @@
 """Answers as bytes: what every surface sends, so that the same call has the same body on each of them."""
 
+from functools import cache
+
 import msgspec
 
 from sankofa.access.quotas import Usage
@@ -38,9 +40,15 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
     parts.append(
         f'],"count":{selection.count},{terms},{as_of}"edition":"{edition_id}","truncated":{truncated}'.encode()
     )
-    parts += [b",%b:%b" % (_encode(name), _encode(value)) for name, value in answer.members.items()]
+    for name, value in answer.members.items():
+        parts += (_member(name), b"null" if value is None else _encode(value))
     parts.append(b"}")
     return b"".join(parts)
+
+
+@cache
+def _member(name: str) -> bytes:
+    return b",%b:" % _encode(name)
 
 
 def problem_body(problem: Problem, base_url: str, instance: str, request_id: str) -> bytes:

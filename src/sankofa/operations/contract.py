@@ -291,12 +291,12 @@ def _tiered(perform: Perform, name: str, *, paid: bool, sample_walks: bool) -> P
         return perform
 
     @functools.wraps(perform)
-    async def checked(call: Call, **arguments: Any) -> Answer:
+    def checked(call: Call, **arguments: Any) -> Awaitable[Answer]:
         if paid:
             call.grant.requires_paid(name)
-        elif arguments.get("cursor") is not None:
+        elif arguments["cursor"] is not None:
             call.grant.requires_paid(f"cursor: walking {name}")
-        return await perform(call, **arguments)
+        return perform(call, **arguments)
 
     return checked
 

@@ -9,7 +9,7 @@ from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
-from sankofa.operations.paging import begin_page, block_and_row
+from sankofa.operations.paging import block_and_row, first_page
 from sankofa.operations.parameters import (
     CursorParameter,
     IdTypeParameter,
@@ -55,7 +55,9 @@ async def get_crosswalk(
     `crosswalk_loaded` is false until identifiers were loaded.
     """
     key = service_id.upper()
-    walk = await begin_page(call, cursor, "crosswalk", key)
+    walk = first_page(call, "crosswalk", key)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     day, edition = walk.day.toordinal(), walk.edition
     modes = FREE if call.grant.sample else FREE | PAID
     # The sample tier gets every identifier that is free, however many: only a limit of its own is capped.

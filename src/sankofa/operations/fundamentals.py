@@ -12,7 +12,7 @@ from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import FundamentalsRow
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import AgentView, Answer, Call, operation
-from sankofa.operations.paging import Walk, begin_page, block_and_row
+from sankofa.operations.paging import Walk, block_and_row, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CursorParameter,
@@ -77,26 +77,29 @@ async def get_fundamentals(
     items first, newest period first and in their documented order, then all others; a cursor goes on in the
     order it was given in.
     """
-    filters = ("fundamentals", service_id.upper(), period_type, vintages, line_items)
-    walk = await begin_page(call, cursor, *filters, as_of=as_of)
+    key = service_id.upper()
+    walk = first_page(call, "fundamentals", key, period_type, vintages, line_items, as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     most = call.grant.rows_or_all(limit)
-    rows = _Rows(
-        service_id.upper(),
-        walk.day.toordinal(),
-        _MODES[vintages],
-        ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type),
-        None if line_items is None else _has_line_item(line_items),
-    )
-    selection = await _select(walk, rows, order, most)
+    day, modes = walk.day.toordinal(), _MODES[vintages]
+    tag = ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type)
+    where = None if line_items is None else _has_line_item(line_items)
+    if order is None and not walk.start:
+        selection = await walk.edition.select(
+            "fundamentals", key, day=day, modes=modes, tag=tag, limit=most, where=where
+        )
+    else:
+        selection = await _in_order(walk, _Rows(key, day, modes, tag, where), order, most)
     if selection is None:
         raise NotFound(f"No organisation with service_id {service_id}.")
     return walk.answer(selection, as_of=walk.day)
 
 
-async def _select(
+async def _in_order(
     walk: Walk, rows: _Rows, order: Literal["period", "statement"] | None, most: int | None
 ) -> Selection | None:
-    """A page of the rows. `following` of a walk in statement order begins with the name of that order."""
+    """A page in an order. `following` of a walk in statement order begins with the name of that order."""
     in_statement_order = walk.start[:1] == ("statement",)
     if walk.start and order is not None and (order == "statement") != in_statement_order:
         raise InvalidParameter("order", "the cursor is of a walk in the other order; leave it out")

@@ -11,7 +11,7 @@ from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, AgentView, Answer, Call, operation
-from sankofa.operations.paging import Walk, begin_page
+from sankofa.operations.paging import Walk, first_page
 from sankofa.operations.parameters import (
     CursorParameter,
     FrequencyParameter,
@@ -80,7 +80,9 @@ async def get_macro(
             if value is not None:
                 raise InvalidParameter(name, _SERIES_ONLY)
         asked = ("annual", country, (indicator or "").upper(), str(from_), str(to))
-        walk = await begin_page(call, cursor, *asked)
+        walk = first_page(call, *asked)
+        if cursor is not None:
+            walk = await walk.after(cursor)
         most = call.grant.rows(limit)
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
         selection = await _annual(walk, country or "", (indicator or "").upper(), years, most)
@@ -90,7 +92,9 @@ async def get_macro(
     since, until = _day("from", from_, 0), _day("to", to, FOREVER)
     filters = (series_type, frequency, country)
     key = (series or "").upper()
-    walk = await begin_page(call, cursor, "series", key, *filters, str(from_), str(to), as_of=as_of)
+    walk = first_page(call, "series", key, *filters, str(from_), str(to), as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     day = walk.day.toordinal()
     most = call.grant.rows(limit)
     selection = await _series(walk, series, filters, DayRange(day, since, min(until, day)), most)

@@ -8,7 +8,7 @@ from sankofa.model.facts import FUND
 from sankofa.model.metric_states import REASONS, State
 from sankofa.model.rows import MetricsRow, ScreenRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
-from sankofa.operations.paging import begin_page, block_and_row
+from sankofa.operations.paging import block_and_row, first_page
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
     AsOfParameter,
@@ -90,7 +90,9 @@ async def get_screen(
     completed later is left out, not replaced, and `omitted` counts it. Ordered by rank; `rank` is the
     position by size over the whole result, ties by service_id, and not a rating.
     """
-    walk = await begin_page(call, cursor, "screen", metric, order, country, as_of=as_of)
+    walk = first_page(call, "screen", metric, order, country, as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     ranking = await screen(
         walk.edition,
         metric,
@@ -129,7 +131,9 @@ async def get_metrics(
     explained at `/methodology/` and that name. For information only.
     """
     key = service_id.upper()
-    walk = await begin_page(call, cursor, "metrics", key, metric, as_of=as_of)
+    walk = first_page(call, "metrics", key, metric, as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     day, edition = walk.day.toordinal(), walk.edition
     tag = ANY_TAG if metric is None else _TAGS[metric]
     most = call.grant.rows(limit)

@@ -5,10 +5,12 @@ it was given with: a place in that edition, which only whoever reads those rows 
 """
 
 from datetime import date
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, TypedDict
 
 import msgspec
+from msgspec.structs import replace
 
 from sankofa.access.cursors import Position
 from sankofa.edition.read.edition import Edition, Selection
@@ -31,6 +33,16 @@ class Walk(msgspec.Struct, frozen=True):
     """`following` of the page before; empty on the first."""
     open_to_sample: bool = False
 
+    async def after(self, cursor: str) -> "Walk":
+        """The page that a cursor leads to.
+
+        Raises InvalidParameter for one that is altered, of other filters, or of an edition no longer kept.
+        """
+        position = self.call.cursors.read(cursor, _digest(self.filters))
+        edition = await self.call.edition_for_cursor(position.edition)
+        day, *start = position.after
+        return replace(self, edition=edition, day=date.fromordinal(int(day)), start=tuple(start))
+
     def next_cursor(self, following: tuple[int | str, ...] | None) -> str | None:
         """The cursor of the page after; None on the last, and for a key that may not use one."""
         if following is None or (self.call.grant.sample and not self.open_to_sample):
@@ -48,34 +60,15 @@ class Walk(msgspec.Struct, frozen=True):
         dataset: str | None = None,
     ) -> Answer:
         """The page as an answer, with the cursor of the next."""
-        return Answer(
-            selection,
-            as_of=as_of,
-            members={**(members or {}), "next_cursor": self.next_cursor(selection.following)},
-            edition_id=self.edition.id,
-            shape=shape,
-            dataset=dataset,
-        )
+        told = {} if members is None else members
+        told["next_cursor"] = self.next_cursor(selection.following)
+        return Answer(selection, as_of, told, self.edition.id, shape, dataset)
 
 
-async def begin_page(
-    call: Call,
-    cursor: str | None,
-    *filters: Filter,
-    as_of: date | None = None,
-    open_to_sample: bool = False,
-) -> Walk:
-    """The page that a cursor leads to, or the first. `filters` name the list and all that narrows it.
-
-    Raises InvalidParameter for a cursor that is altered, of other filters, or of an edition no longer kept.
-    """
-    filters = (*filters, as_of)
-    if cursor is None:
-        return Walk(call, call.edition, call.day_asked(as_of), filters, open_to_sample=open_to_sample)
-    position = call.cursors.read(cursor, _digest(filters))
-    edition = await call.edition_for_cursor(position.edition)
-    day, *start = position.after
-    return Walk(call, edition, date.fromordinal(int(day)), filters, tuple(start), open_to_sample)
+def first_page(call: Call, *filters: Filter, as_of: date | None = None, open_to_sample: bool = False) -> Walk:
+    """The beginning of a list. `filters` name the list and all that narrows it."""
+    day = call.today if as_of is None else as_of
+    return Walk(call, call.edition, day, (*filters, as_of), (), open_to_sample)
 
 
 class BlockAndRow(TypedDict):
@@ -91,6 +84,7 @@ def block_and_row(start: tuple[int | str, ...]) -> BlockAndRow:
     return BlockAndRow(skip=int(block), passed=int(passed))
 
 
+@lru_cache(maxsize=4096)
 def _digest(filters: tuple[Filter, ...]) -> str:
     """Stands for the filters in a cursor, however long they are."""
     plain = [one.isoformat() if isinstance(one, date) else one for one in filters]

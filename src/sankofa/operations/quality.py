@@ -3,7 +3,7 @@
 from sankofa.model.errors import NotFound
 from sankofa.model.rows import QualityRow
 from sankofa.operations.contract import AgentView, Answer, Call, operation
-from sankofa.operations.paging import begin_page, block_and_row
+from sankofa.operations.paging import block_and_row, first_page
 from sankofa.operations.parameters import CursorParameter, LimitOrAllParameter, SkuParameter
 
 _FOR_AGENTS = AgentView(
@@ -32,7 +32,9 @@ async def get_quality_metrics(
     floor and no measurement, which is never a pass. Of age, rejects and restatements it is the most they may
     be, of everything else the least.
     """
-    walk = await begin_page(call, cursor, "quality", sku.upper())
+    walk = first_page(call, "quality", sku.upper())
+    if cursor is not None:
+        walk = await walk.after(cursor)
     most = None if limit is None else call.grant.rows(limit)
     day, start = walk.day.toordinal(), block_and_row(walk.start)
     selection = await walk.edition.select("quality", sku.upper(), day=day, limit=most, **start)

@@ -29,7 +29,7 @@ def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
 
     It is open: a member may be added without a new version.
     """
-    row = shapes[0] if len(shapes) == 1 else {"oneOf": list(shapes)}
+    row = shapes[0] if len(shapes) == 1 else {"anyOf": list(shapes)}
     properties: dict[str, JsonSchema] = {
         operation.rows_under: {"type": "array", "items": row, "description": "In the documented order."},
         "count": {"type": "integer", "minimum": 0, "description": "How many rows this answer holds."},

@@ -7,7 +7,7 @@ from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE
 from sankofa.model.rows import FactRow
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
-from sankofa.operations.paging import Walk, begin_page
+from sankofa.operations.paging import Walk, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CursorParameter,
@@ -54,7 +54,9 @@ async def get_shared_facts(
     issuer = entity_id if entity_id and entity_id.startswith("DC") else None
     dataset = _dataset(issuer, country, dataset)
     code = (issuer or country or entity_id or "").upper()
-    walk = await begin_page(call, cursor, "facts", code, dataset, measure and measure.upper(), as_of=as_of)
+    walk = first_page(call, "facts", code, dataset, measure and measure.upper(), as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     most = call.grant.rows(limit)
     if issuer:
         selection = await _of_issuer(walk, code, dataset, measure, most)

@@ -13,7 +13,7 @@ from sankofa.model.errors import NotFound
 from sankofa.model.facts import TENDER
 from sankofa.model.panel_keys import panel_key
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
-from sankofa.operations.paging import begin_page, block_and_row
+from sankofa.operations.paging import block_and_row, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CategoryParameter,
@@ -70,7 +70,9 @@ async def get_procurement_demand(
     then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
     """
     asked = ("procurement-demand", country, category, str(from_), str(to))
-    walk = await begin_page(call, cursor, *asked, as_of=as_of)
+    walk = first_page(call, *asked, as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     most = call.grant.rows(limit)
     key = panel_key(country, category) if category else panel_key(country)
     span = DayRange(
@@ -110,7 +112,9 @@ async def get_signal(
     Every panel has rows of its own; its method, its columns and their order are explained at
     `/methodology/signals-v1/` and its key.
     """
-    walk = await begin_page(call, cursor, "signal", signal_key)
+    walk = first_page(call, "signal", signal_key)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     most = call.grant.rows(limit)
     panel = panels().get(signal_key)
     if panel is None:

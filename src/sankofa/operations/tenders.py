@@ -8,7 +8,7 @@ from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as canonical_role
 from sankofa.model.rows import CompactTenderRow, TenderPartyRow, TenderRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
-from sankofa.operations.paging import begin_page, block_and_row
+from sankofa.operations.paging import block_and_row, first_page
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
     CountryParameter,
@@ -82,7 +82,9 @@ async def search_tenders(
     it gives every release exactly once. People are withheld: `withheld_parties` counts them.
     """
     words = tuple(sorted(searched_words(query))) if query is not None else None
-    walk = await begin_page(call, cursor, "tenders", country, from_, words, open_to_sample=True)
+    walk = first_page(call, "tenders", country, from_, words, open_to_sample=True)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     most = call.grant.rows(limit)
     wanted = TenderFilter(from_.toordinal() if from_ else 0, words)
     compact = detail == "compact"
@@ -126,7 +128,9 @@ async def get_resolved_parties(
     """
     key = service_id and service_id.upper()
     ocds_role = canonical_role(role) if role else None
-    walk = await begin_page(call, cursor, "parties", country, ocds_role and ocds_role.lower(), key)
+    walk = first_page(call, "parties", country, ocds_role and ocds_role.lower(), key)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     most = call.grant.rows(limit)
     day, start = walk.day.toordinal(), block_and_row(walk.start)
     if key is None:

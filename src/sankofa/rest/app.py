@@ -62,6 +62,7 @@ from sankofa.rest.response import (
     VARY_BY_EDITION,
     Response,
     Streamed,
+    address_without_cursor,
     choose_encoding,
     compress,
     compressed,
@@ -251,8 +252,8 @@ class RestApp:
         if holds.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
         if following := answer.members.get("next_cursor"):
-            parameters = read_query(query) | ({"edition": edition_id} if edition_id is not None else {})
-            headers.append(next_link(base_url, route.requested_path, parameters, str(following)))
+            address = address_without_cursor(base_url, route.requested_path, query, edition_id)
+            headers.append(next_link(address, str(following)))
         if fmt is None:
             headers.append(JSON)
             body = envelope(answer, edition, operation)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from sankofa.edition.format.row_blocks import Run, entries_of
-from sankofa.edition.format.visibility import admitted, visible
+from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.turns import Turns
 from sankofa.engines.datastore import Block
@@ -139,9 +139,9 @@ async def _core(
             await turns.step()
             rows = memoryview(block[1])
             for core in _core_rows(edition, key, number, block):
-                if core.number < first or not visible(core.first, core.until, day):
+                if not (core.first <= day < core.until and core.modes & modes and core.number >= first):
                     continue
-                if not admitted(core.modes, core.tag, modes, tag):
+                if tag not in (ANY_TAG, core.tag):
                     continue
                 row = bytes(rows[core.start : core.end])
                 if where is not None and not where(row):

@@ -6,6 +6,7 @@ day, at a number. What is needed of a release besides itself, its compact form a
 other countries, is worked out a block at a time and kept.
 """
 
+import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
@@ -25,6 +26,7 @@ _EXAMINED_A_TURN: Final = 4_096
 _BLOCKS_A_TURN: Final = 8
 _DAYS: Final = "tender_day"
 _RELEASE: Final = b',"release":'
+_BEGINNING: Final = 4_096
 _NEWEST_FIRST: Final = bytes(255 - n for n in range(256))
 
 
@@ -47,9 +49,12 @@ class _Brief(NamedTuple):
     row: bytes
 
 
-def without_release(row: bytes) -> bytes:
+def without_release(row: Run) -> bytes:
     """A row of tenders without its last field, the release. Inside a text its quotes would be escaped."""
-    return row[: row.index(_RELEASE)] + b"}"
+    head = bytes(row[:_BEGINNING])  # the release may be a thousand times as long
+    if _RELEASE not in head:
+        head = bytes(row)
+    return head[: head.index(_RELEASE)] + b"}"
 
 
 async def tenders_of_country(
@@ -81,19 +86,19 @@ async def tenders_of_all(
     """The next releases of every country: newest first, then by ocid, release id and country."""
     day, served = (int(start[0]), dict(zip(start[1::2], start[2::2], strict=True))) if start else (None, {})
     countries = [] if wanted.nothing else await _countries(edition, wanted, most, day, served)
-    heads = [(*brief.place, one.country, one) for one in countries if (brief := await one.head()) is not None]
+    heads = [(one.head.place, one) for one in countries if await one.has_more()]
     heapify(heads)
-    runs: list[Run] = []
-    turns = Turns(_EXAMINED_A_TURN // 16)
-    while heads and len(runs) < most:
-        *_, one = heads[0]
-        runs.append(await one.take(compact=compact))
-        following = await one.head()
-        if following is None:
-            heappop(heads)
+    rows: list[tuple[str, int, bytes]] = []
+    while heads and len(rows) < most:
+        one = heads[0][1]
+        rows.append((one.country, one.next, one.head.row))
+        if one.moved_on() or await one.has_more():
+            heapreplace(heads, (one.head.place, one))
         else:
-            heapreplace(heads, (*following.place, one.country, one))
-        await turns.step()
+            heappop(heads)
+    runs: list[Run] = [row for _, _, row in rows]
+    if not compact:
+        runs = [(await _single_rows(edition, country, (number,)))[0] for country, number, _ in rows]
     if not heads:
         return Selection(runs, len(runs), truncated=False)
     # The last row is of the oldest day that any was served on.
@@ -109,32 +114,42 @@ class _Country:
         self, edition: Edition, country: str, days: DayRows, first: int, end: int, hits: Sequence[int] | None
     ) -> None:
         self.country = country
-        self.last_day = 0
-        """The day of the last that was taken."""
         self.next = first
+        """The number of the next; once some were taken, at least the one after the last."""
+        self.head = _Brief((b"", b"", b""), b"")
+        """The next of them, once `has_more` or `moved_on` says that there is one."""
         self._edition = edition
         self._days = days
         self._numbers = range(first, end) if hits is None else hits
         self._at = 0
-        self._end = end
+        self._block: int | None = None
+        self._briefs: Sequence[_Brief] = ()
 
-    async def head(self) -> _Brief | None:
-        """The next of them; None where there is none left."""
-        if self._at == len(self._numbers) or self._numbers[self._at] >= self._end:
-            return None
-        block, row = divmod(self._numbers[self._at], TENDERS_PER_BLOCK)
-        return (await _briefs(self._edition, self.country, block))[row]
+    async def has_more(self) -> bool:
+        """Whether there is one more; its block is read."""
+        if self._at == len(self._numbers):
+            return False
+        self._block = self._numbers[self._at] // TENDERS_PER_BLOCK
+        self._briefs = await _briefs(self._edition, self.country, self._block)
+        return self._show()
 
-    async def take(self, *, compact: bool) -> Run:
-        number = self._numbers[self._at]
-        block, row = divmod(number, TENDERS_PER_BLOCK)
+    def moved_on(self) -> bool:
+        """Passes over the head. Whether the next is in a block read already; if not, ask `has_more`."""
+        self.next += 1
         self._at += 1
-        self.next = number + 1
-        self.last_day = self._days.day_of(number)
-        if compact:
-            return (await _briefs(self._edition, self.country, block))[row].row
-        (run,) = await self._edition.single_rows(TENDERS, self.country, TENDERS_PER_BLOCK, number, number + 1)
-        return run
+        if self._at == len(self._numbers) or self._numbers[self._at] // TENDERS_PER_BLOCK != self._block:
+            return False
+        return self._show()
+
+    def _show(self) -> bool:
+        self.next = self._numbers[self._at]
+        self.head = self._briefs[self.next % TENDERS_PER_BLOCK]
+        return True
+
+    @property
+    def last_day(self) -> int:
+        """The day of the last that was taken; 0 where none was."""
+        return self._days.day_of(self._numbers[self._at - 1]) if self._at else 0
 
     def is_past_first_of(self, day: int) -> bool:
         """Whether it goes on after the first row of a day or of one before it."""
@@ -184,12 +199,13 @@ async def _briefs(edition: Edition, country: str, block: int) -> Sequence[_Brief
         rows = await edition.single_rows(
             TENDERS, country, TENDERS_PER_BLOCK, first, first + TENDERS_PER_BLOCK
         )
-        kept = [_brief(bytes(row)) for row in rows]
+        kept = [_brief(row) for row in rows]
+        await asyncio.sleep(0)  # the blocks of many countries are long work
         edition.keep_part((TENDERS, country, block), kept)
     return kept
 
 
-def _brief(row: bytes) -> _Brief:
+def _brief(row: Run) -> _Brief:
     compact = without_release(row)
     # A longer time is a later one; so that it sorts before a shorter, nothing sorts after everything.
     date = _text(compact, b'"release_date":"').rstrip(b"Z").translate(_NEWEST_FIRST) + b"\xff"
