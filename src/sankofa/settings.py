@@ -5,6 +5,7 @@ sets it, its metadata the help text, from which `sankofa settings` and docs/refe
 """
 
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -14,6 +15,8 @@ from typing import Any
 from sankofa.model.errors import SettingsError
 
 PREFIX = "SANKOFA_"
+ANY_ORIGIN = "*"
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@]+")
 
 
 def _setting(default: Any, help: str, *, secret: bool = False, choices: tuple[str, ...] = ()) -> Any:
@@ -85,6 +88,13 @@ class Settings:
     ingest_text_length: int = _setting(
         1_000_000, "Most characters of one text; a row with a longer one is rejected."
     )
+    mcp_answer_bytes: int = _setting(
+        61_440, "Most bytes of JSON in the answer of an MCP tool; rows beyond are left out, with a cursor."
+    )
+    cors_origins: str = _setting(
+        "",
+        "Comma-separated Origins whose pages may call REST and MCP in a browser; * for any, empty for none.",
+    )
     mcp_allowed_hosts: str = _setting(
         "", "Comma-separated Host values MCP answers to besides the local ones and MCP_URL's; * for any."
     )
@@ -109,6 +119,18 @@ class Settings:
     @property
     def public_mcp_url(self) -> str:
         return (self.mcp_url or self.base_url).rstrip("/")
+
+    def cors_allowed(self) -> frozenset[str]:
+        """The origins that may call from a browser; `*` among them for any. Raises SettingsError."""
+        parts = (part.strip().lower().rstrip("/") for part in self.cors_origins.split(","))
+        origins = frozenset(part for part in parts if part)
+        for origin in sorted(origins):
+            if origin != ANY_ORIGIN and not _ORIGIN.fullmatch(origin):
+                raise SettingsError(
+                    f"SANKOFA_CORS_ORIGINS: {origin!r} is no origin: expected https://app.example, without a "
+                    "path, or * for any"
+                )
+        return origins
 
     def keyvalue_url(self, url: str, name: str) -> str:
         """`embedded:` alone means a file of that name in HOME."""
@@ -199,7 +221,9 @@ def _load(environment: Mapping[str, str]) -> Settings:
             values[f.name] = text.lower() if f.metadata["choices"] else text.strip()
             if f.name.endswith("_url"):
                 values[f.name] = values[f.name].rstrip("/")
-    return Settings(**values)
+    settings = Settings(**values)
+    settings.cors_allowed()
+    return settings
 
 
 def unknown(environment: Mapping[str, str] | None = None) -> list[str]:

@@ -144,6 +144,18 @@ def test_each_window_and_each_name_counts_for_itself(url: str) -> None:
     run(url, steps)
 
 
+def test_counts_are_read_without_counting(url: str) -> None:
+    async def steps(store: KeyValue) -> None:
+        assert await store.counts("a key", WINDOWS) == (0, 0)
+        await store.count("a key", WINDOWS)
+        await store.count("a key", WINDOWS[1:])
+        assert await store.counts("a key", WINDOWS) == (1, 2)
+        assert await store.counts("a key", WINDOWS) == (1, 2)
+        assert await store.counts("another", WINDOWS) == (0, 0)
+
+    run(url, steps)
+
+
 def test_a_window_is_forgotten_after_its_seconds(url: str) -> None:
     async def steps(store: KeyValue) -> None:
         windows = (Window("short", 2), Window("long", 600))

@@ -126,6 +126,12 @@ class Domains:
             await self._records.put(record)
         return record
 
+    async def admit_too(self, key: KeyRecord, beside: KeyRecord) -> None:
+        """Answer a key on every host on which another is answered."""
+        for record in await self.list():
+            if beside.id in record.keys and key.id not in record.keys:
+                await self._records.put(msgspec.structs.replace(record, keys=(*record.keys, key.id)))
+
     async def remove(self, host: str) -> DomainRecord:
         """Answer the host as any other from now on. Raises OperatorError."""
         record = await self._find(host_name(host))

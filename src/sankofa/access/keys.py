@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime, timedelta
 
 import msgspec
 
@@ -32,6 +32,12 @@ class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     per_minute: int | None = None
     per_month: int | None = None
     revoked_at: str | None = None
+    expires_at: str | None = None
+    """The last second in which it is valid."""
+    counted_as: str = ""
+    """The id its requests are counted under, where that is not its own."""
+    replaced_by: str = ""
+    """The id of the key that took its place."""
 
 
 class Keys:
@@ -42,7 +48,7 @@ class Keys:
         self._settings = settings
         self._clock = clock
         self._sandbox_hash = _hash(settings.sandbox_key) if settings.sandbox_key else None
-        self._grants: dict[bytes, tuple[str, Grant]] = {}
+        self._grants: dict[bytes, tuple[str, Grant, datetime | None]] = {}
 
     async def authenticate(self, key: str) -> Grant:
         """The grant of a key. Raises Unauthorized, or StoreUnavailable when the store does not answer."""
@@ -62,26 +68,81 @@ class Keys:
                 raise Unauthorized() from None
             if record.revoked_at is not None:
                 raise Unauthorized()
-            known = (
-                record.hash,
-                grant(self._settings, record.id, record.tier, record.per_minute, record.per_month),
-            )
+            known = record.hash, self.grant_of(record), _end(record)
             if len(self._grants) >= 4096:
                 self._grants.clear()
             self._grants[stored] = known
         if not hmac.compare_digest(known[0], digest):
             raise Unauthorized()
+        if known[2] is not None and self._clock() >= known[2]:
+            raise Unauthorized(f"This API key expired at {known[1].expires_at}: ask for another.")
         return known[1]
 
+    def grant_of(self, record: KeyRecord) -> Grant:
+        """What a key may have while it is valid."""
+        return grant(
+            self._settings,
+            record.id,
+            record.tier,
+            record.per_minute,
+            record.per_month,
+            record.expires_at,
+            record.counted_as,
+        )
+
+    def is_expired(self, record: KeyRecord) -> bool:
+        end = _end(record)
+        return end is not None and self._clock() >= end
+
     async def create(
-        self, tier: str, label: str = "", per_minute: int | None = None, per_month: int | None = None
+        self,
+        tier: str,
+        label: str = "",
+        per_minute: int | None = None,
+        per_month: int | None = None,
+        last_day: date | None = None,
     ) -> str:
-        """Issue a key and return it: the only time it is ever seen."""
+        """Issue a key, valid to the end of a UTC day, and return it: the only time it is ever seen."""
         if tier not in TIERS:
             raise OperatorError(f"no tier {tier!r}: expected one of {', '.join(TIERS)}")
+        if last_day is not None and last_day < self._clock().date():
+            raise OperatorError(f"{last_day} is over: a key that expires then would never be valid")
+        expires_at = None if last_day is None else f"{last_day}T23:59:59Z"
         key = f"sk_{secrets.token_urlsafe(32)}"
-        await self._records.put(self._record(_hash(key), tier, label, per_minute, per_month))
+        record = self._record(_hash(key), tier, label, per_minute, per_month)
+        await self._records.put(msgspec.structs.replace(record, expires_at=expires_at))
         return key
+
+    async def replace(self, named: str) -> tuple[str, KeyRecord, KeyRecord]:
+        """Issue a key that may have what another has, counted with it; the old record and the new one.
+
+        The old key goes on as it is: see `expire`. Raises OperatorError.
+        """
+        old = await self.find(named)
+        if old.hash == self._sandbox_hash:
+            raise OperatorError("the sandbox key is a setting: change SANKOFA_SANDBOX_KEY instead")
+        if old.revoked_at is not None:
+            raise OperatorError(f"key {old.id} was revoked at {old.revoked_at}")
+        if old.replaced_by:
+            raise OperatorError(f"key {old.id} was replaced by {old.replaced_by}: rotate that one")
+        if self.is_expired(old):
+            raise OperatorError(f"key {old.id} expired at {old.expires_at}")
+        key = f"sk_{secrets.token_urlsafe(32)}"
+        new = msgspec.structs.replace(
+            self._record(_hash(key), old.tier, old.label, old.per_minute, old.per_month),
+            expires_at=old.expires_at,
+            counted_as=old.counted_as or old.id,
+        )
+        await self._records.put(new)
+        return key, old, new
+
+    async def expire(self, old: KeyRecord, replaced_by: KeyRecord, overlap: timedelta) -> KeyRecord:
+        """Have a key that was replaced end after an overlap, or when it would have ended anyway."""
+        end = instant(self._clock() + overlap)
+        expires_at = min(end, old.expires_at or end)
+        old = msgspec.structs.replace(old, expires_at=expires_at, replaced_by=replaced_by.id)
+        await self._records.put(old)
+        return old
 
     async def list(self) -> list[KeyRecord]:
         """Every record that is whole; the others are named in the log."""
@@ -121,12 +182,19 @@ class Keys:
 
 def _is_plausible(record: KeyRecord) -> bool:
     try:
-        for day in (record.created_at, record.revoked_at):
+        for day in (record.created_at, record.revoked_at, record.expires_at):
             if day is not None:
                 datetime.fromisoformat(day)
     except ValueError:
         return False
     return record.id == record.hash[:_ID] and record.tier in TIERS
+
+
+def _end(record: KeyRecord) -> datetime | None:
+    """The instant from which on a key is not valid."""
+    if record.expires_at is None:
+        return None
+    return datetime.fromisoformat(record.expires_at) + timedelta(seconds=1)
 
 
 def _hash(key: str) -> str:

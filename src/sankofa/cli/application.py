@@ -16,6 +16,7 @@ from sankofa.cli.logs import configure
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send
+from sankofa.rest.cors import Cors
 from sankofa.rest.pages import html_page, open_pages
 from sankofa.web.landing import landing_page
 
@@ -40,7 +41,9 @@ def application(duties: Sequence[Duty] = ()) -> Application:
     agents = McpSurface(service)
     pages = {**open_pages(service), "/": html_page(service, lambda seen: landing_page(seen, _SAMPLE_ISSUER))}
     known = KnownClients()
-    app = Lanes(RestApp(service, pages, mounted={"/mcp": agents}), current.base_url, known)
+    app: Application = Lanes(RestApp(service, pages, mounted={"/mcp": agents}), current.base_url, known)
+    if origins := current.cors_allowed():
+        app = Cors(app, origins)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:

@@ -203,6 +203,12 @@ class RedisKeyValue:
             raise self._unavailable(reply)
         return tuple(reply)
 
+    async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        reply = await self._call("MGET", *(f"sankofa:count:{{{name}}}:{window.name}" for window in windows))
+        if not isinstance(reply, list) or len(reply) != len(windows):
+            raise self._unavailable(reply)
+        return tuple(int(count) if count is not None else 0 for count in reply)
+
     async def ping(self) -> None:
         reply = await self._call("HLEN", _VALUES)
         if not isinstance(reply, int):

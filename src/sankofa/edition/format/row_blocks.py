@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+import msgspec
+
 from sankofa.edition.format.visibility import ANY_TAG, admitted, visible
 from sankofa.engines.datastore import Block
 from sankofa.model.days import FOREVER
@@ -40,6 +42,7 @@ class Entry(NamedTuple):
 
 
 _ALWAYS = Entry(b"")[1:]
+_raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 Run = bytes | memoryview
 """Some rows of a block: not copied until the answer is put together."""
@@ -173,6 +176,12 @@ def select_where(
         and where(entry.row)
     ][:room]
     return list[Run](rows), len(rows)
+
+
+def without_first(runs: Sequence[Run], number: int) -> list[Run]:
+    """Runs of rows without the first so many rows."""
+    rows = _raws(b"[%b]" % b",".join(runs))
+    return [bytes(row) for row in rows[number:]]
 
 
 def between(block: Block, first: int, end: int) -> Run:
