@@ -9,6 +9,7 @@ import gc
 import io
 import os
 import pkgutil
+import select
 import shutil
 import signal
 import socket
@@ -135,37 +136,46 @@ def _listen(address: str) -> None:
     """
     _load()
     running: dict[int, socket.socket] = {}
-
-    def tell(*_: object) -> None:
-        with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                line = running.pop(ended[0])
-                with suppress(OSError):  # whoever asked may have gone
-                    line.send(b"%d" % os.waitstatus_to_exitcode(ended[1]))
-                line.close()
-
-    signal.signal(signal.SIGCHLD, tell)
+    ended, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)  # a byte for each command that ended
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(f"{address}.new")
         listening.listen(64)
         Path(f"{address}.new").rename(address)  # there once it listens
         while True:
-            line, _ = listening.accept()
-            text, streams, _, _ = socket.recv_fds(line, _LONGEST, 2)
-            if not text:
-                line.close()
-                continue
-            call = msgspec.json.decode(text, type=_Call)
-            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-            command = os.fork()
-            if command == 0:
-                _become(call, *streams)
-            running[command] = line
+            ready, _, _ = select.select([listening.fileno(), ended], [], [])
+            if ended in ready:
+                os.read(ended, 4096)
+                _tell(running)
+            if listening.fileno() in ready:
+                _begin(listening.accept()[0], running)
+
+
+def _begin(line: socket.socket, running: dict[int, socket.socket]) -> None:
+    text, streams, _, _ = socket.recv_fds(line, _LONGEST, 2)
+    if not text:
+        line.close()
+        return
+    call = msgspec.json.decode(text, type=_Call)
+    command = os.fork()
+    if command == 0:
+        _become(call, *streams)
+    for stream in streams:
+        os.close(stream)
+    running[command] = line
+    with suppress(OSError):  # whoever asked may have gone
+        line.send(b"%d" % command)
+
+
+def _tell(running: dict[int, socket.socket]) -> None:
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            line = running.pop(ended[0])
             with suppress(OSError):
-                line.send(b"%d" % command)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-            for stream in streams:
-                os.close(stream)
+                line.send(b"%d" % os.waitstatus_to_exitcode(ended[1]))
+            line.close()
 
 
 def _load() -> None:
@@ -199,8 +209,8 @@ def _rehearse(home: Path) -> None:
 def _become(call: _Call, out: int, err: int) -> None:
     from sankofa.cli.main import main  # loaded above
 
+    signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(out, 1)
     os.dup2(err, 2)

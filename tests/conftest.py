@@ -1,5 +1,6 @@
 """Fixtures every suite may use. Each xdist worker starts a server of its own, and only when a test asks."""
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -170,6 +171,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())) or item.path.name in SLOW_FILES:
             item.add_marker("slow")
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay until the end: the collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -11,6 +11,7 @@ from types import TracebackType
 
 from tests.faults.load import ISSUER
 from tests.live import LiveServer
+from tests.patience import PATIENCE, Stopwatch, until
 
 CONNECTIONS = int(os.environ.get("TORTURE_CONNECTIONS", "1100"))
 """Hostile connections at once; 5000 is what docs/operating.md promises to bear."""
@@ -43,9 +44,7 @@ class Crowd:
 
     def __enter__(self) -> "Crowd":
         self._thread.start()
-        deadline = time.monotonic() + 20
-        while self.opened < self._count and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: self.opened >= self._count)
         return self
 
     def __exit__(
@@ -94,22 +93,22 @@ def paying_client(server: LiveServer, key: str, seconds: float = SECONDS) -> tup
     """The median time of an answer, on fresh connections and a kept one by turns, and whatever failed."""
     took: list[float] = []
     failures: list[str] = []
-    kept = HTTPConnection("127.0.0.1", server.port, timeout=5)
+    kept = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     end = time.monotonic() + seconds
     while time.monotonic() < end or len(took) < 10:
-        fresh = HTTPConnection("127.0.0.1", server.port, timeout=5)
+        fresh = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         for link in (fresh, kept):
-            began = time.monotonic()
-            try:
-                link.request("GET", ISSUER, headers={"X-API-Key": key})
-                answer = link.getresponse()
-                answer.read()
-                if answer.status != 200:
-                    failures.append(f"status {answer.status}")
-            except (OSError, HTTPException) as failure:
-                failures.append(repr(failure))
-                link.close()
-            took.append(time.monotonic() - began)
+            with Stopwatch() as watch:
+                try:
+                    link.request("GET", ISSUER, headers={"X-API-Key": key})
+                    answer = link.getresponse()
+                    answer.read()
+                    if answer.status != 200:
+                        failures.append(f"status {answer.status}")
+                except (OSError, HTTPException) as failure:
+                    failures.append(repr(failure))
+                    link.close()
+            took.append(watch.seconds)
         fresh.close()
         time.sleep(0.01)
     kept.close()
