@@ -131,6 +131,13 @@ def test_an_indicator_is_found_where_a_country_has_it(server: LiveServer, sample
     assert there["country"] == "NG"
     assert " NG " in there["source_ref"]
     assert found(server, sample_key, q="NY.GDP.MKTP.CD", country="AQ") == []
+    for query in ("gdp growth kenya", "Kenya GDP growth", "south africa gdp growth"):
+        first = found(server, sample_key, q=query, type="indicator")[0]
+        assert (first["id"], first["country"]) == (
+            "NY.GDP.MKTP.KD.ZG",
+            "ZA" if "africa" in query else "KE",
+        )
+    assert found(server, sample_key, q="kenya cpi", type="series")[0]["id"] == "CPI.KE"
 
 
 @pytest.mark.rule("SEARCH-1", "KEY-8", "PAR-1")

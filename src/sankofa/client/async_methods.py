@@ -620,8 +620,8 @@ class AsyncMethods(AsyncSession):
         Case, accents, legal forms, the order of words and small slips do not matter, and a word may be
         begun only (from three letters on). An exact identifier comes first: LEI, ticker (`JSE:NPN` or
         `NPN`), series key, indicator code; ISIN, registry number, FIGI and aggregator id from the starter
-        tier on. Ordered by score descending, then type, id and country. With `country`, an indicator is
-        found where that country has it.
+        tier on. Ordered by score descending, then type and id. With `country`, or words that name one (`gdp
+        kenya`), an indicator is found where that country has it.
         """
         return await self._ask("search", q=q, country=country, type=type, limit=limit, edition=edition)
 

@@ -14,6 +14,7 @@ from sankofa.edition.read.search import Hit, macro_spans, search_code, search_na
 from sankofa.edition.read.series_catalogue import country_entries, entry_of
 from sankofa.edition.read.turns import Turns
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
+from sankofa.model.countries import country_named
 from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.names import code_words, words
 from sankofa.model.provenance import ORGANISATIONS
@@ -59,24 +60,29 @@ async def search(
     Case, accents, legal forms, the order of words and small slips do not matter, and a word may be begun only
     (from three letters on). An exact identifier comes first: LEI, ticker (`JSE:NPN` or `NPN`), series key,
     indicator code; ISIN, registry number, FIGI and aggregator id from the starter tier on. Ordered by score
-    descending, then type, id and country. With `country`, an indicator is found where that country has it.
+    descending, then type and id. With `country`, or words that name one (`gdp kenya`), an indicator is found
+    where that country has it.
     """
     most = call.grant.rows(limit)
     asked = (call.edition.id, q, country, type, most, call.grant.sample)
     if (recent := _RECENT.get(asked)) is not None:
         return recent
+    place, macro_words = (country, code_words(q)) if country is not None else _country_in(code_words(q))
     hits: list[Hit] = []
     more = False
     for forgiving in (False, True) if type is None else (True,):
         if type in (None, "organisation"):
             hits, more = await _organisations(call, q, country, most, forgiving=forgiving)
         if type != "organisation":
-            items, others = await _macro_items(call, q, country, type, most, forgiving=forgiving)
+            coded = await search_code(call.edition, q.strip().upper())
+            items, others = await _macro_items(
+                call, coded, macro_words, place, type, most, forgiving=forgiving
+            )
             hits, more = [*hits, *items], more or others
         if hits:
             break
     hits.sort(key=lambda hit: (-hit.score, SEARCH_TYPES.index(hit.type), hit.id))
-    rows = await _rows(hits[:most], lambda hit: _row(call, hit, country))
+    rows = await _rows(hits[:most], lambda hit: _row(call, hit, place))
     answer = Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
     _RECENT.put(asked, answer, sum(map(len, rows)))
     return answer
@@ -179,8 +185,26 @@ async def _identified(call: Call, query: str, country: str | None) -> list[Hit]:
     return hits
 
 
+def _country_in(query_words: list[str]) -> tuple[str | None, list[str]]:
+    """The country that words name besides others, and the others: `gdp south africa` is the GDP of one."""
+    for length in (3, 2, 1):
+        for at in range(len(query_words) - length + 1):
+            code = country_named(" ".join(query_words[at : at + length]))
+            others = query_words[:at] + query_words[at + length :]
+            if code is not None and others:
+                return code, others
+    return None, query_words
+
+
 async def _macro_items(
-    call: Call, query: str, country: str | None, type: str | None, most: int, *, forgiving: bool
+    call: Call,
+    coded: list[Hit],
+    query_words: list[str],
+    country: str | None,
+    type: str | None,
+    most: int,
+    *,
+    forgiving: bool,
 ) -> tuple[list[Hit], bool]:
     """The series and indicators that a query means, best first, and whether there are others."""
     own = None if country is None else await country_entries(call.edition, country)
@@ -189,12 +213,11 @@ async def _macro_items(
     def admits(number: int) -> bool:
         return own is None or entry_of(own, spans[2 * number], spans[2 * number + 1]) is not None
 
-    coded = await search_code(call.edition, query.strip().upper())
     exact = [hit for hit in coded if type in (None, hit.type) and admits(hit.number)]
     by_name, more = await search_names(
         call.edition,
         MACRO_ITEMS,
-        code_words(query),
+        query_words,
         None,
         most + len(exact),
         None if own is None else admits,
