@@ -321,9 +321,9 @@ def _reported_years(told: Sequence[Told]) -> dict[tuple[date, date], Counter[dat
 def _without_trailing(figures: Counter[tuple[date, date]]) -> set[tuple[date, date]]:
     """The years among twelve months told of: an issuer has one year at a time.
 
-    Of twelve months that run through parts of two years of an issuer a filing tells a figure or two, of a year
-    all it has: where two overlap by more than a month and one has not a quarter of the figures of the other, it
-    ends on no year-end of the issuer and is trailing.
+    Of twelve months that run through parts of two years a filing tells a figure or two, of a year all it
+    has: where two overlap by more than a month and one has not a quarter of the figures of the other, it ends
+    on no year-end of the issuer and is trailing.
     """
     return {
         (start, end)

@@ -1,7 +1,7 @@
 """For each route a real filing that opens it: `route_examples.csv`, one line a route.
 
-The files themselves are no part of the project. `tests/unit/derive/test_routes.py` holds every route to a line
-here, and `test_routes_on_real_filings.py` every line to its filing.
+The files themselves are no part of the project. `tests/unit/derive/test_routes.py` holds every route to a
+line here, and `test_routes_on_real_filings.py` every line to its filing.
 """
 
 import csv
