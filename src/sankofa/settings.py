@@ -122,7 +122,16 @@ class Settings:
         return parts
 
     def gate_key(self) -> bytes:
+        """Raises SettingsError where there is none beside a ledger: another would fit nothing in it."""
+        if self.lacks_gate_secret():
+            raise SettingsError("gate-secret in HOME: missing beside a ledger; put it back from a backup")
         return (self.gate_secret or self._stored_secret("gate-secret")).encode()
+
+    def lacks_gate_secret(self) -> bool:
+        """Whether there is a ledger in HOME, and nothing to open it with."""
+        if self.gate_secret or (self.home / "gate-secret").exists():
+            return False
+        return self.datastore == "sqlite:" and (self.home / "ledger.sqlite").exists()
 
     def keys_key(self) -> bytes:
         """What seals the records of the key store.

@@ -2,7 +2,8 @@
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.sealing import SealedRecords
 from sankofa.engines.factory import open_keyvalue
+from sankofa.settings import Settings
 
 T = TypeVar("T")
 
@@ -21,16 +23,23 @@ def with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> T:
         async def opened() -> T:
-            current = settings.load()
-            store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
-            try:
-                records = SealedRecords(store, current.keys_key())
-                parts = [part(records, current, lambda: datetime.now(UTC)) for part in (Keys, Domains)]
-                await records.prepare()
-                return await command(*parts, *args, **kwargs)
-            finally:
-                await store.close()
+            async with opened_keys(settings.load()) as (keys, domains, _):
+                return await command(keys, domains, *args, **kwargs)
 
         return asyncio.run(opened())
 
     return run
+
+
+@asynccontextmanager
+async def opened_keys(current: Settings) -> AsyncIterator[tuple[Keys, Domains, SealedRecords]]:
+    """The keys and the domains of the key store that the settings name, and the records they are made of."""
+    store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
+    try:
+        records = SealedRecords(store, current.keys_key())
+        keys = Keys(records, current, lambda: datetime.now(UTC))
+        domains = Domains(records, current, lambda: datetime.now(UTC))
+        await records.prepare()
+        yield keys, domains, records
+    finally:
+        await store.close()

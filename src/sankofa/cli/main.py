@@ -19,6 +19,8 @@ _COMMANDS = {
     "sources": "describing:list_sources",
     "editions": "editions:editions",
     "ledger": "ledger:ledger",
+    "backup": "backups:backup",
+    "restore": "backups:restore",
     "status": "running:status",
     "settings": "describing:show_settings",
     "openapi": "openapi:print_description",

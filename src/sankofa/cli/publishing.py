@@ -1,16 +1,15 @@
 """What the commands that move data do: ingest, publish, roll back, compare."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
+from sankofa.cli.progress import shown_progress
 from sankofa.edition.build.context import left_out as left_out_of
 from sankofa.edition.build.publish import publish, without_cycle_collection
 from sankofa.edition.format.edition_id import may_hold, may_name_a_person
@@ -38,8 +37,8 @@ def ingest_files(
     in_home = list(settings.home.glob("*"))  # before this command itself changes any
     witnesses = [path for path in (*in_home, *files) if not path.name.startswith("ledger.sqlite")]
     with (
-        _ledger(settings) as ledger,
-        _progress(source_id, len(files)) as started,
+        opened_ledger(settings) as ledger,
+        shown_progress(source_id, len(files)) as progress,
         without_cycle_collection(),
     ):
         if not clock_is_right:
@@ -50,7 +49,7 @@ def ingest_files(
             files,
             rejects_folder=settings.home / "rejects",
             clock=_now,
-            started=lambda p: started(p.name),
+            started=lambda p: progress(1, p.name),
             limits=Limits.of(settings),
         )
 
@@ -58,12 +57,12 @@ def ingest_files(
 def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict[str, Any]:
     """Build, check and switch to the next edition."""
     sources = load_sources(settings.home)
-    with _ledger(settings) as ledger, _progress("publish", None) as started:
+    with opened_ledger(settings) as ledger, shown_progress("publish", None) as progress:
         return publish(
             open_store(settings),
             ledger,
             settings.editions_kept,
-            started,
+            lambda kind: progress(1, kind),
             sources=sources,
             despite_floors=despite_floors,
             issuer_cache=settings.home / "derived",
@@ -73,7 +72,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
 
 def verify_ledger(settings: Settings) -> Checked:
     """Hold every row of the ledger against its seals. Raises LedgerDamaged."""
-    with _ledger(settings) as ledger:
+    with opened_ledger(settings) as ledger:
         return ledger.verify()
 
 
@@ -83,7 +82,7 @@ def edition_list(settings: Settings) -> EditionList:
 
 def captured_sources(settings: Settings) -> frozenset[str]:
     """The sources with a capture in the ledger."""
-    with _ledger(settings) as ledger:
+    with opened_ledger(settings) as ledger:
         return frozenset(capture.source_id for capture in ledger.captures().values())
 
 
@@ -114,7 +113,7 @@ def _withdrawn(settings: Settings, store: Datastore) -> dict[str, list[str]]:
     """Editions that may hold sources not redistributable today, each with those sources."""
     sources = load_sources(settings.home)
     permitted = {name for name, source in sources.items() if source.commercial_redistribution}
-    with _ledger(settings) as ledger:
+    with opened_ledger(settings) as ledger:
         left_out = [omission.source for omission in left_out_of(ledger, sources)]
     withdrawn = {}
     for name in store.list_editions().editions:
@@ -153,7 +152,8 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 
 
 @contextmanager
-def _ledger(settings: Settings) -> Iterator[Ledger]:
+def opened_ledger(settings: Settings) -> Iterator[Ledger]:
+    """The ledger of the settings; one begun by an older version is brought up to date."""
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger(
         open_store(settings), settings.gate_key(), _now, notify=lambda line: click.echo(line, err=True)
@@ -162,22 +162,6 @@ def _ledger(settings: Settings) -> Iterator[Ledger]:
         yield ledger
     finally:
         ledger.close()
-
-
-@contextmanager
-def _progress(title: str, total: int | None) -> Iterator[Callable[[str], None]]:
-    """A progress bar on a terminal; nothing anywhere else."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda name: None
-        return
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(title, total=total)
-
-        def started(name: str) -> None:
-            progress.update(task, description=f"{title}: {name}", advance=1)
-
-        yield started
 
 
 def _now() -> datetime:

@@ -147,6 +147,9 @@ class Datastore(Protocol):
         Before anything else it is put on the list of what was ever published.
         """
 
+    def list_as_published(self, editions: Collection[str]) -> None:
+        """Put editions on the list of `published`: those of a store that this one was restored from."""
+
     def published(self) -> frozenset[str]:
         """The id of every edition that was ever current, kept or not: an append-only list."""
 

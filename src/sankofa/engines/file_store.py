@@ -99,6 +99,11 @@ class FileStore:
                 if name not in editions and name != current:
                     remove_edition(self._editions / name)
 
+    def list_as_published(self, editions: Collection[str]) -> None:
+        with operator_errors(self._published):
+            make_private_folder(self._editions)
+        self._append_to_list(sorted({*editions} - self._listed_as_published()))
+
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""
         kept = self.list_editions()

@@ -181,6 +181,15 @@ class PostgresStore:
                     except psycopg.errors.LockNotAvailable:
                         continue
 
+    def list_as_published(self, editions: Collection[str]) -> None:
+        if editions:
+            with operator_errors(), self._server.connect() as connection:
+                if connection.execute(b"SELECT to_regclass('sankofa_shelf.current')").fetchone() == (None,):
+                    connection.execute(_CREATE_POINTER)
+                connection.execute(_CREATE_PUBLISHED)
+                for edition in sorted(editions):
+                    connection.execute(_LIST_AS_PUBLISHED, (edition,))
+
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""
         kept = self.list_editions()
