@@ -133,6 +133,12 @@ class Settings:
             return False
         return self.datastore == "sqlite:" and (self.home / "ledger.sqlite").exists()
 
+    def lacks_keys_secret(self) -> bool:
+        """Whether there are key records in HOME, and nothing to open them with."""
+        if self.keys_secret or (self.home / "keys-secret").exists():
+            return False
+        return self.keystore == "embedded:" and (self.home / "keys").exists()
+
     def keys_key(self) -> bytes:
         """What seals the records of the key store.
 

@@ -21,6 +21,8 @@ _COMMANDS = {
     "ledger": "ledger:ledger",
     "backup": "backups:backup",
     "restore": "backups:restore",
+    "doctor": "health:doctor",
+    "upgrade-check": "health:upgrade_check",
     "status": "running:status",
     "settings": "describing:show_settings",
     "openapi": "openapi:print_description",

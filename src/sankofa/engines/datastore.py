@@ -121,6 +121,9 @@ class Datastore(Protocol):
 
     def ledger(self) -> LedgerSession: ...
 
+    def ledger_tables(self) -> frozenset[str]:
+        """The tables that the ledger has, whichever version made them; nothing is created."""
+
     def build(self) -> EditionWriter: ...
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionReader:

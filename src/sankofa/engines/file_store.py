@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,14 @@ class FileStore:
     def ledger(self) -> "SqliteLedger":
         make_private_folder(self._home)
         return SqliteLedger(self._home / "ledger.sqlite", self._schema)
+
+    def ledger_tables(self) -> frozenset[str]:
+        path = self._home / "ledger.sqlite"
+        if not path.exists():
+            return frozenset()
+        with operator_errors(path), closing(sqlite3.connect(path, timeout=60)) as database:
+            names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        return frozenset(name for (name,) in names if not name.startswith("sqlite_"))
 
     def build(self) -> EditionFolderWriter:
         with operator_errors(self._editions):

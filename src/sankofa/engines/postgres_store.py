@@ -95,6 +95,11 @@ class PostgresStore:
     def ledger(self) -> PostgresLedger:
         return PostgresLedger(self._server, self._schema)
 
+    def ledger_tables(self) -> frozenset[str]:
+        with operator_errors(), self._server.connect() as connection:
+            statement = b"SELECT tablename FROM pg_tables WHERE schemaname = 'sankofa_ledger'"
+            return frozenset(name for (name,) in connection.execute(statement))
+
     def build(self) -> PostgresEditionWriter:
         return PostgresEditionWriter(self._server, self._home, self._is_whole)
 
