@@ -102,6 +102,16 @@ class Settings:
         "info", "Least level that is logged.", choices=("debug", "info", "warning", "error")
     )
     log_format: str = _setting("text", "How log lines are written.", choices=("text", "json"))
+    access_log: str = _setting(
+        "off",
+        "A line of JSON on stderr for each request, with no value that a client sent.",
+        choices=("off", "json"),
+    )
+    metrics_port: str = _setting("", "Port of the Prometheus metrics, at /metrics; empty for none.")
+    metrics_host: str = _setting("127.0.0.1", "Address that the metrics are served on; they need no key.")
+    otlp_endpoint: str = _setting(
+        "", "Where traces are sent by OTLP over HTTP (http://host:4318/v1/traces); empty for none."
+    )
 
     @property
     def public_mcp_url(self) -> str:
@@ -209,6 +219,9 @@ def _load(environment: Mapping[str, str]) -> Settings:
             )
         else:
             values[f.name] = text.lower() if f.metadata["choices"] else text.strip()
+            port = values[f.name] if f.name.endswith("_port") else ""
+            if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+                raise SettingsError(f"{variable}: expected a port from 1 to 65535, not {text!r}")
             if f.name.endswith("_url"):
                 values[f.name] = values[f.name].rstrip("/")
     return Settings(**values)

@@ -21,6 +21,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
     policy: str
     state: str
+    grant: Grant
 
 
 class Quotas:
@@ -40,6 +41,7 @@ class Quotas:
             _policy(grant.per_minute, grant.per_month, month_ends - month_began),
             f'"minute";r={max(minute_left, 0)};t={60 - now % 60}, '
             f'"month";r={max(month_left, 0)};t={month_ends - now}',
+            grant,
         )
         if month_left < 0:
             return usage, RateLimited(

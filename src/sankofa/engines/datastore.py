@@ -124,6 +124,12 @@ class Datastore(Protocol):
     def ledger_tables(self) -> frozenset[str]:
         """The tables that the ledger has, whichever version made them; nothing is created."""
 
+    def captured(self) -> list[tuple[str, str]]:
+        """(source id, counts as JSON) of every capture of the ledger; empty where there is none.
+
+        Raises OperatorError or StoreUnavailable, and never waits for long.
+        """
+
     def build(self) -> EditionWriter: ...
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionReader:

@@ -58,6 +58,13 @@ class FileStore:
             names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         return frozenset(name for (name,) in names if not name.startswith("sqlite_"))
 
+    def captured(self) -> list[tuple[str, str]]:
+        if "capture" not in self.ledger_tables():
+            return []
+        path = self._home / "ledger.sqlite"
+        with operator_errors(path), closing(sqlite3.connect(path, timeout=1)) as database:
+            return database.execute("SELECT source_id, counts FROM capture").fetchall()
+
     def build(self) -> EditionFolderWriter:
         with operator_errors(self._editions):
             make_private_folder(self._home)

@@ -78,6 +78,7 @@ READ_DIGESTS = """
 """
 _DIGESTS_AT_ONCE = 64
 _NO_SUCH_TABLE = ("42P01", "3F000")
+_NOT_PERMITTED = "42501"
 
 
 class PostgresStore:
@@ -99,6 +100,16 @@ class PostgresStore:
         with operator_errors(), self._server.connect() as connection:
             statement = b"SELECT tablename FROM pg_tables WHERE schemaname = 'sankofa_ledger'"
             return frozenset(name for (name,) in connection.execute(statement))
+
+    def captured(self) -> list[tuple[str, str]]:
+        """A role that may not read the ledger is told that there is nothing in it."""
+        try:
+            rows = self._enquiry.rows("SELECT source_id, counts FROM sankofa_ledger.capture")
+        except Refused as refused:
+            if refused.sqlstate not in (*_NO_SUCH_TABLE, _NOT_PERMITTED):
+                raise StoreUnavailable("datastore", str(refused)) from None
+            return []
+        return [(str(source), str(counts)) for source, counts in rows]
 
     def build(self) -> PostgresEditionWriter:
         return PostgresEditionWriter(self._server, self._home, self._is_whole)

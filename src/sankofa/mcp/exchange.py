@@ -58,6 +58,11 @@ class Exchange:
     tool_body: bytes | None = None
     refusal: Problem | None = None
     answered: bool = False
+    operation: str = "mcp"
+    """What was called, for those who count requests."""
+    problem: str = ""
+    status: int = 0
+    size: int = 0
     _start: Message | None = None
     _parts: list[bytes] = field(default_factory=list)
 
@@ -96,6 +101,7 @@ class Exchange:
     def tool_error(self, problem: Problem, instance: str | None) -> types.CallToolResult:
         """The problem as text only: clients check structuredContent against outputSchema even on an error."""
         self.tool_headers = problem_headers(problem)
+        self.problem = problem.slug
         body = problem_body(problem, self.base_url, instance or self.path, self.request_id)
         return types.CallToolResult(content=[types.TextContent(text=body.decode())], is_error=True)
 
@@ -122,11 +128,13 @@ class Exchange:
 
     async def refuse(self, problem: Problem) -> None:
         """Answer with a problem as HTTP does, not as a tool result."""
+        self.problem = problem.slug
         body = problem_body(problem, self.base_url, self.path, self.request_id)
         await self.answer(problem.status, [PROBLEM_JSON, *problem_headers(problem)], body)
 
     async def answer(self, status: int, headers: Headers, body: bytes) -> None:
         self.answered = True
+        self.status, self.size = status, len(body)
         start = [*common_headers(self.request_id), *headers]
         start += [NO_STORE] if self.usage is None else [PRIVATE, *rate_headers(self.usage)]
         if status != 204:
