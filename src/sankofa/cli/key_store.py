@@ -4,14 +4,17 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from sankofa import settings
+from sankofa.access.copying import read_records, write_records
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.sealing import SealedRecords
 from sankofa.engines.factory import open_keyvalue
+from sankofa.model.errors import OperatorError
 from sankofa.settings import Settings
 
 T = TypeVar("T")
@@ -43,3 +46,17 @@ async def opened_keys(current: Settings) -> AsyncIterator[tuple[Keys, Domains, S
         yield keys, domains, records
     finally:
         await store.close()
+
+
+async def copy_records(current: Settings, url: str) -> tuple[int, int, list[str]]:
+    """Copy every record to another store, sealed with the secret in force there.
+
+    How many there are, how many the other store did not have as they are, and the reason for each that is
+    damaged and left out. Raises OperatorError where it is the same store.
+    """
+    target = replace(current, keystore=url)
+    if target.keystore == current.keystore:
+        raise OperatorError("--to: that is the store the keys are in already (SANKOFA_KEYSTORE)")
+    async with opened_keys(current) as (_, _, records), opened_keys(target) as (_, _, others):
+        copied, damaged = await read_records(records)
+        return len(copied), await write_records(others, copied), damaged

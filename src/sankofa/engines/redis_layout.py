@@ -1,0 +1,28 @@
+"""What is stored in Redis and under which names, whichever way it is reached."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+from sankofa.engines.keyvalue import Window
+
+VALUES: Final = "sankofa:values"
+"""The hash that holds every value of a single server, and of one that sentinels watch."""
+COUNT_SCRIPT: Final = """
+local counts = {}
+for i, key in ipairs(KEYS) do
+  counts[i] = redis.call('INCR', key)
+  if counts[i] == 1 then redis.call('EXPIRE', key, ARGV[i]) end
+end
+return counts
+"""
+COUNT_SHA: Final = hashlib.sha1(COUNT_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+
+
+def counter_words(name: str, windows: Sequence[Window]) -> list[str]:
+    """The keys of the counters, then their seconds: what COUNT_SCRIPT takes after the number of keys.
+
+    The braces keep the counters of one name on one node, as a script demands.
+    """
+    keys = [f"sankofa:count:{{{name}}}:{window.name}" for window in windows]
+    return [*keys, *(str(window.seconds) for window in windows)]
