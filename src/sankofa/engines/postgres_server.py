@@ -145,6 +145,9 @@ class Server:
                     connection = (await _OpenedInLoop.connect(**{**self._options, **host})).pgconn
             except TimeoutError:
                 reason = LATE
+                self._last = {}
+                place = {name: host[name] for name in host if name != "target_session_attrs"}
+                self._hosts = sorted(self._hosts, key=lambda other: other == place)  # the silent one last
             except psycopg.Error as failure:
                 reason = _why_not(failure)
             else:
