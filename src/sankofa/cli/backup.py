@@ -21,7 +21,7 @@ from sankofa.access.copying import StoredRecord, read_records, write_records
 from sankofa.cli.archive import ArchiveReader, ArchiveWriter, Listing, new_archive
 from sankofa.cli.key_store import opened_keys
 from sankofa.cli.progress import Advance
-from sankofa.cli.publishing import opened_ledger
+from sankofa.cli.publishing import open_ledger
 from sankofa.engines.datastore import Datastore
 from sankofa.ledger import seals
 from sankofa.ledger.transfer import dump_rows, load_rows
@@ -51,7 +51,7 @@ def count_rows(settings: Settings) -> int:
     """About how many rows the ledger has. Raises OperatorError where there is no ledger."""
     if settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").is_file():
         raise OperatorError(f"nothing to save: there is no ledger in HOME ({settings.home})")
-    with opened_ledger(settings) as ledger:  # one begun by an older version is brought up to date
+    with open_ledger(settings) as ledger:  # one begun by an older version is brought up to date
         return sum(holding.rows for holding in ledger.holdings().values())
 
 
@@ -75,7 +75,7 @@ def _add_ledger(archive: ArchiveWriter, settings: Settings, store: Datastore, pr
         seals.verify(session, settings.gate_key())
         for number, (table, rows, lines) in enumerate(dump_rows(session)):
             archive.add(f"ledger/{table}/{number:06}.jsonl", lines, rows)
-            progress(rows, table)
+            progress(table, rows)
 
 
 def _small_files(settings: Settings) -> Iterator[tuple[str, bytes]]:
@@ -189,7 +189,7 @@ def _restore_stores(
             raise OperatorError("the datastore holds a ledger already; restore needs an empty one")
         for name, content in chunks:
             table = name.split("/")[1]
-            progress(load_rows(session, table, content), table)
+            progress(table, load_rows(session, table, content))
         checked = seals.verify(session, settings.gate_key())
         asyncio.run(_write_records(settings, records))
     lists = msgspec.json.decode(small.get("published.json", b"{}"), type=dict[str, list[str]])

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from sankofa.cli.progress import shown_progress
+from sankofa.cli.progress import progress_bar
+from sankofa.cli.unchanged import publication_inputs, record_publication, unchanged_edition
 from sankofa.edition.build.context import left_out as left_out_of
-from sankofa.edition.build.publish import publish, without_cycle_collection
+from sankofa.edition.build.publish import count_parts, publish, without_cycle_collection
 from sankofa.edition.format.edition_id import may_hold, may_name_a_person
 from sankofa.edition.read.diff import Difference, diff
 from sankofa.edition.read.edition import open_edition
@@ -37,8 +38,8 @@ def ingest_files(
     in_home = list(settings.home.glob("*"))  # before this command itself changes any
     witnesses = [path for path in (*in_home, *files) if not path.name.startswith("ledger.sqlite")]
     with (
-        opened_ledger(settings) as ledger,
-        shown_progress(source_id, len(files)) as progress,
+        open_ledger(settings) as ledger,
+        progress_bar(source_id, len(files)) as progress,
         without_cycle_collection(),
     ):
         if not clock_is_right:
@@ -49,30 +50,42 @@ def ingest_files(
             files,
             rejects_folder=settings.home / "rejects",
             clock=_now,
-            started=lambda p: progress(1, p.name),
+            started=lambda p: progress(p.name),
             limits=Limits.of(settings),
         )
 
 
 def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict[str, Any]:
-    """Build, check and switch to the next edition."""
+    """Build, check and switch to the next edition; its manifest.
+
+    With `unchanged` where the current one is what would be built.
+    """
     sources = load_sources(settings.home)
-    with opened_ledger(settings) as ledger, shown_progress("publish", None) as progress:
-        return publish(
-            open_store(settings),
-            ledger,
-            settings.editions_kept,
-            lambda kind: progress(1, kind),
-            sources=sources,
-            despite_floors=despite_floors,
-            issuer_cache=settings.home / "derived",
-            waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
-        )
+    store = open_store(settings)
+    with open_ledger(settings) as ledger:
+        inputs = publication_inputs(ledger, sources, despite_floors=despite_floors)
+        if (manifest := unchanged_edition(settings, store, ledger, inputs)) is not None:
+            return {**manifest, "unchanged": True}
+        with progress_bar("publish", count_parts()) as progress:
+            manifest = publish(
+                store,
+                ledger,
+                settings.editions_kept,
+                progress,
+                sources=sources,
+                despite_floors=despite_floors,
+                issuer_cache=settings.home / "derived",
+                waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
+            )
+        after = publication_inputs(ledger, sources, despite_floors=despite_floors)
+    if after == inputs:  # else something was ingested meanwhile, perhaps before the ledger was read
+        record_publication(settings, manifest["edition"], inputs)
+    return manifest
 
 
 def verify_ledger(settings: Settings) -> Checked:
     """Hold every row of the ledger against its seals. Raises LedgerDamaged."""
-    with opened_ledger(settings) as ledger:
+    with open_ledger(settings) as ledger:
         return ledger.verify()
 
 
@@ -82,7 +95,7 @@ def edition_list(settings: Settings) -> EditionList:
 
 def captured_sources(settings: Settings) -> frozenset[str]:
     """The sources with a capture in the ledger."""
-    with opened_ledger(settings) as ledger:
+    with open_ledger(settings) as ledger:
         return frozenset(capture.source_id for capture in ledger.captures().values())
 
 
@@ -113,7 +126,7 @@ def _withdrawn(settings: Settings, store: Datastore) -> dict[str, list[str]]:
     """Editions that may hold sources not redistributable today, each with those sources."""
     sources = load_sources(settings.home)
     permitted = {name for name, source in sources.items() if source.commercial_redistribution}
-    with opened_ledger(settings) as ledger:
+    with open_ledger(settings) as ledger:
         left_out = [omission.source for omission in left_out_of(ledger, sources)]
     withdrawn = {}
     for name in store.list_editions().editions:
@@ -152,7 +165,7 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 
 
 @contextmanager
-def opened_ledger(settings: Settings) -> Iterator[Ledger]:
+def open_ledger(settings: Settings) -> Iterator[Ledger]:
     """The ledger of the settings; one begun by an older version is brought up to date."""
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger(
