@@ -141,7 +141,8 @@ class Settings:
         """Whether there is a ledger in HOME, and nothing to open it with."""
         if self.gate_secret or (self.home / "gate-secret").exists():
             return False
-        return self.datastore == "sqlite:" and (self.home / "ledger.sqlite").exists()
+        ledger = self.home / "ledger.sqlite"
+        return self.datastore == "sqlite:" and ledger.exists() and ledger.stat().st_size > 0
 
     def lacks_keys_secret(self) -> bool:
         """Whether there are key records in HOME, and nothing to open them with."""

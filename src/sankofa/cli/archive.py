@@ -29,7 +29,10 @@ _BUFFER: Final = 1 << 20
 _DIGEST: Final = 32
 _TRAILER: Final = b"\x50\x2a\x4d\x18" + _DIGEST.to_bytes(4, "little")  # of a frame to be skipped
 _LARGEST_MEMBER: Final = 2 << 30
-_OPTIONS: Final = {zstd.CompressionParameter.checksum_flag: 1, zstd.CompressionParameter.compression_level: 3}
+_OPTIONS: Final[dict[int, int]] = {
+    zstd.CompressionParameter.checksum_flag: 1,
+    zstd.CompressionParameter.compression_level: 3,
+}
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -41,7 +44,7 @@ class Member(msgspec.Struct, frozen=True):
     rows: int = 0
 
 
-class Listing(msgspec.Struct, frozen=True):
+class BackupListing(msgspec.Struct, frozen=True):
     """What a backup says of itself."""
 
     format: int
@@ -51,7 +54,7 @@ class Listing(msgspec.Struct, frozen=True):
     members: list[Member]
 
 
-_decode_listing = msgspec.json.Decoder(Listing).decode
+_decode_listing = msgspec.json.Decoder(BackupListing).decode
 
 
 class ArchiveWriter:
@@ -66,9 +69,9 @@ class ArchiveWriter:
         self._members.append(Member(name, len(content), hashlib.sha256(content).hexdigest(), rows))
         self._write(name, content)
 
-    def finish(self, created_at: str, version: str) -> Listing:
+    def finish(self, created_at: str, version: str) -> BackupListing:
         rows = sum(member.rows for member in self._members)
-        listing = Listing(FORMAT, created_at, version, rows, self._members)
+        listing = BackupListing(FORMAT, created_at, version, rows, self._members)
         self._write(_LISTING, msgspec.json.format(msgspec.json.encode(listing), indent=1))
         self._tar.close()
         self._file.close()
@@ -110,7 +113,7 @@ class ArchiveReader:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def verify(self) -> Listing:
+    def verify(self) -> BackupListing:
         """Compare every member with its digest. Raises OperatorError."""
         self._check_trailer()
         read: list[tuple[str, int, str]] = []

@@ -18,7 +18,7 @@ import msgspec
 
 from sankofa import __version__
 from sankofa.access.copying import StoredRecord, read_records, write_records
-from sankofa.cli.archive import ArchiveReader, ArchiveWriter, Listing, new_archive
+from sankofa.cli.archive import ArchiveReader, ArchiveWriter, BackupListing, new_archive
 from sankofa.cli.key_store import opened_keys
 from sankofa.cli.progress import Advance
 from sankofa.cli.publishing import open_ledger
@@ -42,7 +42,7 @@ _HARMLESS: Final = ("lost+found",)
 class Restored(NamedTuple):
     """What a backup held."""
 
-    listing: Listing
+    listing: BackupListing
     captures: int
     records: int
 
@@ -55,7 +55,7 @@ def count_rows(settings: Settings) -> int:
         return sum(holding.rows for holding in ledger.holdings().values())
 
 
-def back_up(settings: Settings, path: Path, progress: Advance) -> tuple[Listing, list[str]]:
+def back_up(settings: Settings, path: Path, progress: Advance) -> tuple[BackupListing, list[str]]:
     """Write a backup; also a line for each key record that is damaged and left out. Raises OperatorError."""
     records, damaged = asyncio.run(_read_records(settings))
     store = open_store(settings)

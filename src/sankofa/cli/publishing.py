@@ -34,6 +34,7 @@ def ingest_files(
     """Read files of a source into the ledger, with a progress bar on a terminal."""
     source = find_source(settings.home, source_id)
     source.refuse_unless_redistributable()
+    paths = list(paths)
     files = files_under(paths)
     in_home = list(settings.home.glob("*"))  # before this command itself changes any
     witnesses = [path for path in (*in_home, *files) if not path.name.startswith("ledger.sqlite")]
@@ -52,6 +53,7 @@ def ingest_files(
             clock=_now,
             started=lambda p: progress(p.name),
             limits=Limits.of(settings),
+            folders=[path for path in paths if path.is_dir()],
         )
 
 

@@ -7,6 +7,7 @@ reached without it (redis_kv.py), at a tenth of the processor time a request
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from operator import methodcaller
 from typing import Any, Final, TypeVar
 from zlib import crc32
 
@@ -54,7 +55,7 @@ class RedisClusterKeyValue:
     async def names(self, prefix: str) -> list[str]:
         stored: list[bytes] = []
         for key in _HASHES:
-            stored += await self._call(lambda client, key=key: client.hkeys(key))
+            stored += await self._call(methodcaller("hkeys", key))
         decoded = (name.decode(errors="replace") for name in stored)
         return sorted(name for name in decoded if name.startswith(prefix))
 
@@ -75,7 +76,7 @@ class RedisClusterKeyValue:
     async def ping(self) -> None:
         """A read of every server that holds values."""
         for key in _HASHES:
-            await self._call(lambda client, key=key: client.hlen(key))
+            await self._call(methodcaller("hlen", key))
 
     async def probe_counting(self) -> None:
         await self.count(*PROBE)
@@ -109,6 +110,7 @@ class RedisClusterKeyValue:
         return self._client
 
     def _new_client(self) -> RedisCluster:
+        credentials: dict[str, Any] = dict(self._url.credentials)
         return RedisCluster(
             startup_nodes=[ClusterNode(host, port) for host, port in self._url.addresses],
             retry=Retry(NoBackoff(), 1),
@@ -118,7 +120,7 @@ class RedisClusterKeyValue:
             socket_keepalive=True,
             protocol=2,
             ssl=self._url.tls,
-            **self._url.credentials,
+            **credentials,
         )
 
 

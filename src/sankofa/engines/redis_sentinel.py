@@ -32,7 +32,7 @@ async def find_primary(url: NodesUrl) -> tuple[str, int]:
         **({"ssl": True} if url.tls else {}),
         **url.sentinel_credentials,
     }
-    sentinel = Sentinel(list(url.addresses), sentinel_kwargs=options)
+    sentinel = Sentinel(list(url.addresses), sentinel_kwargs=options)  # type: ignore[no-untyped-call]
     try:
         host, port = await sentinel.discover_master(url.name)
     except MasterNotFoundError:
