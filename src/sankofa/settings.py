@@ -115,6 +115,16 @@ class Settings:
         "info", "Least level that is logged.", choices=("debug", "info", "warning", "error")
     )
     log_format: str = _setting("text", "How log lines are written.", choices=("text", "json"))
+    access_log: str = _setting(
+        "off",
+        "A line of JSON on stderr for each request, with no value that a client sent.",
+        choices=("off", "json"),
+    )
+    metrics_port: str = _setting("", "Port of the Prometheus metrics, at /metrics; empty for none.")
+    metrics_host: str = _setting("127.0.0.1", "Address that the metrics are served on; they need no key.")
+    otlp_endpoint: str = _setting(
+        "", "Where traces are sent by OTLP over HTTP (http://host:4318/v1/traces); empty for none."
+    )
 
     @property
     def public_mcp_url(self) -> str:
@@ -147,7 +157,23 @@ class Settings:
         return parts
 
     def gate_key(self) -> bytes:
+        """Raises SettingsError where there is none beside a ledger: another would fit nothing in it."""
+        if self.lacks_gate_secret():
+            raise SettingsError("gate-secret in HOME: missing beside a ledger; put it back from a backup")
         return (self.gate_secret or self._stored_secret("gate-secret")).encode()
+
+    def lacks_gate_secret(self) -> bool:
+        """Whether there is a ledger in HOME, and nothing to open it with."""
+        if self.gate_secret or (self.home / "gate-secret").exists():
+            return False
+        ledger = self.home / "ledger.sqlite"
+        return self.datastore == "sqlite:" and ledger.exists() and ledger.stat().st_size > 0
+
+    def lacks_keys_secret(self) -> bool:
+        """Whether there are key records in HOME, and nothing to open them with."""
+        if self.keys_secret or (self.home / "keys-secret").exists():
+            return False
+        return self.keystore == "embedded:" and (self.home / "keys").exists()
 
     def keys_key(self) -> bytes:
         """What seals the records of the key store.
@@ -219,6 +245,9 @@ def _load(environment: Mapping[str, str]) -> Settings:
             )
         else:
             values[f.name] = text.lower() if f.metadata["choices"] else text.strip()
+            port = values[f.name] if f.name.endswith("_port") else ""
+            if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+                raise SettingsError(f"{variable}: expected a port from 1 to 65535, not {text!r}")
             if f.name.endswith("_url"):
                 values[f.name] = values[f.name].rstrip("/")
     settings = Settings(**values)

@@ -167,6 +167,19 @@ def test_rejects_are_no_failure_unless_strict_and_the_summary_names_their_file(
     assert all(path.stat().st_mode & 0o077 == 0 for path in (home / "rejects").iterdir())
 
 
+def test_a_reject_is_named_by_its_path_inside_the_folder_or_archive(home: Path, tmp_path: Path) -> None:
+    for year in ("2022", "2023"):
+        (tmp_path / "inbox" / year).mkdir(parents=True)
+        write(tmp_path / "inbox" / year / "same.csv", GOOD.format("NaN" if year == "2023" else 1))
+    (reject,) = rejects(ingest(home, tmp_path / "inbox"))
+    assert (reject["file"], reject["position"]) == ("2023/same.csv", "row 2")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.write(tmp_path / "inbox" / "2023" / "same.csv", "2023/same.csv")
+    (reject,) = rejects(ingest(home, tmp_path / "all.zip"))
+    assert reject["file"] == "all.zip"
+    assert "2023/same.csv" in reject["position"]
+
+
 @pytest.mark.rule("ING-2")
 @pytest.mark.parametrize(
     ("name", "content"),

@@ -22,6 +22,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
     policy: str
     state: str
+    grant: Grant
     in_minute: int = 0
     in_month: int = 0
     minute_ends: int = 0
@@ -47,6 +48,7 @@ class Quotas:
             _policy(grant.per_minute, grant.per_month, month_ends - month_began),
             f'"minute";r={max(minute_left, 0)};t={60 - now % 60}, '
             f'"month";r={max(month_left, 0)};t={month_ends - now}',
+            grant,
             in_minute,
             in_month,
             now - now % 60 + 60,

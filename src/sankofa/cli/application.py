@@ -7,12 +7,14 @@ import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from sankofa import settings
 from sankofa.cli.connections import KnownClients
 from sankofa.cli.lanes import Lanes
 from sankofa.cli.logs import configure
+from sankofa.cli.observers import observe_requests
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send
@@ -33,8 +35,11 @@ _log = logging.getLogger("sankofa.serving")
 Duty = Callable[[KnownClients], Coroutine[Any, Any, None]]
 
 
-def application(duties: Sequence[Duty] = ()) -> Application:
-    """The application of one worker, from the environment; the duties run beside it."""
+def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None) -> Application:
+    """The application of one worker, from the environment; the duties run beside it.
+
+    `metrics_folder` is where the worker tells what it counts; None where nobody asks.
+    """
     current = settings.load()
     configure(current)
     service = Service(current)
@@ -49,13 +54,16 @@ def application(duties: Sequence[Duty] = ()) -> Application:
     async def running() -> AsyncIterator[None]:
         await service.start()
         _settle()
-        tasks = [asyncio.create_task(_never_ending(duty, known)) for duty in duties]
+        observing = observe_requests(service, metrics_folder)
+        tasks = [asyncio.create_task(_never_ending(duty, known)) for duty in (*duties, *observing.duties)]
         try:
             async with agents.running():
                 yield
         finally:
             for task in tasks:
                 task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            observing.stop()
             await service.stop()
 
     def run(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:

@@ -4,16 +4,20 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from sankofa import settings
+from sankofa.access.copying import read_records, write_records
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.last_used import LastUsed
 from sankofa.access.quotas import Quotas
 from sankofa.access.sealing import SealedRecords
 from sankofa.engines.factory import open_keyvalue
+from sankofa.model.errors import OperatorError
+from sankofa.settings import Settings
 
 T = TypeVar("T")
 
@@ -24,7 +28,7 @@ def with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> T:
         async def opened() -> T:
-            async with _opened(settings.load()) as (keys, domains):
+            async with opened_keys(settings.load()) as (keys, domains, _):
                 return await command(keys, domains, *args, **kwargs)
 
         return asyncio.run(opened())
@@ -41,7 +45,7 @@ def with_usage(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., 
             current = settings.load()
             usage = open_keyvalue(current.keyvalue_url(current.usagestore, "usage"), "usage store")
             try:
-                async with _opened(current) as (keys, _):
+                async with opened_keys(current) as (keys, _, _):
                     return await command(keys, Quotas(usage, _now), LastUsed(usage), *args, **kwargs)
             finally:
                 await usage.close()
@@ -52,15 +56,30 @@ def with_usage(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., 
 
 
 @asynccontextmanager
-async def _opened(current: settings.Settings) -> AsyncIterator[tuple[Keys, Domains]]:
+async def opened_keys(current: Settings) -> AsyncIterator[tuple[Keys, Domains, SealedRecords]]:
+    """The keys and the domains of the key store that the settings name, and the records they are made of."""
     store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
     try:
         records = SealedRecords(store, current.keys_key())
         keys, domains = Keys(records, current, _now), Domains(records, current, _now)
         await records.prepare()
-        yield keys, domains
+        yield keys, domains, records
     finally:
         await store.close()
+
+
+async def copy_records(current: Settings, url: str) -> tuple[int, int, list[str]]:
+    """Copy every record to another store, sealed with the secret in force there.
+
+    How many there are, how many the other store did not have as they are, and the reason for each that is
+    damaged and left out. Raises OperatorError where it is the same store.
+    """
+    target = replace(current, keystore=url)
+    if target.keystore == current.keystore:
+        raise OperatorError("--to: that is the store the keys are in already (SANKOFA_KEYSTORE)")
+    async with opened_keys(current) as (_, _, records), opened_keys(target) as (_, _, others):
+        copied, damaged = await read_records(records)
+        return len(copied), await write_records(others, copied), damaged
 
 
 def _now() -> datetime:

@@ -1,18 +1,18 @@
 """What the commands that move data do: ingest, publish, roll back, compare."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
+from sankofa.cli.progress import progress_bar
+from sankofa.cli.unchanged import publication_inputs, record_publication, unchanged_edition
 from sankofa.edition.build.context import left_out as left_out_of
-from sankofa.edition.build.publish import publish, without_cycle_collection
+from sankofa.edition.build.publish import count_parts, publish, without_cycle_collection
 from sankofa.edition.format.edition_id import may_hold, may_name_a_person
 from sankofa.edition.read.diff import Difference, diff
 from sankofa.edition.read.edition import open_edition
@@ -34,12 +34,13 @@ def ingest_files(
     """Read files of a source into the ledger, with a progress bar on a terminal."""
     source = find_source(settings.home, source_id)
     source.refuse_unless_redistributable()
+    paths = list(paths)
     files = files_under(paths)
     in_home = list(settings.home.glob("*"))  # before this command itself changes any
     witnesses = [path for path in (*in_home, *files) if not path.name.startswith("ledger.sqlite")]
     with (
-        _ledger(settings) as ledger,
-        _progress(source_id, len(files)) as started,
+        open_ledger(settings) as ledger,
+        progress_bar(source_id, len(files)) as progress,
         without_cycle_collection(),
     ):
         if not clock_is_right:
@@ -50,30 +51,43 @@ def ingest_files(
             files,
             rejects_folder=settings.home / "rejects",
             clock=_now,
-            started=lambda p: started(p.name),
+            started=lambda p: progress(p.name),
             limits=Limits.of(settings),
+            folders=[path for path in paths if path.is_dir()],
         )
 
 
 def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict[str, Any]:
-    """Build, check and switch to the next edition."""
+    """Build, check and switch to the next edition; its manifest.
+
+    With `unchanged` where the current one is what would be built.
+    """
     sources = load_sources(settings.home)
-    with _ledger(settings) as ledger, _progress("publish", None) as started:
-        return publish(
-            open_store(settings),
-            ledger,
-            settings.editions_kept,
-            started,
-            sources=sources,
-            despite_floors=despite_floors,
-            issuer_cache=settings.home / "derived",
-            waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
-        )
+    store = open_store(settings)
+    with open_ledger(settings) as ledger:
+        inputs = publication_inputs(ledger, sources, despite_floors=despite_floors)
+        if (manifest := unchanged_edition(settings, store, ledger, inputs)) is not None:
+            return {**manifest, "unchanged": True}
+        with progress_bar("publish", count_parts()) as progress:
+            manifest = publish(
+                store,
+                ledger,
+                settings.editions_kept,
+                progress,
+                sources=sources,
+                despite_floors=despite_floors,
+                issuer_cache=settings.home / "derived",
+                waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
+            )
+        after = publication_inputs(ledger, sources, despite_floors=despite_floors)
+    if after == inputs:  # else something was ingested meanwhile, perhaps before the ledger was read
+        record_publication(settings, manifest["edition"], inputs)
+    return manifest
 
 
 def verify_ledger(settings: Settings) -> Checked:
     """Hold every row of the ledger against its seals. Raises LedgerDamaged."""
-    with _ledger(settings) as ledger:
+    with open_ledger(settings) as ledger:
         return ledger.verify()
 
 
@@ -83,7 +97,7 @@ def edition_list(settings: Settings) -> EditionList:
 
 def captured_sources(settings: Settings) -> frozenset[str]:
     """The sources with a capture in the ledger."""
-    with _ledger(settings) as ledger:
+    with open_ledger(settings) as ledger:
         return frozenset(capture.source_id for capture in ledger.captures().values())
 
 
@@ -114,7 +128,7 @@ def _withdrawn(settings: Settings, store: Datastore) -> dict[str, list[str]]:
     """Editions that may hold sources not redistributable today, each with those sources."""
     sources = load_sources(settings.home)
     permitted = {name for name, source in sources.items() if source.commercial_redistribution}
-    with _ledger(settings) as ledger:
+    with open_ledger(settings) as ledger:
         left_out = [omission.source for omission in left_out_of(ledger, sources)]
     withdrawn = {}
     for name in store.list_editions().editions:
@@ -153,7 +167,8 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 
 
 @contextmanager
-def _ledger(settings: Settings) -> Iterator[Ledger]:
+def open_ledger(settings: Settings) -> Iterator[Ledger]:
+    """The ledger of the settings; one begun by an older version is brought up to date."""
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger(
         open_store(settings), settings.gate_key(), _now, notify=lambda line: click.echo(line, err=True)
@@ -162,22 +177,6 @@ def _ledger(settings: Settings) -> Iterator[Ledger]:
         yield ledger
     finally:
         ledger.close()
-
-
-@contextmanager
-def _progress(title: str, total: int | None) -> Iterator[Callable[[str], None]]:
-    """A progress bar on a terminal; nothing anywhere else."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda name: None
-        return
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(title, total=total)
-
-        def started(name: str) -> None:
-            progress.update(task, description=f"{title}: {name}", advance=1)
-
-        yield started
 
 
 def _now() -> datetime:

@@ -125,6 +125,15 @@ class Datastore(Protocol):
 
     def ledger(self) -> LedgerSession: ...
 
+    def ledger_tables(self) -> frozenset[str]:
+        """The tables that the ledger has, whichever version made them; nothing is created."""
+
+    def captured(self) -> list[tuple[str, str]]:
+        """(source id, counts as JSON) of every capture of the ledger; empty where there is none.
+
+        Raises OperatorError or StoreUnavailable, and never waits for long.
+        """
+
     def build(self) -> EditionWriter: ...
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
@@ -150,6 +159,9 @@ class Datastore(Protocol):
 
         Before anything else it is put on the list of what was ever published.
         """
+
+    def list_as_published(self, editions: Collection[str]) -> None:
+        """Put editions on the list of `published`: those of a store that this one was restored from."""
 
     def published(self) -> frozenset[str]:
         """The id of every edition that was ever current, kept or not: an append-only list."""

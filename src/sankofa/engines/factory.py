@@ -29,7 +29,8 @@ def open_datastore(
 
 
 def open_keyvalue(url: str, component: str = "key-value store", *, reserve: int = 0) -> KeyValue:
-    """The store at `embedded:/path/to/file`, `redis://...` or `rediss://...`, opened at its first call.
+    """The store at `embedded:/path/to/file`, `redis://...`, `redis+sentinel://...` or `redis+cluster://...`
+    (`rediss` for TLS), opened at its first call.
 
     The component is what a StoreUnavailable names. `reserve` is the disk that a file takes in advance for its
     counters, in bytes.
@@ -39,8 +40,15 @@ def open_keyvalue(url: str, component: str = "key-value store", *, reserve: int 
         from sankofa.engines.embedded_kv import EmbeddedKeyValue
 
         return EmbeddedKeyValue(rest, component, reserve=reserve)
-    if scheme in ("redis", "rediss"):
+    if scheme in ("redis", "rediss", "redis+sentinel", "rediss+sentinel"):
         from sankofa.engines.redis_kv import RedisKeyValue
 
         return RedisKeyValue(url, component)
-    raise SettingsError("A key-value store is embedded:/path/to/file, redis://... or rediss://...")
+    if scheme in ("redis+cluster", "rediss+cluster"):
+        from sankofa.engines.redis_cluster import RedisClusterKeyValue
+
+        return RedisClusterKeyValue(url, component)
+    raise SettingsError(
+        "A key-value store is embedded:/path/to/file, redis://..., redis+sentinel://... or "
+        "redis+cluster://... (rediss for TLS)"
+    )

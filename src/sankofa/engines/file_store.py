@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,21 @@ class FileStore:
     def ledger(self) -> "SqliteLedger":
         make_private_folder(self._home)
         return SqliteLedger(self._home / "ledger.sqlite", self._schema)
+
+    def ledger_tables(self) -> frozenset[str]:
+        path = self._home / "ledger.sqlite"
+        if not path.exists():
+            return frozenset()
+        with operator_errors(path), closing(sqlite3.connect(path, timeout=60)) as database:
+            names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        return frozenset(name for (name,) in names if not name.startswith("sqlite_"))
+
+    def captured(self) -> list[tuple[str, str]]:
+        if "capture" not in self.ledger_tables():
+            return []
+        path = self._home / "ledger.sqlite"
+        with operator_errors(path), closing(sqlite3.connect(path, timeout=1)) as database:
+            return database.execute("SELECT source_id, counts FROM capture").fetchall()
 
     def build(self) -> EditionFolderWriter:
         with operator_errors(self._editions):
@@ -100,6 +115,11 @@ class FileStore:
             for name in self.list_editions().editions:
                 if name not in editions and name != current:
                     remove_edition(self._editions / name)
+
+    def list_as_published(self, editions: Collection[str]) -> None:
+        with operator_errors(self._published):
+            make_private_folder(self._editions)
+        self._append_to_list(sorted({*editions} - self._listed_as_published()))
 
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""

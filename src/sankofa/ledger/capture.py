@@ -88,6 +88,8 @@ class Capture:
         self.id = capture_id
         self.source_id = source_id
         self.file_name = file_name
+        self.shown_path = file_name
+        """Where the file is in the folder that was named, for the rejects file."""
         self.observed_at = observed_at
         self.repeated = repeated
         """Whether this very file was captured from this source already."""

@@ -6,7 +6,7 @@ See contract: ING-1, ING-2, ING-3, ING-4.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -60,8 +60,12 @@ def ingest(
     clock: Callable[[], datetime],
     started: Callable[[Path], None] = lambda path: None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
+    folders: Sequence[Path] = (),
 ) -> Summary:
-    """Read files of one source into the ledger. A file of another format fails alone."""
+    """Read files of one source into the ledger. A file of another format fails alone.
+
+    What is rejected is named by its path inside one of the `folders`.
+    """
     source.refuse_unless_redistributable()
     summary = Summary(source.id)
     rejects = _RejectsFile(rejects_folder, f"{source.id}-{clock():%Y%m%dT%H%M%S%fZ}.jsonl")
@@ -73,7 +77,7 @@ def ingest(
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
             with (
                 ledger.capture(source.id, source.license_class, path.name, digest) as capture,
-                rejects.of(capture) as reject,
+                rejects.of(capture, _path_inside(path, folders)) as reject,
             ):
                 records = adapters()[source.adapter].read(InputFile(path, limits))
                 country_code = country(source.country or "") or ""
@@ -92,6 +96,12 @@ def ingest(
         summary.counts.add(counts)
     summary.rejects = rejects.close()
     return summary
+
+
+def _path_inside(path: Path, folders: Sequence[Path]) -> str:
+    """A path as the operator who named one of the folders thinks of it; else the name of the file."""
+    inside = [path.relative_to(folder).as_posix() for folder in folders if path.is_relative_to(folder)]
+    return min(inside, key=len, default=path.name)
 
 
 def files_under(paths: Iterable[Path]) -> list[Path]:
@@ -187,7 +197,8 @@ class _RejectsFile:
         self._path = folder / name
         self._stream: IO[str] | None = None
 
-    def of(self, capture: Capture) -> "_RejectsOfFile":
+    def of(self, capture: Capture, shown_path: str) -> "_RejectsOfFile":
+        capture.shown_path = shown_path
         return _RejectsOfFile(self, capture)
 
     def stream(self) -> IO[str]:
@@ -210,7 +221,7 @@ class _RejectsOfFile:
     def __init__(self, rejects: _RejectsFile, capture: Capture) -> None:
         self._rejects = rejects
         self._capture = capture
-        self._named = capture.file_name
+        self._named = capture.shown_path
         self._start: int | None = None
 
     def __enter__(self) -> Callable[[Rejected], None]:
@@ -223,7 +234,7 @@ class _RejectsOfFile:
         self._append(stream, {"file": self._named, "position": rejected.position, "reason": rejected.reason})
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        renamed = self._capture.file_name != self._named
+        renamed = self._capture.shown_path != self._named
         if self._start is None or (kind is None and not renamed):
             return
         stream = self._rejects.stream()
@@ -232,7 +243,7 @@ class _RejectsOfFile:
         stream.seek(self._start)
         stream.truncate()
         for row in rows:  # its name turned out to name somebody who is withheld
-            self._append(stream, {**row, "file": self._capture.file_name})
+            self._append(stream, {**row, "file": self._capture.shown_path})
 
     @staticmethod
     def _append(stream: IO[str], row: dict[str, str]) -> None:

@@ -51,9 +51,10 @@ class ReleaseIngester:
             yield Rejected(release.position, str(failure))
             return
         position = release.position
-        if cleaned.secrets and cleaned.secrets.may_repeat(f"{position} {self._capture.file_name}"):
+        if cleaned.secrets and cleaned.secrets.may_repeat(f"{position} {self._capture.shown_path}"):
             position = cleaned.secrets.cut(position)
             self._capture.file_name = cleaned.secrets.cut(self._capture.file_name)
+            self._capture.shown_path = cleaned.secrets.cut(self._capture.shown_path)
         counts.withheld += len(cleaned.withheld)
         for field, reason in cleaned.faults:
             yield Rejected(f"{position}: {field}", reason)

@@ -68,6 +68,11 @@ class Exchange:
     """What the SDK wrote around the result of a tool, with marks in the places of the body."""
     refusal: Problem | None = None
     answered: bool = False
+    operation: str = "mcp"
+    """What was called, for those who count requests."""
+    problem: str = ""
+    status: int = 0
+    size: int = 0
     _start: Message | None = None
     _parts: list[bytes] = field(default_factory=list)
 
@@ -106,6 +111,7 @@ class Exchange:
     def tool_error(self, problem: Problem, instance: str | None) -> types.CallToolResult:
         """The problem as text only: clients check structuredContent against outputSchema even on an error."""
         self.tool_headers = problem_headers(problem)
+        self.problem = problem.slug
         body = problem_body(problem, self.base_url, instance or self.path, self.request_id)
         return types.CallToolResult(content=[types.TextContent(text=body.decode())], is_error=True)
 
@@ -147,12 +153,14 @@ class Exchange:
 
     async def refuse(self, problem: Problem) -> None:
         """Answer with a problem as HTTP does, not as a tool result."""
+        self.problem = problem.slug
         body = problem_body(problem, self.base_url, self.path, self.request_id)
         metadata = f"{self.mcp_url or self.base_url}{RESOURCE_METADATA}{self.path}"
         await self.answer(problem.status, [PROBLEM_JSON, *problem_headers(problem, metadata)], body)
 
     async def answer(self, status: int, headers: Headers, body: bytes) -> None:
         self.answered = True
+        self.status, self.size = status, len(body)
         start = [*common_headers(self.request_id), *headers]
         start += [NO_STORE] if self.usage is None else [PRIVATE, *rate_headers(self.usage)]
         if status != 204:

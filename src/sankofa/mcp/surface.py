@@ -8,6 +8,7 @@ See contract: MCP-2, MCP-3, MCP-4.
 """
 
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
@@ -42,6 +43,7 @@ from sankofa.model.errors import (
 )
 from sankofa.operations.contract import Call
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
+from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.service import Service
 
 Context = ServerRequestContext[Any, Request]
@@ -95,6 +97,7 @@ class McpSurface:
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = time.perf_counter()
         exchange = Exchange(
             send, scope["method"], scope["path"], scope["sankofa.request_id"], self._service.settings.base_url
         )
@@ -122,6 +125,9 @@ class McpSurface:
             _log.exception("request %s failed", exchange.request_id)
             if not exchange.answered:
                 await exchange.refuse(InternalError())
+        finally:
+            if self._service.observe is not None:
+                self._service.observe(_observed(exchange, began, scope))
 
     async def _admit(self, exchange: Exchange, scope: Scope, receive: Receive) -> bytes | None:
         """The body for the SDK; None where the answer is given already. Raises Problem."""
@@ -169,6 +175,8 @@ class McpSurface:
         exchange = _exchange_of(ctx)
         arguments = params.arguments or {}
         tool = self._tools.get(params.name)
+        if tool is not None:
+            exchange.operation = f"mcp:{params.name}"
         try:
             return exchange.tool_result(await self._perform(exchange, tool, params.name, arguments))
         except StoreUnavailable as problem:  # an HTTP answer, never a tool error (contract: MCP-3)
@@ -221,6 +229,21 @@ class McpSurface:
 
     def _log_problem(self, problem: Problem, exchange: Exchange) -> None:
         _log.warning("request %s: %s: %s", exchange.request_id, problem.slug, problem.logged)
+
+
+def _observed(exchange: Exchange, began: float, scope: Scope) -> ObservedRequest:
+    return ObservedRequest(
+        exchange.operation,
+        exchange.method,
+        exchange.status,
+        exchange.size,
+        began,
+        time.perf_counter() - began,
+        exchange.usage.grant if exchange.usage else None,
+        exchange.problem,
+        exchange.request_id,
+        scope["headers"],
+    )
 
 
 def _exchange_of(ctx: Context) -> Exchange:

@@ -21,6 +21,7 @@ from sankofa.engines.factory import open_datastore, open_keyvalue
 from sankofa.engines.keyvalue import KeyValue
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import Problem, SettingsError, StoreUnavailable, Unauthorized
+from sankofa.operations.observing import Observer
 from sankofa.settings import Settings
 
 _log = logging.getLogger("sankofa.access")
@@ -51,6 +52,8 @@ class Service:
         self.cursors = Cursors(settings.cursor_secrets())
         self.edition = EditionManager(self.datastore)
         self._watching: asyncio.Task[None] | None = None
+        self.observe: Observer | None = None
+        """Called with every request that was answered, in the event loop: it must be quick."""
 
     async def start(self) -> None:
         """Open the current edition and watch for the next. A dependency that is down does not stop it."""

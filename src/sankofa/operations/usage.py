@@ -17,7 +17,8 @@ async def get_usage(call: Call) -> Answer:
     Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say when the
     next begins. A key that replaced another is counted together with it. The answer is never cached.
     """
-    usage, grant = call.usage or Usage("", ""), call.grant
+    grant = call.grant
+    usage = call.usage or Usage("", "", grant)
     row = UsageRow(
         source_ref=source_ref(SERVICE, "usage", grant.key_id),
         license_class="public-domain",

@@ -7,6 +7,7 @@ import asyncio
 import itertools
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -45,6 +46,7 @@ from sankofa.operations.answers import (
 )
 from sankofa.operations.contract import Answer, Call, Operation, endpoints
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
+from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
@@ -80,6 +82,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _log = logging.getLogger("sankofa.rest")
 _READ_METHODS = ("GET", "HEAD")
 _ALLOW = "GET, HEAD, OPTIONS"
+# Where a request keeps what its observers are told.
+_ROUTE, _USAGE, _PROBLEM = "sankofa.route", "sankofa.usage", "sankofa.problem"
 
 
 class OpenPage(NamedTuple):
@@ -128,8 +132,12 @@ class RestApp:
             scope["sankofa.request_id"] = request_id
             await mounted(scope, receive, send)
             return
+        observe = self._service.observe
+        began = 0.0 if observe is None else time.perf_counter()
         response = await self._respond(scope, request_id)
         size = response.size if isinstance(response, Streamed) else len(response.body)
+        if observe is not None:
+            observe(_observed(scope, response.status, size, began, request_id))
         headers = [
             (b"content-length", b"%d" % size),
             *common_headers(request_id),
@@ -148,6 +156,7 @@ class RestApp:
 
     async def _respond(self, scope: Scope, request_id: str) -> Response | Streamed:
         usage: list[Usage] = []
+        scope[_USAGE] = usage
         route: OpenPage | FileRoute | EndpointRoute | None = None
         host = b""
         try:
@@ -157,6 +166,7 @@ class RestApp:
             path: str = scope["path"]
             route = self._exact.get(path) or self._pages.get(path) or file_route(path)
             route = route or self._route(path, scope.get("raw_path") or b"")
+            scope[_ROUTE] = route
             if scope["method"] not in _READ_METHODS:
                 if scope["method"] == "OPTIONS":
                     cors = preflight(route) if isinstance(route, FileRoute) else []
@@ -293,6 +303,7 @@ class RestApp:
         route: OpenPage | FileRoute | EndpointRoute | None,
         host: bytes,
     ) -> Response:
+        scope[_PROBLEM] = problem.slug
         if problem.status >= 500:
             _log.warning("request %s: %s: %s", request_id, problem.slug, problem.logged)
         site = self._service.domains.own
@@ -305,6 +316,27 @@ class RestApp:
         instance = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
         body = problem_body(problem, site.base_url, instance, request_id)
         return Response(problem.status, headers, body)
+
+
+def _observed(scope: Scope, status: int, size: int, began: float, request_id: str) -> ObservedRequest:
+    route: OpenPage | FileRoute | EndpointRoute | None = scope.get(_ROUTE)
+    if isinstance(route, EndpointRoute):
+        operation = route.operation.name
+    else:
+        operation = "unknown" if route is None else "page" if isinstance(route, OpenPage) else "file"
+    usage: list[Usage] = scope[_USAGE]
+    return ObservedRequest(
+        operation,
+        scope["method"],
+        status,
+        0 if scope["method"] == "HEAD" or status == 304 else size,
+        began,
+        time.perf_counter() - began,
+        usage[0].grant if usage else None,
+        scope.get(_PROBLEM, ""),
+        request_id,
+        scope["headers"],
+    )
 
 
 def _write(

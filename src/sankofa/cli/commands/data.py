@@ -75,4 +75,6 @@ def _print_published(manifest: dict[str, Any]) -> None:
         click.echo(line)
     for shortfall in manifest.get("despite_floors", ()):
         click.echo(f"published despite its floor: {shortfall}", err=True)
+    if manifest.get("unchanged"):
+        click.echo(f"nothing changed since edition {manifest['edition']} was published")
     click.echo(f"published edition {manifest['edition']}: {rows}")

@@ -1,17 +1,19 @@
 """Commands on API keys."""
 
+import asyncio
 from datetime import date, timedelta
 from typing import Any
 
 import click
 import msgspec
 
+from sankofa import settings
 from sankofa.access.domains import Domains
 from sankofa.access.keys import KeyRecord, Keys
 from sankofa.access.last_used import LastUsed
 from sankofa.access.quotas import Quotas
 from sankofa.access.tiers import TIERS
-from sankofa.cli.key_store import with_keys, with_usage
+from sankofa.cli.key_store import copy_records, with_keys, with_usage
 from sankofa.cli.listing import as_json, print_json
 from sankofa.model.days import parse_day
 from sankofa.model.errors import StoreUnavailable
@@ -148,6 +150,18 @@ async def revoke(store: Keys, _: Domains, id_or_key: str) -> None:
     """Revoke a key, by its id or by the key itself: it gets 401 from the next request on."""
     record = await store.revoke(id_or_key)
     click.echo(f"revoked {record.id} at {record.revoked_at}")
+
+
+@keys.command("copy")
+@click.option(
+    "--to", "url", required=True, metavar="URL", help="The other store; embedded: is the files in HOME."
+)
+def copy(url: str) -> None:
+    """Copy every key and domain to another store; then set SANKOFA_KEYSTORE to it."""
+    total, changed, damaged = asyncio.run(copy_records(settings.load(), url))
+    for reason in damaged:
+        click.echo(f"left out: {reason}", err=True)
+    click.echo(f"copied {total} records; {total - changed} of them were there already")
 
 
 def _state(store: Keys, key: KeyRecord) -> str:

@@ -254,9 +254,8 @@ def _by_first_concept() -> dict[str, list[tuple[Route, frozenset[str]]]]:
     By the first of those, so that what a filing reports leads to the few routes that it can open; empty for
     routes of members alone.
     """
-    items = {name.removeprefix(PRIOR) for m in metrics() for form in m.forms for name in form.inputs}
     found: dict[str, list[tuple[Route, frozenset[str]]]] = {"": []}
-    for item in sorted(items):
+    for item in sorted(items_asked()):
         for route in table().routes[item]:
             first = route.terms[0].concept if route.terms else ""
             needed = frozenset(term.concept for term in route.terms)
@@ -267,7 +266,7 @@ def _by_first_concept() -> dict[str, list[tuple[Route, frozenset[str]]]]:
 @cache
 def items_asked() -> frozenset[str]:
     """The line items that enter a metric."""
-    return frozenset(item for item, _ in _asked())
+    return frozenset(name.removeprefix(PRIOR) for m in metrics() for form in m.forms for name in form.inputs)
 
 
 @cache
