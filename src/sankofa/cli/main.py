@@ -11,6 +11,8 @@ from sankofa.model.errors import OperatorError, StoreUnavailable
 _COMMANDS = {
     "serve": "running:serve",
     "ingest": "data:ingest",
+    "collect": "collect:collect",
+    "withdraw": "data:withdraw",
     "publish": "data:publish",
     "starter": "data:starter",
     "sample": "data:sample",
@@ -19,6 +21,7 @@ _COMMANDS = {
     "sources": "describing:list_sources",
     "editions": "editions:editions",
     "ledger": "ledger:ledger",
+    "vault": "vault:vault",
     "status": "running:status",
     "settings": "describing:show_settings",
     "openapi": "openapi:print_description",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from sankofa.engines.datastore import LedgerSession, Row
+from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import MacroCapture
 from sankofa.ledger.persons import Persons
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink
@@ -91,6 +92,8 @@ class Capture:
         self.observed_at = observed_at
         self.repeated = repeated
         """Whether this very file was captured from this source already."""
+        self.withdrawn_before: Withdrawal | None = None
+        """The withdrawal of this very file, which now counts again."""
         self.fact_subjects: set[str] = set()
         """Of whom it brought facts, new or not."""
         self._facts: list[Row] = []
@@ -98,6 +101,11 @@ class Capture:
         self._withheld: list[Row] = []
         self._links: list[Row] = []
         self._encode = msgspec.json.Encoder(order="deterministic").encode
+
+    @property
+    def is_news(self) -> bool:
+        """Whether it said anything that its source had not said before."""
+        return bool(self.counts.appended or self.appended_in_passing)
 
     def is_person(self, subject: str) -> bool:
         """Whether it was proven to be a natural person: then nothing of it may be written anywhere."""

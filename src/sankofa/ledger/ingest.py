@@ -15,6 +15,7 @@ from typing import IO
 import msgspec
 
 from sankofa.ledger.capture import Capture, Counts
+from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import placed
 from sankofa.ledger.store import Ledger
 from sankofa.ledger.tenders import ReleaseIngester, too_long_text
@@ -33,6 +34,8 @@ from sankofa.model.records import (
 )
 from sankofa.sources.base import InputFile, Limits, adapters
 from sankofa.sources.registry import Source
+from sankofa.vault.journal import HttpExchange, Received
+from sankofa.vault.store import Vault
 
 _LONGEST_KEY = 600  # what every engine can hold in an index
 
@@ -44,6 +47,8 @@ class Summary:
     source_id: str
     counts: Counts = field(default_factory=Counts)
     failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What the operator should know of a file that was read."""
     rejects: Path | None = None
 
     def line(self) -> str:
@@ -60,8 +65,13 @@ def ingest(
     clock: Callable[[], datetime],
     started: Callable[[Path], None] = lambda path: None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
+    vault: Vault | None = None,
+    exchange: HttpExchange | None = None,
 ) -> Summary:
-    """Read files of one source into the ledger. A file of another format fails alone."""
+    """Read files of one source into the ledger. A file of another format fails alone.
+
+    Bytes come to the `vault` before rows come to the ledger; `exchange` says how they were fetched.
+    """
     source.refuse_unless_redistributable()
     summary = Summary(source.id)
     rejects = _RejectsFile(rejects_folder, f"{source.id}-{clock():%Y%m%dT%H%M%S%fZ}.jsonl")
@@ -75,14 +85,12 @@ def ingest(
                 ledger.capture(source.id, source.license_class, path.name, digest) as capture,
                 rejects.of(capture) as reject,
             ):
-                records = adapters()[source.adapter].read(InputFile(path, limits))
-                country_code = country(source.country or "") or ""
-                if country_code:
-                    records = placed(records, country_code)
-                longest = limits.text_length
-                release_ingester = ReleaseIngester(capture, country_code, clock(), longest)
-                _take(records, capture, release_ingester, reject, clock(), longest)
+                read_into(capture, source, InputFile(path, limits), reject, clock())
+                if vault is not None:
+                    _keep(vault, source, path, digest, capture, exchange)
                 counts = capture.counts
+            if capture.withdrawn_before is not None and capture.is_news:
+                summary.notes.append(_counts_again(capture.file_name, capture.withdrawn_before))
         except FormatError as failure:
             summary.failures.append(str(failure))
             continue
@@ -92,6 +100,43 @@ def ingest(
         summary.counts.add(counts)
     summary.rejects = rejects.close()
     return summary
+
+
+def read_into(
+    capture: Capture, source: Source, file: InputFile, reject: Callable[[Rejected], None], now: datetime
+) -> None:
+    """Take everything that a file of a source says. Raises FormatError."""
+    records = adapters()[source.adapter].read(file)
+    country_code = country(source.country or "") or ""
+    if country_code:
+        records = placed(records, country_code)
+    longest = file.limits.text_length
+    _take(records, capture, ReleaseIngester(capture, country_code, now, longest), reject, now, longest)
+
+
+def _keep(
+    vault: Vault, source: Source, path: Path, sha256: str, capture: Capture, exchange: HttpExchange | None
+) -> None:
+    received = Received(
+        at=capture.observed_at,
+        source=source.id,
+        license_class=source.license_class,
+        file=capture.file_name,
+        sha256=sha256,
+        size=path.stat().st_size,
+        kept="hash",
+        capture=capture.id if capture.is_news else 0,
+        exchange=exchange,
+    )
+    confidential = adapters()[source.adapter].names_people or capture.counts.withheld > 0
+    vault.keep(path, received, confidential=confidential, repeated=capture.repeated and not capture.is_news)
+
+
+def _counts_again(file_name: str, withdrawal: Withdrawal) -> str:
+    return (
+        f"{file_name}: was withdrawn on {withdrawal.observed_at[:10]} ({withdrawal.reason}); "
+        "ingested again, it is a new capture and counts again"
+    )
 
 
 def files_under(paths: Iterable[Path]) -> list[Path]:
