@@ -7,13 +7,17 @@ import pytest
 
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
-from tests.spec.market import Desk, package, release
+from tests.spec.market import Desk, package, party, release
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
 from tests.spec.register import COLUMNS, lei, record, sid
 from tests.spec.test_tenders import wait_for_edition
 
-ISSUER = lei("ISSUER")
+ISSUER, OTHER, TRADER = lei("ISSUER"), lei("OTHER"), lei("TRADER")
+SHARED = release("shared", "2025-05-01T10:00:00Z", buyer={"name": "Department of Shared Figures"})
+PERSONAL = release(
+    "personal", "2025-05-02T10:00:00Z", parties=[party("p", "Zebulon Quentin Marchbanks", "supplier")]
+)
 REGISTRY = "".join(
     f"""
 [sources.{name}]
@@ -41,6 +45,7 @@ TABLE = "Country Name,Country Code,Year,Value\n"
 PATHS = (
     f"/v1/fundamentals/{sid(f'lei:{ISSUER}')}?vintages=all",
     f"/v1/entities/{sid(f'lei:{ISSUER}')}",
+    f"/v1/entities/{sid(f'lei:{OTHER}')}",
     f"/v1/metrics/{sid(f'lei:{ISSUER}')}",
     "/v1/tenders?country=ZA",
     "/v1/tender-parties",
@@ -65,26 +70,30 @@ def rate(month: int, value: str, release: str) -> str:
 def ingest_all(desk: Desk, *, bad: bool) -> None:
     """Three files of each source; the second is bad, and the third repeats some of what only it had."""
     (desk.home / "sources.toml").write_text(REGISTRY)
-    desk.ingest(
-        "names", "names.csv", "\n".join([COLUMNS, record(ISSUER, "Issuer Holdings Ltd", "ZA")]) + "\n"
-    )
+    desk.ingest("names", "names.csv", names(ISSUER))
     desk.ingest("filed", "first.csv", FILINGS + filing(10, 2021, "a"))
     desk.ingest("bank", "NY.GDP.MKTP.CD.csv", TABLE + "S,ZAF,2019,1\nS,ZAF,2020,2\n")
     desk.ingest("rates", "first.csv", SERIES + rate(1, "1.5", "2025-02-01"))
     desk.ingest("portal", "first.json", package(release("one")))
     if bad:
+        desk.ingest("names", "bad.csv", names(OTHER, TRADER))
         desk.ingest("filed", "bad.csv", FILINGS + filing(99, 2021, "b") + filing(20, 2022, "c"))
         wrong = TABLE + "S,ZAF,2019,7\nS,ZAF,2020,8\nS,ZAF,2021,4\nK,KEN,2020,5\n"
         desk.ingest("bank", "NY.GDP.MKTP.CD.csv", wrong)
         desk.ingest("rates", "bad.csv", SERIES + rate(1, "9.5", "2025-03-01") + rate(2, "2.5", "2025-03-01"))
-        desk.ingest(
-            "portal", "bad.json", package(release("bad", buyer={"name": "Department of Wrong Figures"}))
-        )
+        wrong_buyer = release("bad", buyer={"name": "Department of Wrong Figures"})
+        desk.ingest("portal", "bad.json", package(wrong_buyer, SHARED, PERSONAL))
     desk.ingest("other-bank", "NY.GDP.MKTP.CD.csv", TABLE + "K,KEN,2020,6\n")
+    desk.ingest("names", "third.csv", names(OTHER))
     desk.ingest("filed", "third.csv", FILINGS + filing(20, 2022, "c") + filing(30, 2023, "d"))
     desk.ingest("bank", "NY.GDP.MKTP.CD.csv", TABLE + "S,ZAF,2019,1\nS,ZAF,2020,8\nS,ZAF,2021,4\n")
     desk.ingest("rates", "third.csv", SERIES + rate(2, "2.5", "2025-03-01"))
-    desk.ingest("portal", "third.json", package(release("three", "2025-07-01T10:00:00Z")))
+    desk.ingest("portal", "third.json", package(SHARED, PERSONAL))
+    desk.ingest("portal", "fourth.json", package(SHARED, release("four", "2025-07-01T10:00:00Z")))
+
+
+def names(*leis: str) -> str:
+    return "\n".join([COLUMNS, *(record(one, f"{one} Holdings Ltd", "ZA") for one in leis)]) + "\n"
 
 
 def served(desk: Desk) -> dict[str, Any]:
@@ -106,6 +115,7 @@ def _timeless(row: Any) -> Any:
     return [_timeless(value) for value in row] if isinstance(row, list) else row
 
 
+@pytest.mark.both_engines
 @pytest.mark.rule("ING-9")
 def test_an_edition_without_withdrawn_files_is_that_of_a_ledger_that_never_had_them(
     desk: Desk, tmp_path_factory: pytest.TempPathFactory
@@ -114,7 +124,7 @@ def test_an_edition_without_withdrawn_files_is_that_of_a_ledger_that_never_had_t
     before = desk.publish()
     captures = json.loads(desk.command("ledger", "captures", "bank", "--json").stdout)
     withdraw = ("--reason", "wrong figures")
-    for source in ("filed", "rates"):
+    for source in ("filed", "rates", "names"):
         assert desk.command("withdraw", source, "--file", "bad.csv", *withdraw).returncode == 0
     assert desk.command("withdraw", "portal", "--file", "bad.json", *withdraw).returncode == 0
     done = desk.command("withdraw", "bank", "--capture", str(captures[1]["capture"]), *withdraw)
@@ -137,18 +147,18 @@ def test_an_edition_without_withdrawn_files_is_that_of_a_ledger_that_never_had_t
         open_datastore(desk.settings.get("datastore", "sqlite:"), desk.home, SCHEMA).open(after).manifest
     )
     assert [(one["source"], one["reason"]) for one in manifest["withdrawals"]] == [
-        (name, "wrong figures") for name in ("filed", "rates", "portal", "bank")
+        (name, "wrong figures") for name in ("filed", "rates", "names", "portal", "bank")
     ]
     replayed = desk.command("vault", "replay")
     assert replayed.returncode == 0, replayed.stderr + replayed.stdout
-    assert "not rebuilt: portal: 3 files" in replayed.stdout
+    assert "not rebuilt: portal: 4 files" in replayed.stdout
     with desk.serve() as asked:
         changes = asked.get("/v1/changes", since=before, limit=10000)["data"]
     removed = {row["dataset"] for row in changes if row["change"] == "removed"}
     assert {"fundamentals", "tenders"} <= removed
 
 
-@pytest.mark.rule("ING-9")
+@pytest.mark.rule("ING-9", "ING-10")
 def test_only_with_everywhere_kept_editions_that_hold_it_are_withdrawn(plain_desk: Desk) -> None:
     desk = plain_desk
     desk.ingest("portal-za", "good.json", package(release("good")))

@@ -3,6 +3,7 @@
 import hashlib
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -11,6 +12,9 @@ from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import MacroCapture
 from sankofa.ledger.persons import Persons
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink
+
+if TYPE_CHECKING:
+    from sankofa.ledger.tenders import CleanedRelease
 
 _BATCH = 10_000
 # What a source dates has its place in time, whenever it arrives.
@@ -49,6 +53,16 @@ ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true
 def holds_record(session: LedgerSession, subject: str) -> bool:
     """Whether a register has a record of it; a name in somebody's template is none."""
     return any(True for _ in session.query(_RECORDS, (subject,)))
+
+
+class CleanedCopy(Protocol):
+    """Writes down what is taken from a file, once nothing in it names a person."""
+
+    def entity(self, record: EntityRecord) -> None: ...
+
+    def person(self, hashed: str) -> None: ...
+
+    def release(self, release: "CleanedRelease") -> None: ...
 
 
 @dataclass
@@ -94,6 +108,8 @@ class Capture:
         """Whether this very file was captured from this source already."""
         self.withdrawn_before: Withdrawal | None = None
         """The withdrawal of this very file, which now counts again."""
+        self.cleaned_copy: CleanedCopy | None = None
+        """Where everything that is taken is written down, for a file whose bytes are not kept."""
         self.fact_subjects: set[str] = set()
         """Of whom it brought facts, new or not."""
         self._facts: list[Row] = []
@@ -129,6 +145,8 @@ class Capture:
         if record.subject in self.persons:
             self.withhold()
             return
+        if self.cleaned_copy is not None:
+            self.cleaned_copy.entity(record)
         profile = self._encode(record.profile).decode()
         digest = hashlib.blake2b(profile.encode(), digest_size=12).hexdigest()
         rows = self._entities[record.incidental, bool(record.effective)]
@@ -152,7 +170,13 @@ class Capture:
         self.counts.read += 1
         self.counts.withheld += 1
         if subject:
-            self._withheld.append((self.persons.add(subject, self.id), self.source_id, self.id))
+            self.withhold_hashed(self.persons.add(subject, self.id))
+
+    def withhold_hashed(self, hashed: str) -> None:
+        """Remember a proven person, of whom the hash alone is known."""
+        self._withheld.append((hashed, self.source_id, self.id))
+        if self.cleaned_copy is not None:
+            self.cleaned_copy.person(hashed)
 
     def flush(self) -> None:
         self.fact_subjects.update(row[0] for row in self._facts)

@@ -15,6 +15,7 @@ from typing import IO
 import msgspec
 
 from sankofa.ledger.capture import Capture, Counts
+from sankofa.ledger.cleaned_copy import cleaned_copy
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import placed
 from sankofa.ledger.store import Ledger
@@ -85,9 +86,11 @@ def ingest(
                 ledger.capture(source.id, source.license_class, path.name, digest) as capture,
                 rejects.of(capture) as reject,
             ):
-                read_into(capture, source, InputFile(path, limits), reject, clock())
-                if vault is not None:
-                    _keep(vault, source, path, digest, capture, exchange)
+                with cleaned_copy(vault, source, capture) as rows:
+                    read_into(capture, source, InputFile(path, limits), reject, clock())
+                    if vault is not None:
+                        rows_file = rows and rows.finish(capture)
+                        _keep(vault, source, path, digest, capture, exchange, rows_file)
                 counts = capture.counts
             if capture.withdrawn_before is not None and capture.is_news:
                 summary.notes.append(_counts_again(capture.file_name, capture.withdrawn_before))
@@ -115,7 +118,13 @@ def read_into(
 
 
 def _keep(
-    vault: Vault, source: Source, path: Path, sha256: str, capture: Capture, exchange: HttpExchange | None
+    vault: Vault,
+    source: Source,
+    path: Path,
+    sha256: str,
+    capture: Capture,
+    exchange: HttpExchange | None,
+    rows: Path | None,
 ) -> None:
     received = Received(
         at=capture.observed_at,
@@ -129,7 +138,13 @@ def _keep(
         exchange=exchange,
     )
     confidential = adapters()[source.adapter].names_people or capture.counts.withheld > 0
-    vault.keep(path, received, confidential=confidential, repeated=capture.repeated and not capture.is_news)
+    vault.keep(
+        path,
+        received,
+        confidential=confidential,
+        repeated=capture.repeated and not capture.is_news,
+        rows=rows,
+    )
 
 
 def _counts_again(file_name: str, withdrawal: Withdrawal) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sankofa.ledger.capture import Capture
+from sankofa.ledger.cleaned_copy import take_again
 from sankofa.ledger.generations import Generations, Withdrawal
 from sankofa.ledger.ingest import read_into
 from sankofa.ledger.store import Ledger
@@ -38,27 +39,34 @@ class VaultFiles:
         self._limits = limits
         self._held = vault.held()
         self._seen: dict[str, Received] = {}
+        self._rows: dict[str, Received] = {}
         withdrawn = {w.number: w for w in withdrawals if w.source_id == source.id}
         for event in vault.settled_events():
             if isinstance(event, Withdrew) and event.number == before:
                 break
             if isinstance(event, Received) and event.source == source.id:
                 self._seen.setdefault(event.sha256, event)
+                if event.rows_sha256:
+                    self._rows[event.sha256] = event
             elif isinstance(event, Withdrew) and event.number in withdrawn:
                 for capture in withdrawn[event.number].captures:
                     self._seen.pop(capture.content_sha256, None)
 
     def holds(self, sha256: str) -> bool:
-        return sha256 in self._held
+        return sha256 in self._held or sha256 in self._rows
 
     def read(self, capture: Capture, file: FileOfSource) -> None:
+        if file.content_sha256 not in self._held:
+            lines = self._vault.rows(self._rows[file.content_sha256])
+            take_again(capture, lines, datetime.fromisoformat(file.observed_at), self._limits)
+            return
         take_file(self._vault, self._held[file.content_sha256], capture, self._source, self._limits, file)
 
     def seen(self) -> list[FileOfSource]:
         return [
             FileOfSource(0, event.file, event.sha256, event.at, event.license_class, "")
             for event in self._seen.values()
-            if event.sha256 in self._held
+            if self.holds(event.sha256)
         ]
 
 

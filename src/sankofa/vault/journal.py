@@ -54,6 +54,8 @@ class Received(msgspec.Struct, frozen=True, tag="received", tag_field="event", o
     """Its number in the ledger; 0 where it said nothing new."""
     stored_sha256: str = ""
     """Of an encrypted object as it is stored."""
+    rows_sha256: str = ""
+    """Of what was taken from it after the gate, as it is stored, where only the hash of the file is kept."""
     exchange: HttpExchange | None = None
 
 

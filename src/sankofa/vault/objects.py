@@ -71,10 +71,35 @@ class Objects:
     def path(self, sha256: str, *, encrypted: bool) -> Path:
         return self._folder / sha256[:2] / f"{sha256}.{'enc' if encrypted else 'zst'}"
 
+    def rows_path(self, sha256: str, source_id: str) -> Path:
+        """What was taken from a file of a source after the gate, where the file itself is not kept."""
+        return self._folder / sha256[:2] / f"{sha256}.{source_id}.rows"
+
+    def rows_draft(self) -> Path:
+        """A file of its own to write rows to, to be given to `put_rows` or removed."""
+        folder = self._folder / "00"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder / f"{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}"
+
+    def put_rows(self, draft: Path, sha256: str, source_id: str) -> str:
+        """Keep what was written to a draft; its SHA-256 as it is stored."""
+        target = self.rows_path(sha256, source_id)
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            with draft.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+                os.fdatasync(stream.fileno())
+            draft.replace(target)
+        except OSError as failure:
+            raise OperatorError(f"the vault cannot be written: {failure.strerror}") from failure
+        sync_folder(target.parent)
+        return digest
+
     def remove_drafts(self) -> None:
-        """Of writers that were killed; to be called by the one writer there is."""
+        """Of writers that were killed."""
         for draft in self._folder.glob(f"*/{_DRAFT}*"):
-            draft.unlink(missing_ok=True)
+            if not is_alive(draft.name.removeprefix(_DRAFT).partition("-")[0]):
+                draft.unlink(missing_ok=True)
 
     def put(self, path: Path, sha256: str) -> int:
         """Keep the bytes of a file, which have this SHA-256; how many bytes that takes."""
@@ -121,10 +146,10 @@ class Objects:
         except (zstd.ZstdError, EOFError, ValueError, struct.error) as failure:
             raise ObjectDamaged(f"cannot be unpacked: {failure}") from failure
 
-    def stored_digest(self, sha256: str) -> str:
-        """The SHA-256 of an encrypted object as it is stored. Raises ObjectDamaged."""
+    def stored_digest(self, path: Path) -> str:
+        """The SHA-256 of an object as it is stored. Raises ObjectDamaged."""
         try:
-            with self.path(sha256, encrypted=True).open("rb") as stream:
+            with path.open("rb") as stream:
                 return hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as failure:
             raise ObjectDamaged(
@@ -151,6 +176,56 @@ class Objects:
         sync_folder(target.parent)
 
 
+def is_alive(process: str) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(int(process), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+class LineWriter:
+    """Writes lines to a compressed file that only its owner reads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stream = open(path, "xb", opener=lambda p, flags: os.open(p, flags, 0o600))  # noqa: SIM115 - closed by close()
+        self._compressor = zstd.ZstdCompressor(options=_options())
+        self._waiting = bytearray()
+
+    def write(self, line: bytes) -> None:
+        self._waiting += line
+        self._waiting += b"\n"
+        if len(self._waiting) >= _PIECE:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._stream.write(self._compressor.flush())
+        self._stream.close()
+
+    def _flush(self) -> None:
+        self._stream.write(self._compressor.compress(bytes(self._waiting)))
+        self._waiting.clear()
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file that `LineWriter` wrote. Raises ObjectDamaged."""
+    rest = b""
+    try:
+        with path.open("rb") as stream:
+            for piece in _decompressed(iter(lambda: stream.read(_PIECE), b"")):
+                *lines, rest = (rest + piece).split(b"\n")
+                yield from lines
+    except OSError as failure:
+        raise ObjectDamaged(f"cannot be read: {failure.strerror}") from failure
+    except zstd.ZstdError as failure:
+        raise ObjectDamaged(f"cannot be unpacked: {failure}") from failure
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder last."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
@@ -166,12 +241,15 @@ def _pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    options: dict[int, int] = {
+def _options() -> dict[int, int]:
+    return {
         zstd.CompressionParameter.compression_level: _LEVEL,
         zstd.CompressionParameter.checksum_flag: 1,
     }
-    compressor = zstd.ZstdCompressor(options=options)
+
+
+def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    compressor = zstd.ZstdCompressor(options=_options())
     for piece in pieces:
         if packed := compressor.compress(piece):
             yield packed

@@ -19,7 +19,15 @@ from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
 from sankofa.settings import Settings
 from sankofa.vault.journal import Dropped, Event, Journal, JournalDamaged, Received, Withdrew
-from sankofa.vault.objects import ObjectDamaged, Objects, VaultKey, sync_folder
+from sankofa.vault.objects import (
+    LineWriter,
+    ObjectDamaged,
+    Objects,
+    VaultKey,
+    is_alive,
+    read_lines,
+    sync_folder,
+)
 
 _COPIES: Final = ".read-"
 
@@ -63,11 +71,28 @@ class Vault:
         last = {number: place for place, event in enumerate(events) if (number := _number(event))}
         return [e for place, e in enumerate(events) if last.get(_number(e), place) == place]
 
-    def keep(self, path: Path, received: Received, *, confidential: bool, repeated: bool = False) -> None:
+    @property
+    def has_key(self) -> bool:
+        return self._objects.has_key
+
+    def rows_writer(self) -> LineWriter:
+        """To write down what is taken from a file whose bytes are not kept; given to `keep` once closed."""
+        return LineWriter(self._objects.rows_draft())
+
+    def keep(
+        self,
+        path: Path,
+        received: Received,
+        *,
+        confidential: bool,
+        repeated: bool = False,
+        rows: Path | None = None,
+    ) -> None:
         """Make a file's bytes last, then the line that tells of it.
 
-        `confidential`: it may name people, so its bytes are kept under the operator's key or not at all.
-        `repeated`: it came before and changed nothing; it is told of only where the journal has not.
+        `confidential`: it may name people, so its bytes are kept under the operator's key or not at all; then
+        `rows` are kept, which the gate let through. `repeated`: it came before and changed nothing; it is
+        told of only where the journal has not.
         """
         with self._writing():
             if repeated and (received.source, received.sha256) in self._received():
@@ -80,6 +105,9 @@ class Vault:
                 changes = {"kept": "encrypted", "stored_sha256": stored, "file": ""}
             else:
                 changes = {"kept": "hash", "file": ""}
+                if rows is not None:
+                    stored = self._objects.put_rows(rows, received.sha256, received.source)
+                    changes["rows_sha256"] = stored
             self._journal.append(msgspec.structs.replace(received, **changes))
 
     def tell_withdrawal(self, withdrew: Withdrew) -> None:
@@ -116,6 +144,16 @@ class Vault:
                 held.pop(event.sha256, None)
         return held
 
+    def rows(self, received: Received) -> Iterator[bytes]:
+        """The lines that were kept in the place of a file. Raises ObjectDamaged."""
+        path = self._objects.rows_path(received.sha256, received.source)
+        try:
+            if self._objects.stored_digest(path) != received.rows_sha256:
+                raise ObjectDamaged("has other rows than were kept")
+            yield from read_lines(path)
+        except ObjectDamaged as failure:
+            raise ObjectDamaged(_named(received, str(failure))) from failure
+
     @contextmanager
     def file(self, received: Received, name: str = "") -> Iterator[Path]:
         """The file as it came, under its name, for as long as it is looked at. Raises OperatorError."""
@@ -147,17 +185,21 @@ class Vault:
         checked: dict[tuple[str, str], int] = {}
         unreadable = 0
         for event in events:
-            if not isinstance(event, Received) or event.kept == "hash" or event.sha256 in dropped:
+            if not isinstance(event, Received) or event.sha256 in dropped:
                 continue
-            if (event.sha256, event.kept) in checked:
+            kind = event.kept if event.kept != "hash" else event.rows_sha256 and f"rows of {event.source}"
+            if not kind or (event.sha256, kind) in checked:
                 continue
             try:
+                if event.kept == "hash":
+                    checked[event.sha256, kind] = sum(len(line) + 1 for line in self.rows(event))
+                    continue
                 readable = event.kept == "bytes" or self._objects.has_key
                 unreadable += not readable
-                checked[event.sha256, event.kept] = self._checked(event) if readable else self._stored(event)
+                checked[event.sha256, kind] = self._checked(event) if readable else self._stored(event)
             except OperatorError as failure:
-                checked[event.sha256, event.kept] = 0
-                faults.append(_named(event, str(failure)))
+                checked[event.sha256, kind] = 0
+                faults.append(str(failure) if event.kept == "hash" else _named(event, str(failure)))
         hash_only = sum(isinstance(event, Received) and event.kept == "hash" for event in events)
         return Verified(len(events), len(checked), sum(checked.values()), hash_only, unreadable, faults)
 
@@ -172,7 +214,8 @@ class Vault:
         return size
 
     def _stored(self, received: Received) -> int:
-        if self._objects.stored_digest(received.sha256) != received.stored_sha256:
+        path = self._objects.path(received.sha256, encrypted=True)
+        if self._objects.stored_digest(path) != received.stored_sha256:
             raise ObjectDamaged("has other bytes than were kept")
         return received.size
 
@@ -193,7 +236,7 @@ class Vault:
         """Files that were being read by processes that are no more."""
         for folder in self._folder.glob(f"{_COPIES}*"):
             process = folder.name.removeprefix(_COPIES).partition("-")[0]
-            if not _is_alive(process):
+            if not is_alive(process):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _received(self) -> set[tuple[str, str]]:
@@ -203,16 +246,6 @@ class Vault:
                 self._seen.add((event.source, event.sha256))
         self._indexed = len(events)
         return self._seen
-
-
-def _is_alive(process: str) -> bool:
-    try:
-        os.kill(int(process), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 def _number(event: Event) -> int:
