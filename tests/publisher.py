@@ -72,6 +72,7 @@ class Publisher:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     owner: Publisher
 
     def do_GET(self) -> None:

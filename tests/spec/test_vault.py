@@ -115,8 +115,8 @@ def test_every_damaged_byte_is_found_and_its_file_named(plain_desk: Desk) -> Non
     assert desk.command("vault", "verify").returncode == 0
     journal = desk.home / "vault" / "journal.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
-    for damaged in (lines[1:], [lines[0].replace(b"worldbank", b"worldbanc"), *lines[1:]], lines[::-1]):
-        journal.write_bytes(b"".join(damaged))
+    for altered in (lines[1:], [lines[0].replace(b"worldbank", b"worldbanc"), *lines[1:]], lines[::-1]):
+        journal.write_bytes(b"".join(altered))
         found = desk.command("vault", "verify")
         assert (found.returncode, "of the journal" in found.stderr) == (1, True), found
     journal.write_bytes(b"".join(lines)[:-9])

@@ -6,6 +6,7 @@ import hashlib
 import re
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,7 @@ def refuse_login(url: httpx.URL, asked: httpx.URL) -> None:
         raise ReplyRefused(f"redirected to a login ({url.host}{url.path})")
 
 
-def refuse_untrue(path: Path, name: str, headers: httpx.Headers) -> None:
+def refuse_untrue(path: Path, name: str, headers: Mapping[str, str]) -> None:
     """Raises ReplyRefused where the content is not of the kind that its name says, or is an error page."""
     with path.open("rb") as stream:
         start = stream.read(1024)
@@ -46,7 +47,7 @@ def refuse_untrue(path: Path, name: str, headers: httpx.Headers) -> None:
         raise ReplyRefused("the reply is not JSON")
 
 
-def refuse_other_digest(path: Path, headers: httpx.Headers) -> None:
+def refuse_other_digest(path: Path, headers: Mapping[str, str]) -> None:
     """Hold the bytes as they were sent against the digests that came with them."""
     named = [(m[1].lower(), m[2]) for name in ("digest", "repr-digest", "content-digest")
              for m in _DIGEST.finditer(headers.get(name, ""))]  # fmt: skip

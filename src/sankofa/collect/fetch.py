@@ -8,8 +8,11 @@ import hashlib
 import os
 import random
 import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import count
 from pathlib import Path
 from threading import Event
 from typing import Final, NamedTuple
@@ -27,6 +30,8 @@ from sankofa.sources.collecting import Collect
 from sankofa.vault.journal import HttpExchange
 
 _PIECE: Final = 1 << 16
+_SMALL: Final = 1 << 20
+"""Up to so many bytes, a transfer that is killed begins anew."""
 _MOST_REDIRECTS: Final = 8
 _AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -35,6 +40,10 @@ _REMEMBERED_HEADERS: Final = (
     "content-type", "content-length", "content-encoding", "content-disposition", "etag", "last-modified",
     "date", "digest", "repr-digest", "content-digest", "content-md5", "server", "cache-control", "expires",
 )  # fmt: skip
+
+
+WHOLE: Final = "whole-"
+"""How the folders begin in which whole files wait to be ingested."""
 
 
 class Fetched(NamedTuple):
@@ -89,6 +98,7 @@ class Fetcher:
         self._attempts = attempts
         self._accept_shrunk = accept_shrunk or collect.may_shrink
         who = f" ({contact})" if contact else ""
+        self._folders: set[int] = set()
         self._agent = f"Sankofa/{__version__}{who}"
 
     def fetch(
@@ -147,7 +157,7 @@ class Fetcher:
     def _follow(
         self, call: PlannedRequest, headers: dict[str, str], before: LastReply | None, partial: Path
     ) -> Fetched | None:
-        url = httpx.URL(call.url)
+        url = asked = httpx.URL(call.url)
         seen: set[httpx.URL] = set()
         method, body = call.method, call.body
         for _ in range(_MOST_REDIRECTS + 1):
@@ -166,7 +176,7 @@ class Fetcher:
                         method, body = "GET", b""
                     url = following
                     continue
-                checks.refuse_login(url, httpx.URL(call.url))
+                checks.refuse_login(url, asked)
                 return self._received(call, reply, url, before, partial, headers)
         raise ReplyRefused(f"more than {_MOST_REDIRECTS} redirects")
 
@@ -183,7 +193,10 @@ class Fetcher:
         partial: Path,
         sent: dict[str, str],
     ) -> Fetched | None:
-        status = reply.status_code
+        status, headers = (
+            reply.status_code,
+            dict(reply.headers),
+        )  # a plain one: httpx looks through all each time
         if status == 304:
             return None
         if status in (404, 410) and self._collect.may_be_missing:
@@ -192,34 +205,59 @@ class Fetcher:
             _remove(partial)
             raise _Cut("what was begun has changed")
         if status in _AGAIN:
-            raise _Cut(f"status {status}", _retry_after(reply.headers))
+            raise _Cut(f"status {status}", _retry_after(headers))
         if status not in (200, 206):
             raise CollectFailed(f"{call.public_url}: status {status}")
-        self._store(reply, partial, resumed=status == 206)
-        checks.refuse_other_digest(partial, reply.headers) if status == 200 else None
-        return self._checked(call, reply, url, before, partial, sent)
+        self._store(reply, headers, partial, resumed=status == 206)
+        if status == 200:
+            checks.refuse_other_digest(partial, headers)
+        path = self._free_path(call.file_name)
+        try:
+            size = self._unpacked(path, partial, call.file_name, headers, before)
+        except ReplyRefused:
+            path.unlink(missing_ok=True)
+            raise
+        with path.open("rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        exchange = HttpExchange(
+            call.method,
+            call.public_url,
+            status,
+            {name: hide(text, call.hidden) for name, text in sent.items() if name not in _CREDENTIALS},
+            {name: headers[name] for name in _REMEMBERED_HEADERS if name in headers},
+            hide(str(url), call.hidden) if str(url) != call.url else "",
+            hashlib.sha256(call.body).hexdigest() if call.body else "",
+        )
+        etag, modified = headers.get("etag", ""), headers.get("last-modified", "")
+        return Fetched(call, path, sha256, size, exchange, etag, modified)
 
-    def _store(self, reply: httpx.Response, partial: Path, *, resumed: bool) -> None:
+    def _store(
+        self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, *, resumed: bool
+    ) -> None:
         """Write the bytes as they come. Raises _Cut where they end too soon."""
         size, known = _progress(partial)
-        if resumed and (known is None or not _continues(reply.headers, size)):
+        if resumed and (known is None or not _continues(headers, size)):
             _remove(partial)
             raise _Cut("the server sent another part than was asked for")
+        expected = headers.get("content-length", "")
         if not resumed:
+            if size:
+                _remove(partial)
             size = 0
-            _remove(partial)
-            _note(partial, reply.headers)
-        expected = reply.headers.get("content-length", "")
+            if not expected.isdigit() or int(expected) > _SMALL:
+                _note(partial, headers)
         most = self._collect.max_bytes
         if expected.isdigit() and int(expected) + size > most:
             raise ReplyRefused(
                 f"the reply has {int(expected) + size:,} bytes, more than max_bytes ({most:,})"
             )
-        with open(partial, "ab", opener=_private) as stream:
-            came = 0
-            for (
-                piece
-            ) in reply.iter_raw():  # as it comes: what a buffer holds back is lost with the connection
+        came = 0
+        # Pieces as they come: what a buffer holds back is lost with the connection.
+        with (
+            _noted_when_cut(partial, headers),
+            open(partial, "ab" if resumed else "wb", opener=_private) as stream,
+        ):
+            for piece in reply.iter_raw():
                 if self._stop.is_set():
                     raise Stopped("stopped")
                 stream.write(piece)
@@ -229,49 +267,40 @@ class Fetcher:
         if expected.isdigit() and came != int(expected):
             raise _Cut(f"{came:,} bytes came, {int(expected):,} were announced")
 
-    def _checked(
+    def _free_path(self, name: str) -> Path:
+        """Where a whole file can stand under its own name: others of that name may wait to be ingested."""
+        for number in count():
+            folder = self._folder / f"{WHOLE}{number}"
+            if number not in self._folders:
+                folder.mkdir(mode=0o700, exist_ok=True)
+                self._folders.add(number)
+            if not (folder / name).exists():
+                return folder / name
+        raise AssertionError
+
+    def _unpacked(
         self,
-        call: PlannedRequest,
-        reply: httpx.Response,
-        url: httpx.URL,
-        before: LastReply | None,
+        path: Path,
         partial: Path,
-        sent: dict[str, str],
-    ) -> Fetched:
-        path = partial.with_name(f"{partial.name}-{os.urandom(4).hex()}")
-        path.mkdir(mode=0o700)
-        path /= call.file_name
-        encoding = reply.headers.get("content-encoding", "identity").lower()
-        try:
-            if encoding in ("gzip", "x-gzip"):
-                _decompress(partial, path, self._collect.max_bytes)
-                _remove(partial)
-            elif encoding in ("", "identity"):
-                partial.replace(path)
-                _remove(partial)
-            else:
-                raise ReplyRefused(f"the reply is encoded as {encoding!r}, which was not asked for")
-            checks.refuse_untrue(path, call.file_name, reply.headers)
-            size = path.stat().st_size
-            if not self._accept_shrunk:
-                checks.refuse_shrunk(size, None if before is None else before.size)
-        except ReplyRefused:
-            path.unlink(missing_ok=True)
-            path.parent.rmdir()
-            raise
-        with path.open("rb") as stream:
-            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        exchange = HttpExchange(
-            call.method,
-            call.public_url,
-            reply.status_code,
-            {name: hide(text, call.hidden) for name, text in sent.items() if name not in _CREDENTIALS},
-            {name: reply.headers[name] for name in _REMEMBERED_HEADERS if name in reply.headers},
-            hide(str(url), call.hidden) if str(url) != call.url else "",
-            hashlib.sha256(call.body).hexdigest() if call.body else "",
-        )
-        etag, modified = reply.headers.get("etag", ""), reply.headers.get("last-modified", "")
-        return Fetched(call, path, sha256, size, exchange, etag, modified)
+        name: str,
+        headers: Mapping[str, str],
+        before: LastReply | None,
+    ) -> int:
+        """Put the content to its place, unpacked and checked; its size. Raises ReplyRefused."""
+        encoding = headers.get("content-encoding", "identity").lower()
+        if encoding in ("gzip", "x-gzip"):
+            _decompress(partial, path, self._collect.max_bytes)
+            _remove(partial)
+        elif encoding in ("", "identity"):
+            partial.replace(path)
+            partial.with_suffix(".json").unlink(missing_ok=True)
+        else:
+            raise ReplyRefused(f"the reply is encoded as {encoding!r}, which was not asked for")
+        checks.refuse_untrue(path, name, headers)
+        size = path.stat().st_size
+        if not self._accept_shrunk:
+            checks.refuse_shrunk(size, None if before is None else before.size)
+        return size
 
 
 _CREDENTIALS: Final = frozenset({"Authorization", "Cookie", "Proxy-Authorization"})
@@ -286,7 +315,7 @@ def _progress(partial: Path) -> tuple[int, _Partial | None]:
         return 0, None
 
 
-def _note(partial: Path, headers: httpx.Headers) -> None:
+def _note(partial: Path, headers: Mapping[str, str]) -> None:
     """A weak ETag says nothing of bytes: such a transfer begins anew."""
     etag = headers.get("etag", "")
     validator = etag if etag and not etag.startswith("W/") else headers.get("last-modified", "")
@@ -294,16 +323,27 @@ def _note(partial: Path, headers: httpx.Headers) -> None:
     partial.with_suffix(".json").write_bytes(msgspec.json.encode(_Partial(validator if ranges else "")))
 
 
+@contextmanager
+def _noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]:
+    """What was small enough not to be noted before is noted when it turns out to be needed."""
+    try:
+        yield
+    except httpx.TransportError:
+        if not partial.with_suffix(".json").exists():
+            _note(partial, headers)
+        raise
+
+
 def _remove(partial: Path) -> None:
     partial.unlink(missing_ok=True)
     partial.with_suffix(".json").unlink(missing_ok=True)
 
 
-def _continues(headers: httpx.Headers, size: int) -> bool:
+def _continues(headers: Mapping[str, str], size: int) -> bool:
     return str(headers.get("content-range", "")).startswith(f"bytes {size}-")
 
 
-def _retry_after(headers: httpx.Headers) -> float:
+def _retry_after(headers: Mapping[str, str]) -> float:
     text = headers.get("retry-after", "").strip()
     if text.isdigit():
         return float(text)

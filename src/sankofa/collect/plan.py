@@ -99,7 +99,9 @@ def next_call(collect: Collect, walk: RequestWalk, page: int, url: str = "") -> 
     values = walk.values | {"page": page}
     call = _call(collect, walk.template, values, None, 0)
     if url:
-        call = call._replace(url=url, file_name=walk.first.file_name)
+        elsewhere = urlsplit(url).netloc != urlsplit(call.url).netloc
+        headers = {} if elsewhere else call.headers  # what is meant for one host is not for another
+        call = call._replace(url=url, headers=headers, file_name=walk.first.file_name)
     return call._replace(page=page, file_name=numbered(call.file_name, page))
 
 

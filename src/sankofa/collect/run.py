@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from sankofa.collect.errors import CollectFailed, Stopped
-from sankofa.collect.fetch import Fetched, Fetcher
+from sankofa.collect.fetch import WHOLE, Fetched, Fetcher
 from sankofa.collect.network import HostRates, open_client
 from sankofa.collect.plan import walks
 from sankofa.collect.state import StateFile
@@ -231,7 +231,7 @@ class Collector:
             folder = self._partials(source)
             if adapters()[source.adapter].names_people:
                 shutil.rmtree(folder, ignore_errors=True)
-            for left in folder.glob("*-*/"):
+            for left in folder.glob(f"{WHOLE}*/"):
                 shutil.rmtree(left, ignore_errors=True)
 
 

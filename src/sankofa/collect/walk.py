@@ -4,7 +4,6 @@ The pages of a list are all fetched before the first is handed on. A list that c
 walked again from its beginning.
 """
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -51,7 +50,7 @@ def documents(
 def discard(fetched: list[Fetched]) -> None:
     """Remove files that are not needed any more."""
     for one in fetched:
-        shutil.rmtree(one.path.parent, ignore_errors=True)
+        one.path.unlink(missing_ok=True)
 
 
 def _pages(fetcher: Fetcher, collect: Collect, walk: RequestWalk, state: StateFile) -> Iterator[Fetched]:

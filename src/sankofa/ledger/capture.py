@@ -58,7 +58,8 @@ def holds_record(session: LedgerSession, subject: str) -> bool:
 class CleanedCopy(Protocol):
     """Writes down what is taken from a file, once nothing in it names a person."""
 
-    def entity(self, record: EntityRecord) -> None: ...
+    def entity(self, record: EntityRecord, profile: bytes) -> None:
+        """`profile` is that of the record as JSON."""
 
     def person(self, hashed: str) -> None: ...
 
@@ -145,10 +146,11 @@ class Capture:
         if record.subject in self.persons:
             self.withhold()
             return
+        encoded = self._encode(record.profile)
         if self.cleaned_copy is not None:
-            self.cleaned_copy.entity(record)
-        profile = self._encode(record.profile).decode()
-        digest = hashlib.blake2b(profile.encode(), digest_size=12).hexdigest()
+            self.cleaned_copy.entity(record, encoded)
+        profile = encoded.decode()
+        digest = hashlib.blake2b(encoded, digest_size=12).hexdigest()
         rows = self._entities[record.incidental, bool(record.effective)]
         effective = record.effective or self.observed_at
         rows.append((record.subject, self.source_id, effective, digest, profile, self.id))

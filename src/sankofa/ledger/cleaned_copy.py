@@ -35,8 +35,9 @@ class CleanedCopyWriter:
     def __init__(self, writer: LineWriter) -> None:
         self._writer = writer
 
-    def entity(self, record: EntityRecord) -> None:
-        self._write(_ENTITY, record)
+    def entity(self, record: EntityRecord, profile: bytes) -> None:
+        subject, effective, _, incidental = record
+        self._write(_ENTITY, (subject, effective, msgspec.Raw(profile), incidental))
 
     def person(self, hashed: str) -> None:
         self._write(_PERSON, hashed)

@@ -59,8 +59,12 @@ _captures = msgspec.json.Decoder(tuple[WithdrawnCapture, ...]).decode
 def withdrawals(session: LedgerSession) -> list[Withdrawal]:
     """Every tombstone, oldest first."""
     return [
-        Withdrawal(*rest, bool(everywhere), reason, _captures(captures))
-        for *rest, everywhere, reason, captures in session.query(_WITHDRAWALS)
+        Withdrawal(
+            number, source_id, generation, at, capture, file, bool(everywhere), reason, _captures(captures)
+        )
+        for number, source_id, generation, at, capture, file, everywhere, reason, captures in session.query(
+            _WITHDRAWALS
+        )
     ]
 
 

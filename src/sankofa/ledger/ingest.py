@@ -89,7 +89,7 @@ def ingest(
                 with cleaned_copy(vault, source, capture) as rows:
                     read_into(capture, source, InputFile(path, limits), reject, clock())
                     if vault is not None:
-                        rows_file = rows and rows.finish(capture)
+                        rows_file = None if rows is None else rows.finish(capture)
                         _keep(vault, source, path, digest, capture, exchange, rows_file)
                 counts = capture.counts
             if capture.withdrawn_before is not None and capture.is_news:

@@ -113,8 +113,7 @@ def _held(session: LedgerSession, generations: Generations, source_id: str) -> I
         "WHERE source_id = ? ORDER BY capture_id",
         (generations.stored_id(source_id),),
     ):
-        known: int = generations.stands_for.get(number, number)
-        yield FileOfSource(known, *rest)
+        yield FileOfSource(generations.stands_for.get(number) or number, *rest)
 
 
 def _is_meant(file: FileOfSource, capture: int, file_name: str) -> bool:
