@@ -46,8 +46,7 @@ class Publisher:
         class Handler(_Handler):
             owner = publisher
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
@@ -68,6 +67,13 @@ class Publisher:
 
     def requests(self, path: str) -> list[Asked]:
         return [asked for asked in self.asked if asked.path == path]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: clients are killed on purpose."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,6 +1,7 @@
 """What the commands on the vault do: verify it, and rebuild the ledger from it."""
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from sankofa.operations.service import open_store
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
 from sankofa.sources.registry import load_sources
+from sankofa.vault.journal import Received
 from sankofa.vault.store import Vault, Verified
 
 _NAMED_AT_MOST = 10
@@ -54,7 +56,8 @@ def replay_vault(settings: Settings, into: Path | None) -> ReplayOutcome:
             TemporaryDirectory(prefix=".replay-", dir=settings.home) as folder,
             _new_home(settings, Path(folder) / "home") as rebuilt,
         ):
-            replayed = _replay(settings, vault, rebuilt)
+            replayed = _replay(settings, vault, rebuilt, until=ledger.position())
+            replayed = replayed._replace(missing=_missing(vault, ledger, replayed.missing))
             differences = _differences(ledger, rebuilt, replayed)
     same = "not the ledger of HOME" if differences else "the same as the ledger of HOME"
     if replayed.missing and not differences:
@@ -62,10 +65,20 @@ def replay_vault(settings: Settings, into: Path | None) -> ReplayOutcome:
     return ReplayOutcome(replayed, differences, same)
 
 
-def _replay(settings: Settings, vault: Vault, ledger: Ledger) -> Replayed:
+def _missing(vault: Vault, ledger: Ledger, missing: dict[str, int]) -> dict[str, int]:
+    """By source, the files without bytes; those that were ingested while there was no vault among them."""
+    journalled = {(e.source, e.sha256) for e in vault.events() if isinstance(e, Received)}
+    counted = Counter(missing)
+    for capture in ledger.without(()).captures().values():
+        if (capture.source_id, capture.content_sha256) not in journalled:
+            counted[capture.source_id] += 1
+    return dict(sorted(counted.items()))
+
+
+def _replay(settings: Settings, vault: Vault, ledger: Ledger, until: int | None = None) -> Replayed:
     events = len(vault.events())
     with progress_bar("replay", events) as started, without_cycle_collection():
-        return replay(vault, ledger, load_sources(settings.home), Limits.of(settings), started)
+        return replay(vault, ledger, load_sources(settings.home), Limits.of(settings), started, until=until)
 
 
 @contextmanager

@@ -60,6 +60,8 @@ def walks(
     settings: Settings, collect: Collect, now: datetime, last_success: datetime | None
 ) -> Iterator[RequestWalk]:
     """Every walk of a table. Raises CollectFailed where a value that it needs is not there."""
+    if fault := collect.address_fault():
+        raise CollectFailed(fault)
     secrets = {name: getattr(settings, name) for name in SECRETS}
     values: dict[str, Any] = {
         **{name: text for name, text in secrets.items() if text},

@@ -25,6 +25,7 @@ from sankofa.collect.state import StateFile
 from sankofa.collect.walk import discard, documents
 from sankofa.ledger.capture import Counts
 from sankofa.ledger.ingest import Summary
+from sankofa.model.errors import OperatorError
 from sankofa.settings import Settings
 from sankofa.sources.base import adapters
 from sankofa.sources.registry import Source
@@ -147,6 +148,8 @@ class Collector:
                 raise
             except CollectFailed as failure:
                 waiting.put(failure)
+            except OperatorError as failure:
+                waiting.put(CollectFailed(str(failure)))
             except Exception as failure:
                 waiting.put(CollectFailed(f"{type(failure).__name__}: {failure}"))
         except Stopped:

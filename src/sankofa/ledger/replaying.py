@@ -19,7 +19,7 @@ from sankofa.model.records import Rejected
 from sankofa.sources.base import InputFile, Limits
 from sankofa.sources.registry import Source
 from sankofa.vault.journal import Received, Withdrew
-from sankofa.vault.store import Vault
+from sankofa.vault.store import Vault, event_number
 
 
 class VaultFiles:
@@ -103,14 +103,21 @@ def replay(
     sources: dict[str, Source],
     limits: Limits,
     started: Callable[[str], None] = lambda name: None,
+    *,
+    until: int | None = None,
 ) -> Replayed:
-    """Take everything of the vault into an empty ledger, each under the number that it had."""
+    """Take everything of the vault into an empty ledger, each under the number that it had.
+
+    `until`: pass over what came to the vault and, because of a crash, never to the ledger of this position.
+    """
     if ledger.position():
         raise OperatorError("the ledger is not empty: replay into an empty HOME")
     held = vault.held()
     missing: Counter[str] = Counter()
     failures: list[str] = []
     for event in vault.settled_events():
+        if until is not None and event_number(event) > until:
+            continue
         if isinstance(event, Received):
             started(event.source)
             if event.sha256 not in held:

@@ -80,11 +80,19 @@ class Collect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return f"unknown {{{sorted(unknown)[0]}}}: expected one of {', '.join(VARIABLES)}"
         if self.start and _day(self.start) is None:
             return f"start {self.start!r}: expected YYYY-MM-DD"
+        return None
+
+    def address_fault(self) -> str | None:
+        """Why it may not be fetched from its addresses: nobody's but its own trouble."""
         return next(filter(None, (self._fault_of(url) for url in self.urls)), None)
 
     def _fault_of(self, url: str) -> str | None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("https", "http") or not parts.hostname:
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname
+        except ValueError as failure:
+            return f"url {url!r}: {failure}"
+        if parts.scheme not in ("https", "http") or not host:
             return f"url {url!r}: expected an https address"
         if parts.scheme == "http" and not self.allow_private:
             return f"url {url!r}: plain http needs allow_private = true"

@@ -68,8 +68,8 @@ class Vault:
     def settled_events(self) -> list[Event]:
         """Without what was about to enter the ledger when a crash came: another took its number."""
         events = self.events()
-        last = {number: place for place, event in enumerate(events) if (number := _number(event))}
-        return [e for place, e in enumerate(events) if last.get(_number(e), place) == place]
+        last = {number: place for place, event in enumerate(events) if (number := event_number(event))}
+        return [e for place, e in enumerate(events) if last.get(event_number(e), place) == place]
 
     @property
     def has_key(self) -> bool:
@@ -248,7 +248,7 @@ class Vault:
         return self._seen
 
 
-def _number(event: Event) -> int:
+def event_number(event: Event) -> int:
     """Of the capture or withdrawal in the ledger; 0 where there is none."""
     if isinstance(event, Received):
         return event.capture
