@@ -181,6 +181,16 @@ def test_a_server_that_asks_to_come_again_is_obeyed(home: Home) -> None:
     assert len(server.asked) == 3
 
 
+def test_more_than_max_bytes_is_refused_packed_and_unpacked(home: Home) -> None:
+    server = home.publisher
+    server.put("/NY.GDP.MKTP.CD.csv", table(1, filler=100))
+    home.source("bank", "/NY.GDP.MKTP.CD.csv", max_bytes=1000)
+    assert "more than max_bytes (1,000)" in home.collect().stderr
+    server.fail("/NY.GDP.MKTP.CD.csv", faults.as_gzip)
+    assert "more than max_bytes (1,000) unpacked" in home.collect("bank").stderr
+    assert home.captures() == []
+
+
 def test_pages_are_walked_by_number_and_again_when_the_list_changes_meanwhile(home: Home) -> None:
     server = home.publisher
 

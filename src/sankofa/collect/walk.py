@@ -63,7 +63,7 @@ def _pages(fetcher: Fetcher, collect: Collect, walk: RequestWalk, state: StateFi
             return
         yield fetched
         content = _json(fetched.path) if collect.next or collect.pages or collect.same else None
-        said = [pointed(content, pointer) for pointer in collect.same]
+        said = [pointed(content, pointer) for pointer in filter(None, (*collect.same, collect.pages))]
         first = said if first is None else first
         if said != first:
             raise _Changed
