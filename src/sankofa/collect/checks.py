@@ -28,10 +28,8 @@ def refuse_login(url: httpx.URL, asked: httpx.URL) -> None:
         raise ReplyRefused(f"redirected to a login ({url.host}{url.path})")
 
 
-def refuse_untrue(path: Path, name: str, headers: Mapping[str, str]) -> None:
-    """Raises ReplyRefused where the content is not of the kind that its name says, or is an error page."""
-    with path.open("rb") as stream:
-        start = stream.read(1024)
+def refuse_untrue(path: Path, name: str, headers: Mapping[str, str], start: bytes) -> None:
+    """Raises ReplyRefused where the content, which begins so, is not of the kind that its name says."""
     if not start.strip():
         raise ReplyRefused("the reply is empty")
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -47,11 +45,15 @@ def refuse_untrue(path: Path, name: str, headers: Mapping[str, str]) -> None:
         raise ReplyRefused("the reply is not JSON")
 
 
-def refuse_other_digest(path: Path, headers: Mapping[str, str]) -> None:
-    """Hold the bytes as they were sent against the digests that came with them."""
-    named = [(m[1].lower(), m[2]) for name in ("digest", "repr-digest", "content-digest")
-             for m in _DIGEST.finditer(headers.get(name, ""))]  # fmt: skip
-    if "content-md5" in headers:
+def refuse_other_digest(path: Path, headers: Mapping[str, str], *, is_part: bool = False) -> None:
+    """Hold the bytes as they were sent against the digests that came with them.
+
+    `is_part`: the headers are those of the last part alone.
+    """
+    fields = ("digest", "repr-digest") if is_part else ("digest", "repr-digest", "content-digest")
+    named = [(m[1].lower(), m[2]) for name in fields if name in headers
+             for m in _DIGEST.finditer(headers[name])]  # fmt: skip
+    if "content-md5" in headers and not is_part:
         named.append(("md5", headers["content-md5"]))
     for algorithm, text in named:
         with path.open("rb") as stream:

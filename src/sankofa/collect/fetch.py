@@ -138,9 +138,11 @@ class Fetcher:
             **call.headers,
         }
         size, known = _progress(partial)
-        if size and known is not None:
+        if size and known is None:
+            _remove(partial)
+        elif size and known is not None:
             headers |= {"Range": f"bytes={size}-", "If-Range": known.validator}
-        elif conditional is not None:
+        if "Range" not in headers and conditional is not None:
             if conditional.etag:
                 headers["If-None-Match"] = conditional.etag
             if conditional.last_modified:
@@ -193,10 +195,8 @@ class Fetcher:
         partial: Path,
         sent: dict[str, str],
     ) -> Fetched | None:
-        status, headers = (
-            reply.status_code,
-            dict(reply.headers),
-        )  # a plain one: httpx looks through all each time
+        status = reply.status_code
+        headers = dict(reply.headers)  # a plain one: httpx looks through all of them each time
         if status == 304:
             return None
         if status in (404, 410) and self._collect.may_be_missing:
@@ -208,17 +208,19 @@ class Fetcher:
             raise _Cut(f"status {status}", _retry_after(headers))
         if status not in (200, 206):
             raise CollectFailed(f"{call.public_url}: status {status}")
-        self._store(reply, headers, partial, resumed=status == 206)
-        if status == 200:
-            checks.refuse_other_digest(partial, headers)
         path = self._free_path(call.file_name)
         try:
-            size = self._unpacked(path, partial, call.file_name, headers, before)
+            if status == 200 and _is_small(headers):
+                size, sha256 = self._store_small(reply, headers, partial, path, call.file_name)
+            else:
+                self._store(reply, headers, partial, resumed=status == 206)
+                checks.refuse_other_digest(partial, headers, is_part=status == 206)
+                size, sha256 = self._unpacked(path, partial, call.file_name, headers)
+            if not self._accept_shrunk:
+                checks.refuse_shrunk(size, None if before is None else before.size)
         except ReplyRefused:
             path.unlink(missing_ok=True)
             raise
-        with path.open("rb") as stream:
-            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
         exchange = HttpExchange(
             call.method,
             call.public_url,
@@ -230,6 +232,29 @@ class Fetcher:
         )
         etag, modified = headers.get("etag", ""), headers.get("last-modified", "")
         return Fetched(call, path, sha256, size, exchange, etag, modified)
+
+    def _store_small(
+        self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, path: Path, name: str
+    ) -> tuple[int, str]:
+        """Take a small reply in one go; its size and SHA-256. What came of one that is cut is put aside."""
+        pieces: list[bytes] = []
+        expected = int(headers["content-length"])
+        try:
+            for piece in reply.iter_raw():
+                pieces.append(piece)
+            content = b"".join(pieces)
+            if len(content) != expected:
+                raise _Cut(f"{len(content):,} bytes came, {expected:,} were announced")
+        except (httpx.TransportError, _Cut):
+            _write(partial, b"".join(pieces))
+            _note(partial, headers)
+            raise
+        if expected > self._collect.max_bytes:
+            raise ReplyRefused(f"the reply has more than max_bytes ({self._collect.max_bytes:,})")
+        _write(path, content)
+        checks.refuse_other_digest(path, headers)
+        checks.refuse_untrue(path, name, headers, content[:1024])
+        return expected, hashlib.sha256(content).hexdigest()
 
     def _store(
         self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, *, resumed: bool
@@ -284,9 +309,8 @@ class Fetcher:
         partial: Path,
         name: str,
         headers: Mapping[str, str],
-        before: LastReply | None,
-    ) -> int:
-        """Put the content to its place, unpacked and checked; its size. Raises ReplyRefused."""
+    ) -> tuple[int, str]:
+        """Put the content to its place, unpacked and checked; its size and SHA-256. Raises ReplyRefused."""
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding in ("gzip", "x-gzip"):
             _decompress(partial, path, self._collect.max_bytes)
@@ -296,11 +320,11 @@ class Fetcher:
             partial.with_suffix(".json").unlink(missing_ok=True)
         else:
             raise ReplyRefused(f"the reply is encoded as {encoding!r}, which was not asked for")
-        checks.refuse_untrue(path, name, headers)
-        size = path.stat().st_size
-        if not self._accept_shrunk:
-            checks.refuse_shrunk(size, None if before is None else before.size)
-        return size
+        with path.open("rb") as stream:
+            checks.refuse_untrue(path, name, headers, stream.read(1024))
+            stream.seek(0)
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            return stream.tell(), digest
 
 
 _CREDENTIALS: Final = frozenset({"Authorization", "Cookie", "Proxy-Authorization"})
@@ -332,6 +356,16 @@ def _noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]
         if not partial.with_suffix(".json").exists():
             _note(partial, headers)
         raise
+
+
+def _is_small(headers: Mapping[str, str]) -> bool:
+    length = headers.get("content-length", "")
+    return length.isdigit() and int(length) <= _SMALL and "content-encoding" not in headers
+
+
+def _write(path: Path, content: bytes) -> None:
+    with open(path, "wb", buffering=0, opener=_private) as stream:
+        stream.write(content)
 
 
 def _remove(partial: Path) -> None:
