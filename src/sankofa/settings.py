@@ -95,6 +95,30 @@ class Settings:
         "",
         "Comma-separated Origins whose pages may call REST and MCP in a browser; * for any, empty for none.",
     )
+    vault: str = _setting(
+        "on",
+        "Whether files that are fetched or ingested are kept as they came, in HOME/vault.",
+        choices=("on", "off"),
+    )
+    vault_key: str = _setting(
+        "",
+        "32 bytes in base64url that encrypt kept files that may name people; of those only the hash is kept "
+        "without it.",
+        secret=True,
+    )
+    vault_retention_days: int = _setting(365, "Days after which encrypted files are removed from the vault.")
+    collect_sources: str = _setting(
+        "", "Comma-separated built-in sources that `sankofa collect` fetches without being told to."
+    )
+    collect_contact: str = _setting(
+        "",
+        "Name and e-mail address of who fetches, sent to publishers as part of User-Agent; SEC asks for it.",
+    )
+    collect_attempts: int = _setting(5, "How often a request is tried before its source has failed.")
+    fred_key: str = _setting("", "Your own key of the FRED API, for `{fred_key}` in addresses.", secret=True)
+    openfigi_key: str = _setting(
+        "", "Your own key of the OpenFIGI API, for `{openfigi_key}` in headers.", secret=True
+    )
     mcp_allowed_hosts: str = _setting(
         "", "Comma-separated Host values MCP answers to besides the local ones and MCP_URL's; * for any."
     )

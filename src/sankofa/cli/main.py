@@ -11,6 +11,8 @@ from sankofa.model.errors import OperatorError, StoreUnavailable
 _COMMANDS = {
     "serve": "running:serve",
     "ingest": "data:ingest",
+    "collect": "collect:collect",
+    "withdraw": "data:withdraw",
     "publish": "data:publish",
     "starter": "data:starter",
     "sample": "data:sample",
@@ -23,6 +25,7 @@ _COMMANDS = {
     "restore": "backups:restore",
     "doctor": "health:doctor",
     "upgrade-check": "health:upgrade_check",
+    "vault": "vault:vault",
     "status": "running:status",
     "settings": "describing:show_settings",
     "openapi": "openapi:print_description",

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import Datastore, LedgerRows, Row
-from sankofa.ledger import seals
+from sankofa.engines.datastore import Datastore, LedgerRows, LedgerSession, Row
+from sankofa.ledger import generations, seals
 from sankofa.ledger.capture import ABSORB_WITHHELD, Capture, holds_record
+from sankofa.ledger.generations import Generations, Withdrawal, source_of
 from sankofa.ledger.leaving_out import LeavingOut
 from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_rows
 from sankofa.ledger.persons import Persons
@@ -69,6 +70,13 @@ class Holding(NamedTuple):
     rows: int
 
 
+class CaptureContent(NamedTuple):
+    """What a capture or a withdrawal holds."""
+
+    source_id: str
+    content: str
+
+
 class FactColumns(NamedTuple):
     """Facts by column: what one of them says stands at the same place of each."""
 
@@ -108,12 +116,19 @@ class LedgerReader:
         """Whether some of its sources are left out."""
         self._gate_key = gate_key
 
+    def withdrawals(self) -> list[Withdrawal]:
+        """Every tombstone, oldest first."""
+        return generations.withdrawals(self._rows)
+
     def holdings(self) -> dict[str, Holding]:
-        """How much is held of each source."""
+        """How much is held of each source, without what was withdrawn."""
+        passed_over = set(Generations(self._rows).withdrawn)
         held: defaultdict[str, Holding] = defaultdict(lambda: Holding(0, 0))
-        for source_id, counts in self._rows.query("SELECT source_id, counts FROM capture"):
-            captures, rows = held[source_id]
-            held[source_id] = Holding(captures + 1, rows + int(json.loads(counts)["appended"]))
+        for stored, counts in self._rows.query("SELECT source_id, counts FROM capture"):
+            if stored not in passed_over:
+                source_id = source_of(stored)
+                captures, rows = held[source_id]
+                held[source_id] = Holding(captures + 1, rows + int(json.loads(counts)["appended"]))
         return dict(sorted(held.items()))
 
     def persons(self) -> Persons:
@@ -128,13 +143,19 @@ class LedgerReader:
         return persons
 
     def position(self) -> int:
-        """The last capture there is, whatever is made of it: what orders the editions."""
-        ((newest,),) = self._rows.query("SELECT max(capture_id) FROM capture")
+        """The last capture or withdrawal there is, whatever is made of it: what orders the editions."""
+        ((newest,),) = self._rows.query(
+            "SELECT max(capture_id) FROM (SELECT max(capture_id) AS capture_id FROM capture "
+            "UNION ALL SELECT max(capture_id) FROM withdrawal) AS numbered"
+        )
         return newest or 0
 
     def newest_capture(self) -> datetime | None:
-        """The latest instant at which anything was captured."""
-        ((newest,),) = self._rows.query("SELECT max(observed_at) FROM capture")
+        """The latest instant at which anything was captured or withdrawn."""
+        ((newest,),) = self._rows.query(
+            "SELECT max(observed_at) FROM (SELECT max(observed_at) AS observed_at FROM capture "
+            "UNION ALL SELECT max(observed_at) FROM withdrawal) AS dated"
+        )
         return None if newest is None else datetime.fromisoformat(newest)
 
     def captures(self) -> dict[int, CaptureInfo]:
@@ -235,13 +256,18 @@ class LedgerReader:
             "SELECT party_id, name, country, identifiers, org_evidence, capture_id FROM party"
         ):
             if named is None or party_id in named:
-                yield party_id, name, country, decode(identifiers), evidence, capture_id
+                first = capture_id if named is None else named[party_id]
+                yield party_id, name, country, decode(identifiers), evidence, first
 
-    def _named_parties(self) -> set[str]:
-        """The parties of the releases that are read: a party is stored once, whoever else names it."""
+    def _named_parties(self) -> dict[str, int]:
+        """The parties of the releases that are read, each with the first capture that names it: a party is
+        stored once, whoever else names it."""
         decode = msgspec.json.Decoder(list[list[str]]).decode
-        rows = self._rows.query("SELECT parties FROM release")
-        return {party_id for (parties,) in rows for party_id, *_ in decode(parties)}
+        first: dict[str, int] = {}
+        for parties, capture_id in self._rows.query("SELECT parties, capture_id FROM release"):
+            for party_id, *_ in decode(parties):
+                first[party_id] = min(first.get(party_id, capture_id), capture_id)
+        return first
 
     def holds_record(self, subject: str) -> bool:
         """Whether a register has a record of an organisation under this identifier."""
@@ -295,8 +321,17 @@ class Ledger(LedgerReader):
                 self.persons()
             raise
 
+    def contents(self) -> dict[int, CaptureContent]:
+        """Of every capture its source and a digest of its rows, to be compared with another ledger."""
+        named = {number: capture.source_id for number, capture in self.captures().items()}
+        named |= {withdrawal.number: withdrawal.source_id for withdrawal in self.withdrawals()}
+        return {
+            number: CaptureContent(source_of(named.get(number, "")), content)
+            for number, content in seals.contents(self._session).items()
+        }
+
     def without(self, source_ids: Collection[str]) -> LedgerReader:
-        """This ledger as if these sources had never been ingested.
+        """This ledger as if these sources, and whatever was withdrawn, never came.
 
         Whoever one of them proved to be a natural person stays withheld.
         """
@@ -315,35 +350,62 @@ class Ledger(LedgerReader):
     @contextmanager
     def capture(self, source_id: str, license_class: str, file_name: str, sha256: str) -> Iterator[Capture]:
         """One file, one transaction. Whatever goes wrong inside, nothing of the file is there."""
+        with self.writing() as session:
+            stored = Generations(session).stored_id(source_id)
+            now = instant(self._clock())
+            with self.take(self.next_number(), stored, license_class, file_name, sha256, now) as capture:
+                if stored != source_id and not capture.repeated:
+                    capture.withdrawn_before = self._withdrawn_before(source_id, sha256)
+                yield capture
+
+    @contextmanager
+    def writing(self) -> Iterator[LedgerSession]:
+        """One transaction; what is appended inside is sealed at its end."""
         sums = seals.RowSums()
         with self._session.transaction(), self._watched(sums):
-            ((newest,),) = self._session.query("SELECT max(capture_id) FROM capture")
-            persons = self.persons()
-            if newest is None:
-                self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
-                self._session.absorb(ABSORB_WITHHELD)
-            same_file = (
-                "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ? "
-                "UNION ALL SELECT 1 FROM sighting WHERE source_id = ? AND content_sha256 = ?"
-            )
-            repeated = any(self._session.query(same_file, (source_id, sha256, source_id, sha256)))
-            now = instant(self._clock())
-            number = (newest or 0) + 1
-            capture = Capture(self._session, number, source_id, file_name, now, persons, repeated=repeated)
-            yield capture
-            capture.flush()
-            if capture.counts.appended or capture.appended_in_passing:
-                counts = json.dumps(vars(capture.counts))
-                name, observed_at = capture.file_name, capture.observed_at
-                row = (capture.id, source_id, name, sha256, observed_at, license_class, counts)
-                self._session.stage("capture", [row])
-                self._session.absorb(_ABSORB_CAPTURE)
-                told_of = sorted({"", *capture.fact_subjects})
-                self._session.stage("fact_subject", [(subject, capture.id) for subject in told_of])
-                self._session.absorb(_ABSORB_FACT_SUBJECTS)
-            elif not capture.repeated:
-                self._session.append("sighting", [(source_id, sha256)])
+            yield self._session
             seals.append_seals(self._session, self._gate_key, sums)
+
+    @contextmanager
+    def take(
+        self, number: int, stored: str, license_class: str, file_name: str, sha256: str, observed_at: str
+    ) -> Iterator[Capture]:
+        """A file under the stored id of its source, inside `writing`; recorded where it said anything new."""
+        persons = self.persons()
+        if not self.position():
+            self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
+            self._session.absorb(ABSORB_WITHHELD)
+        same_file = (
+            "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ? "
+            "UNION ALL SELECT 1 FROM sighting WHERE source_id = ? AND content_sha256 = ?"
+        )
+        repeated = any(self._session.query(same_file, (stored, sha256, stored, sha256)))
+        capture = Capture(self._session, number, stored, file_name, observed_at, persons, repeated=repeated)
+        yield capture
+        capture.flush()
+        if capture.is_news:
+            counts = json.dumps(vars(capture.counts))
+            row = (capture.id, stored, capture.file_name, sha256, observed_at, license_class, counts)
+            self._session.stage("capture", [row])
+            self._session.absorb(_ABSORB_CAPTURE)
+            told_of = sorted({"", *capture.fact_subjects})
+            self._session.stage("fact_subject", [(subject, capture.id) for subject in told_of])
+            self._session.absorb(_ABSORB_FACT_SUBJECTS)
+        elif not capture.repeated:
+            self._session.append("sighting", [(stored, sha256)])
+
+    def next_number(self) -> int:
+        """Of the next capture or withdrawal."""
+        return self.position() + 1
+
+    def _withdrawn_before(self, source_id: str, sha256: str) -> Withdrawal | None:
+        """The last withdrawal of this very file."""
+        for withdrawal in reversed(self.withdrawals()):
+            if withdrawal.source_id == source_id and any(
+                capture.content_sha256 == sha256 for capture in withdrawal.captures
+            ):
+                return withdrawal
+        return None
 
     @contextmanager
     def _watched(self, sums: seals.RowSums) -> Iterator[None]:
