@@ -159,6 +159,27 @@ def test_another_secret_is_named_by_commands_and_by_the_server(store: Store) -> 
         assert "SANKOFA_KEYS_SECRET" in live.log
 
 
+def test_the_secret_of_the_key_store_is_rotated_without_refusing_a_key(store: Store) -> None:
+    old, both, new = ({**store.settings, "keys_secret": secret} for secret in ("one", "two, one", "two"))
+    key = create_key(store.home, "professional", **old)
+    domain = run(store.home, "domains", "add", "data.customer.example", "--key", key, **old)
+    assert domain.returncode == 0, domain.stderr
+    gone = create_key(store.home, "starter", **old)
+    assert run(store.home, "keys", "revoke", gone, **old).returncode == 0
+    with LiveServer(store.home, **both) as live:
+        later = live.key("starter")
+        assert [ask(live, one)[0] for one in (key, later, gone)] == [200, 200, 401]
+        resealed = run(store.home, "keys", "reseal", **both)
+        assert resealed.stdout == "3 records sealed with the first secret\n", resealed.stderr
+        assert [ask(live, one)[0] for one in (key, later, gone)] == [200, 200, 401]
+    assert "0 records" in run(store.home, "keys", "reseal", **both).stdout
+    with LiveServer(store.home, **new) as live:
+        assert [ask(live, one)[0] for one in (key, later, gone)] == [200, 200, 401]
+        headers = {"X-API-Key": key, "Host": "data.customer.example"}
+        assert live.http.get("/v1/screen?metric=net_margin", headers=headers).status_code == 200
+    assert "SANKOFA_KEYS_SECRET" in run(store.home, "keys", "list", **old).stderr
+
+
 def test_any_flipped_bit_of_the_key_file_is_a_401_or_a_503_and_never_a_500(home: Path) -> None:
     picked = chance()
     good = create_key(home, "starter")

@@ -24,7 +24,7 @@ def with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T
             current = settings.load()
             store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
             try:
-                records = SealedRecords(store, current.keys_key())
+                records = SealedRecords(store, current.keys_secrets())
                 parts = [part(records, current, lambda: datetime.now(UTC)) for part in (Keys, Domains)]
                 await records.prepare()
                 return await command(*parts, *args, **kwargs)

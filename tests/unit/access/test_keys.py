@@ -49,7 +49,7 @@ def values() -> Values:
 
 @pytest.fixture
 def keys(values: Values) -> Keys:
-    return Keys(SealedRecords(values, b"secret"), Settings(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    return Keys(SealedRecords(values, [b"secret"]), Settings(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def test_a_key_is_stored_as_a_hash(keys: Keys, values: Values) -> None:
@@ -111,7 +111,7 @@ def test_a_revoked_sandbox_key_stays_revoked(keys: Keys) -> None:
 
 def test_without_a_sandbox_key_there_is_none(values: Values) -> None:
     keys = Keys(
-        SealedRecords(values, b"secret"), Settings(sandbox_key=""), lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        SealedRecords(values, [b"secret"]), Settings(sandbox_key=""), lambda: datetime(2026, 1, 1, tzinfo=UTC)
     )
     for key in ("", "sankofa-sandbox"):
         with pytest.raises(Unauthorized):

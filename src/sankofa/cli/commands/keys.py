@@ -8,6 +8,7 @@ from sankofa.access.keys import KeyRecord, Keys
 from sankofa.access.tiers import TIERS
 from sankofa.cli.key_store import with_keys
 from sankofa.cli.listing import as_json, print_json
+from sankofa.model.errors import OperatorError
 
 
 @click.group()
@@ -51,3 +52,16 @@ async def revoke(store: Keys, _: Domains, id_or_key: str) -> None:
     """Revoke a key, by its id or by the key itself: it gets 401 from the next request on."""
     record = await store.revoke(id_or_key)
     click.echo(f"revoked {record.id} at {record.revoked_at}")
+
+
+@keys.command("reseal")
+@with_keys
+async def reseal(store: Keys, _: Domains) -> None:
+    """Seal the records of keys and domains with the first secret of KEYS_SECRET, so that the others can go.
+
+    Run no other command on keys or domains meanwhile.
+    """
+    resealed, refused = await store.reseal()
+    click.echo(f"{resealed} records sealed with the first secret")
+    if refused:
+        raise OperatorError(f"{refused} records are damaged, or sealed with a secret that is not listed")
