@@ -55,7 +55,7 @@ class SealedRecords:
         if mark is not None and state is None:
             raise SettingsError(
                 "SANKOFA_KEYS_SECRET (or keys-secret in HOME): none of it is the one the records of this key "
-                "store are sealed with; it must be the same for every command and machine that shares the store"
+                "store are sealed with; it must be the same for all that share the store"
             )
         if state != _SEALED:
             await self._seal_what_was_there(begun=state == _SEALING)
