@@ -72,6 +72,8 @@ def served(home: Path) -> Iterator[LiveServer | None]:
     try:
         live.start()
     except AssertionError:
+        live.stop()
+        live.http.close()
         assert "Traceback" not in live.log
         assert len(live.log.splitlines()) == 1, live.log
         yield None
