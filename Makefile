@@ -38,7 +38,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses $(PR
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test test-fast check docs openapi-lint bench lock clean
+.PHONY: help setup serve test test-fast torture check docs sbom openapi-lint bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,12 @@ test: $(DEV) ## run the tests; ARGS are passed to pytest
 test-fast: $(DEV) ## the unit tests and tests/spec on files alone, in less than a minute
 	TEST_ENGINES=files $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
 
+# One process: what is measured in milliseconds would be measured beside another test.
+torture: $(DEV) ## attacks and faults in full, over an hour; writes the figures of docs/reliability.md. ARGS are passed to pytest
+	rm -f build/torture.jsonl
+	TORTURE=1 TORTURE_RECORD=build/torture.jsonl PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest -m torture $(ARGS); \
+	    status=$$?; $(BIN)/python tools/reliability.py build/torture.jsonl && exit $$status
+
 check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -63,11 +69,16 @@ check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check
 	$(BIN)/python tools/client.py --check
+	$(BIN)/python tools/sbom.py --check
+	$(BIN)/python tools/reliability.py --check
 	@$(MAKE) --no-print-directory openapi-lint
 
 docs: $(DEV) ## write docs/reference and the methods of the client from the code
 	$(BIN)/python tools/reference.py
 	$(BIN)/python tools/client.py
+
+sbom: $(DEV) ## write docs/licences.md, and build/sbom.cdx.json: what is installed, with digests and licences
+	$(BIN)/python tools/sbom.py
 
 openapi-lint: $(DEV) $(LINTERS) ## lint the OpenAPI document with spectral and redocly
 	@mkdir -p $(dir $(OPENAPI))

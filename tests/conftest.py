@@ -3,7 +3,7 @@
 import gc
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -20,6 +20,8 @@ from tests.services import (
     postgres_binaries,
     redis_binary,
 )
+from tests.torture import remember_outcome
+from tests.torture import trial as trial
 
 # What a developer exported for a service of their own must not reach the one under test, nor its data.
 for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
@@ -170,6 +172,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())) or item.path.name in SLOW_FILES:
             item.add_marker("slow")
+        if "trial" in getattr(item, "fixturenames", ()):
+            item.add_marker("torture")
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
@@ -177,6 +181,15 @@ def pytest_collection_finish() -> None:
     """Thousands of tests stay until the end: the collector need not look at them again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    remember_outcome(item, report)
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

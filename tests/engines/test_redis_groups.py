@@ -133,7 +133,7 @@ def test_a_service_under_sentinels_survives_the_loss_of_the_primary(
     stores = {"keystore": watched.url, "usagestore": watched.url, "keys_secret": "shared"}
     key = create_key(home, "starter", **stores)
     until(lambda: "sankofa:values" in watched.replica.execute("KEYS sankofa:values"))
-    with LiveServer(home, **stores) as server:
+    with LiveServer(home, workers=1, **stores) as server:
         assert server.get(PATH, key).status_code == 200
         watched.primary.kill()
         statuses = []

@@ -1,6 +1,5 @@
 """Clients that mean harm, on loopback and in bounded numbers, and one that pays and takes the time."""
 
-import os
 import selectors
 import socket
 import statistics
@@ -13,9 +12,6 @@ from tests.faults.load import ISSUER
 from tests.live import LiveServer
 from tests.patience import PATIENCE, Stopwatch, until
 
-CONNECTIONS = int(os.environ.get("TORTURE_CONNECTIONS", "1100"))
-"""Hostile connections at once; 5000 is what docs/operating.md promises to bear."""
-SECONDS = float(os.environ.get("TORTURE_SECONDS", "2"))
 BOUND = 0.250
 
 KINDS = {
@@ -31,7 +27,7 @@ _PIPELINED = 64 * 1024
 class Crowd:
     """`with Crowd(server, kind, count): ...`: every connection sends as much as it can and reads nothing."""
 
-    def __init__(self, server: LiveServer, kind: str, count: int = CONNECTIONS) -> None:
+    def __init__(self, server: LiveServer, kind: str, count: int) -> None:
         self._port = server.port
         request = KINDS[kind]
         whole = request.endswith(b"\r\n\r\n")
@@ -89,7 +85,7 @@ class Crowd:
             selector.unregister(link)
 
 
-def paying_client(server: LiveServer, key: str, seconds: float = SECONDS) -> tuple[float, list[str]]:
+def paying_client(server: LiveServer, key: str, seconds: float = 2.0) -> tuple[float, list[str]]:
     """The median time of an answer, on fresh connections and a kept one by turns, and whatever failed."""
     took: list[float] = []
     failures: list[str] = []

@@ -17,8 +17,7 @@ from tests.faults.conftest import Serve
 from tests.faults.load import ISSUER, Load, ask, wait_for_edition
 from tests.live import LiveServer, run
 from tests.patience import PATIENCE, Stopwatch
-
-SEED = int(os.environ.get("TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+from tests.torture import Trial
 
 
 def workers(live: LiveServer) -> set[int]:
@@ -57,10 +56,9 @@ def test_a_block_file_cut_short_under_load_gives_the_previous_edition_and_kills_
 
 
 def test_random_bytes_written_into_a_served_edition_are_never_served(
-    serve: Serve, key: str, home: Path, editions: tuple[str, str]
+    serve: Serve, key: str, home: Path, editions: tuple[str, str], trial: Trial
 ) -> None:
-    print(f"TEST_SEED={SEED}")  # noqa: T201 - to be run again with
-    chance = random.Random(SEED)
+    chance = trial.chance
     live = serve()
     answers = {edition: live.get(f"{ISSUER}&edition={edition}", key).content for edition in editions}
     path = writable(home / "editions" / editions[1] / "edition.blocks")
@@ -68,6 +66,7 @@ def test_random_bytes_written_into_a_served_edition_are_never_served(
         for _ in range(200):
             file.seek(chance.randrange(path.stat().st_size - 64))
             file.write(chance.randbytes(64))
+            trial.saw("not served")
     deadline = time.monotonic() + PATIENCE
     while ask(live, key) != (200, editions[0]):
         assert time.monotonic() < deadline, live.log

@@ -169,6 +169,10 @@ class Keys:
             await self._records.put(record)
         return record
 
+    async def reseal(self) -> tuple[int, int]:
+        """Seal the records of keys and domains with the newest secret; how many were, and were refused."""
+        return await self._records.reseal()
+
     async def _issue_sandbox(self, digest: str) -> bytes:
         """The sandbox key is a real sample-tier key; it is issued the first time it is used."""
         return await self._records.put(self._record(digest, "sample", "sandbox", None, None))

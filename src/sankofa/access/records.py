@@ -60,6 +60,10 @@ class Records(Generic[R]):
                     records.append(record)
         return records
 
+    async def reseal(self) -> tuple[int, int]:
+        """See `SealedRecords`."""
+        return await self._sealed.reseal()
+
     async def put(self, record: R) -> bytes:
         """Seal and store it; what is stored."""
         return await self._sealed.put(self._prefix + self._name_of(record), msgspec.json.encode(record))

@@ -4,7 +4,6 @@ import asyncio
 import ctypes
 import gc
 import logging
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
@@ -24,9 +23,6 @@ from sankofa.web.landing import landing_page
 
 _SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
 """An organisation of the sample world to try the service with."""
-_SWITCH_SECONDS = 0.0005
-"""The server's own thread takes requests in and needs the interpreter for each: under a crowd it would wait
-for the default of 5 ms ten times as long, and everybody's next request with it."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
@@ -89,7 +85,6 @@ def _settle() -> None:
     """
     gc.collect()
     gc.freeze()
-    sys.setswitchinterval(_SWITCH_SECONDS)
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(_M_MMAP_THRESHOLD, 32 * 1024 * 1024)

@@ -60,7 +60,7 @@ async def opened_keys(current: Settings) -> AsyncIterator[tuple[Keys, Domains, S
     """The keys and the domains of the key store that the settings name, and the records they are made of."""
     store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
     try:
-        records = SealedRecords(store, current.keys_key())
+        records = SealedRecords(store, current.keys_secrets())
         keys, domains = Keys(records, current, _now), Domains(records, current, _now)
         await records.prepare()
         yield keys, domains, records

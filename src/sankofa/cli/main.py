@@ -1,5 +1,6 @@
 """The command `sankofa`: a name is looked up in a table, and only the file of its command is loaded."""
 
+import errno
 from importlib import import_module
 from typing import Any
 
@@ -33,6 +34,15 @@ _COMMANDS = {
 """Each command with the file under `commands` that has it, in the order of the help text."""
 
 
+_OF_THE_MACHINE = frozenset(
+    {
+        *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+        *(errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE),
+    }
+)
+"""What an operator can mend: permissions, a full or failing disk, file descriptors."""
+
+
 class _Commands(click.Group):
     """Errors meant for the operator are one line on stderr and exit code 1, never a traceback."""
 
@@ -53,6 +63,11 @@ class _Commands(click.Group):
             raise click.ClickException(failure.logged) from failure
         except OperatorError as failure:
             raise click.ClickException(str(failure)) from failure
+        except OSError as failure:
+            if failure.errno not in _OF_THE_MACHINE:
+                raise
+            where = f"{failure.filename}: " if failure.filename else ""
+            raise click.ClickException(f"{where}{failure.strerror}") from failure
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -170,6 +170,12 @@ def roll_back(settings: Settings, edition: str) -> None:
         withdrawn = _withdrawn(settings, store)
         if edition in withdrawn:
             raise EditionError(f"{edition} is withdrawn: {withdrawn[edition]}")
+        # Told by the list, too: the newer edition that withdrew it may be damaged or gone by now.
+        if edition in store.withdrawn() - {store.list_editions().current}:
+            raise EditionError(
+                f"{edition} is withdrawn by a later edition: it may name a natural person, or hold what "
+                "may not be redistributed; `sankofa publish` builds one that does not"
+            )
         open_edition(store, edition, check_all=True).close()
         # Withdrawn editions are removed: an older edition cannot know what a newer one left out.
         store.set_current_and_prune(

@@ -32,7 +32,7 @@ _HTTP1 = HTTP1Settings(
 
 def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     """Print where the service is and how to try it, then serve until told to stop."""
-    settings.cursor_secrets(), settings.keys_key()  # a worker could not say what is wrong with one
+    settings.cursor_secrets(), settings.keys_secrets()  # a worker could not say what is wrong with one
     _refuse_taken_port(host, port)
     address = f"http://{'127.0.0.1' if host in _EVERYWHERE else host}:{port}"
     try:

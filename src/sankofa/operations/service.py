@@ -43,7 +43,7 @@ class Service:
             "usage store",
             reserve=settings.usage_reserve << 20,
         )
-        self._records = SealedRecords(self.keystore, settings.keys_key())
+        self._records = SealedRecords(self.keystore, settings.keys_secrets())
         self.keys = Keys(self._records, settings, clock)
         self.domains = Domains(self._records, settings, clock)
         self.quotas = Quotas(self.usagestore, clock)

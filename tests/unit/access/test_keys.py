@@ -52,7 +52,7 @@ def values() -> Values:
 
 @pytest.fixture
 def keys(values: Values) -> Keys:
-    return Keys(SealedRecords(values, b"secret"), Settings(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    return Keys(SealedRecords(values, [b"secret"]), Settings(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def test_a_key_is_stored_as_a_hash(keys: Keys, values: Values) -> None:
@@ -114,7 +114,7 @@ def test_a_revoked_sandbox_key_stays_revoked(keys: Keys) -> None:
 
 def test_without_a_sandbox_key_there_is_none(values: Values) -> None:
     keys = Keys(
-        SealedRecords(values, b"secret"), Settings(sandbox_key=""), lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        SealedRecords(values, [b"secret"]), Settings(sandbox_key=""), lambda: datetime(2026, 1, 1, tzinfo=UTC)
     )
     for key in ("", "sankofa-sandbox"):
         with pytest.raises(Unauthorized):
@@ -130,7 +130,7 @@ def test_an_unknown_tier_or_id_is_told_to_the_operator(keys: Keys) -> None:
 
 def test_an_expired_key_is_refused_from_the_day_after_and_told_why(values: Values) -> None:
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
-    keys = Keys(SealedRecords(values, b"secret"), Settings(), lambda: now[0])
+    keys = Keys(SealedRecords(values, [b"secret"]), Settings(), lambda: now[0])
     key = asyncio.run(keys.create("starter", last_day=date(2026, 3, 31)))
     assert asyncio.run(keys.authenticate(key)).expires_at == "2026-03-31T23:59:59Z"
     now[0] = datetime(2026, 3, 31, 23, 59, 59, 999_999, tzinfo=UTC)
@@ -147,7 +147,7 @@ def test_an_expired_key_is_refused_from_the_day_after_and_told_why(values: Value
 
 def test_a_replaced_key_ends_after_the_overlap_and_never_later_than_it_would_have(values: Values) -> None:
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
-    keys = Keys(SealedRecords(values, b"secret"), Settings(), lambda: now[0])
+    keys = Keys(SealedRecords(values, [b"secret"]), Settings(), lambda: now[0])
 
     async def rotate(key: str, overlap: timedelta) -> tuple[str, str | None]:
         new_key, old, new = await keys.replace(key)

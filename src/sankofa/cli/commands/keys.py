@@ -16,7 +16,7 @@ from sankofa.access.tiers import TIERS
 from sankofa.cli.key_store import copy_records, with_keys, with_usage
 from sankofa.cli.listing import as_json, print_json
 from sankofa.model.days import parse_day
-from sankofa.model.errors import StoreUnavailable
+from sankofa.model.errors import OperatorError, StoreUnavailable
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 
@@ -150,6 +150,19 @@ async def revoke(store: Keys, _: Domains, id_or_key: str) -> None:
     """Revoke a key, by its id or by the key itself: it gets 401 from the next request on."""
     record = await store.revoke(id_or_key)
     click.echo(f"revoked {record.id} at {record.revoked_at}")
+
+
+@keys.command("reseal")
+@with_keys
+async def reseal(store: Keys, _: Domains) -> None:
+    """Seal the records of keys and domains with the first secret of KEYS_SECRET, so that the others can go.
+
+    Run no other command on keys or domains meanwhile.
+    """
+    resealed, refused = await store.reseal()
+    click.echo(f"{resealed} records sealed with the first secret")
+    if refused:
+        raise OperatorError(f"{refused} records are damaged, or sealed with a secret that is not listed")
 
 
 @keys.command("copy")
