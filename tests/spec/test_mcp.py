@@ -279,7 +279,8 @@ def test_a_call_like_one_before_has_the_answer_that_the_sdk_would_write(server, 
         sent = message("tools/call", revision, name="get_entity", arguments=arguments)
         problem = problem_of(post(server, sent, revision, **unheard))
         assert problem["status"] == status
-    for wrong in ({"jsonrpc": "1.0"}, {"id": None}, {"id": 1.5}, {"params": []}):
+    wrongs: tuple[dict[str, Any], ...] = ({"jsonrpc": "1.0"}, {"id": None}, {"id": 1.5}, {"params": []})
+    for wrong in wrongs:
         sent = message("tools/call", revision, **asked) | wrong
         assert "structuredContent" not in post(server, sent, revision, **unheard).text
 

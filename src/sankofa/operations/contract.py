@@ -96,7 +96,7 @@ class Parameter:
     in_path: bool
     tool_only: bool
     extension: bool = False
-    """Whether the specification does not have it."""
+    """Whether it goes beyond the core API."""
     all_by_default: bool = False
     """Of `limit`: whether everything is asked for where it is omitted."""
 
@@ -144,7 +144,7 @@ class Operation:
     dataset: str = EVERY_SOURCE
     """The dataset whose sources `_license` attributes: a sku, organisations, or every source."""
     extension: bool = False
-    """Whether the specification does not have it."""
+    """Whether it goes beyond the core API."""
     live: bool = False
     """Whether the answer changes between two publications: it is then never cached."""
     agent: "AgentView" = AgentView()
@@ -251,8 +251,8 @@ def operation(
     `errors` are the statuses it is described with (contract: SPEC-2); `tool_names` gives the
     name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
     and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
-    `dataset` is the one whose sources `_license` attributes. `extension`: the specification does not have it;
-    `extensions`: nor these of its parameters. A `live` answer is never cached.
+    `dataset` is the one whose sources `_license` attributes. `extension`: it goes beyond the core API;
+    `extensions`: so do these of its parameters. A `live` answer is never cached.
     """
 
     def declare(perform: Perform) -> Perform:

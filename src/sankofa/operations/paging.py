@@ -21,7 +21,7 @@ Filter = str | int | date | tuple[str, ...] | None
 _UNSET: Final = msgspec.UNSET
 
 
-class Walk(msgspec.Struct, frozen=True):
+class ListPage(msgspec.Struct, frozen=True):
     """One page of a walk through the rows that some filters admit."""
 
     call: Call
@@ -33,7 +33,7 @@ class Walk(msgspec.Struct, frozen=True):
     """`following` of the page before; empty on the first."""
     open_to_sample: bool = False
 
-    async def after(self, cursor: str) -> "Walk":
+    async def after(self, cursor: str) -> "ListPage":
         """The page that a cursor leads to.
 
         Raises InvalidParameter for one that is altered, of other filters, or of an edition no longer kept.
@@ -60,15 +60,17 @@ class Walk(msgspec.Struct, frozen=True):
         dataset: str | None = None,
     ) -> Answer:
         """The page as an answer, with the cursor of the next."""
-        told = {} if members is None else members
-        told["next_cursor"] = self.next_cursor(selection.following)
-        return Answer(selection, as_of, told, self.edition.id, shape, dataset)
+        all_members = {} if members is None else members
+        all_members["next_cursor"] = self.next_cursor(selection.following)
+        return Answer(selection, as_of, all_members, self.edition.id, shape, dataset)
 
 
-def first_page(call: Call, *filters: Filter, as_of: date | None = None, open_to_sample: bool = False) -> Walk:
+def first_page(
+    call: Call, *filters: Filter, as_of: date | None = None, open_to_sample: bool = False
+) -> ListPage:
     """The beginning of a list. `filters` name the list and all that narrows it."""
     day = call.today if as_of is None else as_of
-    return Walk(call, call.edition, day, (*filters, as_of), (), open_to_sample)
+    return ListPage(call, call.edition, day, (*filters, as_of), (), open_to_sample)
 
 
 class BlockAndRow(TypedDict):

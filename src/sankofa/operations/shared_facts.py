@@ -7,7 +7,7 @@ from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE
 from sankofa.model.rows import FactRow
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
-from sankofa.operations.paging import Walk, first_page
+from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CursorParameter,
@@ -92,7 +92,9 @@ def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> st
     return MACRO
 
 
-async def _of_issuer(walk: Walk, service_id: str, dataset: str, measure: str | None, most: int) -> Selection:
+async def _of_issuer(
+    walk: ListPage, service_id: str, dataset: str, measure: str | None, most: int
+) -> Selection:
     day = walk.day.toordinal()
     if dataset == FUND:
         line_item = None if measure is None else measure.lower()
@@ -102,13 +104,13 @@ async def _of_issuer(walk: Walk, service_id: str, dataset: str, measure: str | N
     return await award_facts(walk.edition, service_id, day, most, walk.start)
 
 
-async def _of_tenders(walk: Walk, code: str, measure: str | None, most: int) -> Selection:
+async def _of_tenders(walk: ListPage, code: str, measure: str | None, most: int) -> Selection:
     if measure is not None and measure.lower() != TENDER_VALUE:
         return NO_ROWS
     return await tender_facts(walk.edition, code, walk.day.toordinal(), most, walk.start)
 
 
-async def _of_country(walk: Walk, code: str, measure: str | None, most: int, *, dated: bool) -> Selection:
+async def _of_country(walk: ListPage, code: str, measure: str | None, most: int, *, dated: bool) -> Selection:
     alpha2, day = alpha2_of().get(code, ""), walk.day.toordinal()
     if measure is None:
         return await macro_facts(walk.edition, alpha2, day, most, dated=dated, start=walk.start)
