@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from sankofa.access.cursors import Position
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.model.errors import InvalidParameter
 from sankofa.model.rows import Row
 from sankofa.operations.contract import Answer, Call
 
@@ -29,6 +30,8 @@ class ListPage(msgspec.Struct, frozen=True):
     day: date
     """The day that the walk asks about."""
     filters: tuple[Filter, ...]
+    as_of: date | None
+    """The day as it was asked for."""
     start: tuple[int | str, ...] = ()
     """`following` of the page before; empty on the first."""
     open_to_sample: bool = False
@@ -38,16 +41,19 @@ class ListPage(msgspec.Struct, frozen=True):
 
         Raises InvalidParameter for one that is altered, of other filters, or of an edition no longer kept.
         """
-        position = self.call.cursors.read(cursor, _digest(self.filters))
+        position = self.call.cursors.read(cursor, filters_digest(self.filters))
         edition = await self.call.edition_for_cursor(position.edition)
         day, *start = position.after
-        return replace(self, edition=edition, day=date.fromordinal(int(day)), start=tuple(start))
+        walked_day = date.fromordinal(int(day))
+        if self.as_of not in (None, walked_day):
+            raise InvalidParameter("cursor", f"of a walk as of {walked_day}")
+        return replace(self, edition=edition, day=walked_day, start=tuple(start))
 
     def next_cursor(self, following: tuple[int | str, ...] | None) -> str | None:
         """The cursor of the page after; None on the last, and for a key that may not use one."""
         if following is None or (self.call.grant.sample and not self.open_to_sample):
             return None
-        position = Position(self.edition.id, _digest(self.filters), (self.day.toordinal(), *following))
+        position = Position(self.edition.id, filters_digest(self.filters), (self.day.toordinal(), *following))
         return self.call.cursors.issue(position)
 
     def answer(
@@ -70,7 +76,7 @@ def first_page(
 ) -> ListPage:
     """The beginning of a list. `filters` name the list and all that narrows it."""
     day = call.today if as_of is None else as_of
-    return ListPage(call, call.edition, day, (*filters, as_of), (), open_to_sample)
+    return ListPage(call, call.edition, day, filters, as_of, (), open_to_sample)
 
 
 class BlockAndRow(TypedDict):
@@ -87,7 +93,7 @@ def block_and_row(start: tuple[int | str, ...]) -> BlockAndRow:
 
 
 @lru_cache(maxsize=4096)
-def _digest(filters: tuple[Filter, ...]) -> str:
+def filters_digest(filters: tuple[Filter, ...]) -> str:
     """Stands for the filters in a cursor, however long they are."""
     plain = [one.isoformat() if isinstance(one, date) else one for one in filters]
     return blake2b(msgspec.msgpack.encode(plain), digest_size=9).hexdigest()

@@ -54,7 +54,9 @@ async def get_shared_facts(
     issuer = entity_id if entity_id and entity_id.startswith("DC") else None
     dataset = _dataset(issuer, country, dataset)
     code = (issuer or country or entity_id or "").upper()
-    walk = first_page(call, "facts", code, dataset, measure and measure.upper(), as_of=as_of)
+    # Under an as_of, all macro facts of a country are another list: the dated ones.
+    with_annual = dataset == MACRO and measure is None and as_of is None
+    walk = first_page(call, "facts", code, dataset, measure and measure.upper(), with_annual, as_of=as_of)
     if cursor is not None:
         walk = await walk.after(cursor)
     most = call.grant.rows(limit)

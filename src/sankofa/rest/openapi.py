@@ -126,6 +126,7 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
     if links:
         success["links"] = links
     parameters = [p for p in operation.parameters.values() if not p.tool_only]
+    unchanged = () if operation.live else ("304",)
     entry: JsonSchema = {
         "operationId": operation.name,
         "tags": [_tag(operation)],
@@ -134,7 +135,7 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
         "parameters": [_parameter(parameter) for parameter in (*parameters, EDITION, FORMAT)],
         "responses": {
             "200": success,
-            **_refused(settings, "304", *map(str, operation.errors), "default"),
+            **_refused(settings, *unchanged, *map(str, operation.errors), "default"),
         },
     }
     if operation.path in DEPRECATIONS:
