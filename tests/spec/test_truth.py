@@ -155,7 +155,7 @@ def test_an_answer_is_truncated_exactly_when_rows_were_left_out(
     assert whole["truncated"] is False
     assert total, "a question without an answer shows nothing"
     answers = [ask(live, paid, operation, question)]
-    preview = None
+    preview: Any = None
     if operation.name not in ("find_by_identifier", "get_changes"):  # which the sample tier pays for
         preview = ask(live, sample, operation, question)
         answers.append(preview)
