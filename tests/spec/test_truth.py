@@ -232,6 +232,8 @@ def test_the_day_of_the_envelope_sent_back_gives_the_same_rows(
         assert any(row["available_at"] is None for row in rows), "only annual values have no such day"
         return
     again = ask(live, paid, operation, {**question, "as_of": first["as_of"]})
+    for answer in (first, again):
+        answer.pop("next_cursor", None)  # of the dated facts of a country, a list of its own
     assert again == first
     assert question.get("as_of", first["as_of"]) == first["as_of"]
 
