@@ -16,11 +16,9 @@ from sankofa.cli.logs import configure
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send
-from sankofa.rest.pages import html_page, open_pages
-from sankofa.web.landing import landing_page
+from sankofa.rest.pages import open_pages
+from sankofa.web.app import WebApp
 
-_SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
-"""An organisation of the sample world to try the service with."""
 _SWITCH_SECONDS = 0.0005
 """The server's own thread takes requests in and needs the interpreter for each: under a crowd it would wait
 for the default of 5 ms ten times as long, and everybody's next request with it."""
@@ -38,9 +36,9 @@ def application(duties: Sequence[Duty] = ()) -> Application:
     configure(current)
     service = Service(current)
     agents = McpSurface(service)
-    pages = {**open_pages(service), "/": html_page(service, lambda seen: landing_page(seen, _SAMPLE_ISSUER))}
+    api = RestApp(service, open_pages(service), mounted={"/mcp": agents})
     known = KnownClients()
-    app = Lanes(RestApp(service, pages, mounted={"/mcp": agents}), current.base_url, known)
+    app = Lanes(_beside(api, WebApp(service)), current.base_url, known)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
@@ -61,6 +59,17 @@ def application(duties: Sequence[Duty] = ()) -> Application:
         return app(scope, receive, send)
 
     return run
+
+
+def _beside(api: Application, web: WebApp) -> Application:
+    """The API and the pages on one port: a path of the API never waits for the pages' routes."""
+
+    def dispatch(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["path"].startswith("/v1/") or not web.answers(scope):
+            return api(scope, receive, send)
+        return web(scope, receive, send)
+
+    return dispatch
 
 
 async def _never_ending(duty: Duty, known: KnownClients) -> None:

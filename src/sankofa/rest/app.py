@@ -42,6 +42,7 @@ from sankofa.operations.answers import (
     rate_headers,
 )
 from sankofa.operations.contract import Answer, Call, Operation, endpoints
+from sankofa.operations.encodings import choose_encoding, compress, compressed
 from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
@@ -60,9 +61,6 @@ from sankofa.rest.response import (
     VARY_BY_EDITION,
     Response,
     Streamed,
-    choose_encoding,
-    compress,
-    compressed,
     entity_tag,
     matching_tag,
     next_link,

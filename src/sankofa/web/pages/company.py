@@ -1,0 +1,161 @@
+"""A company: its statements on any day, metrics, identifiers, tenders, and everything known of it."""
+
+from collections import defaultdict
+from datetime import date
+from typing import Any, Final
+
+from sankofa.derive.metrics.contract import metrics
+from sankofa.model.errors import NotFound
+from sankofa.web import data
+from sankofa.web.charts.chart import Chart
+from sankofa.web.charts.drawing import heat_map
+from sankofa.web.statements import arrange, is_money, scaled
+from sankofa.web.view import View, page
+from sankofa.web.visit import Row, Visit
+
+KINDS: Final = ("income", "balance", "cash")
+CADENCES: Final = ("year", "quarter", "half")
+_PERIOD_TYPES: Final = {
+    ("income", "year"): ("FY",),
+    ("income", "half"): ("H1", "H2"),
+    ("income", "quarter"): ("Q1", "Q2", "Q3", "Q4"),
+    ("balance", "year"): ("FY",),
+    ("balance", "half"): ("H1", "FY"),
+    ("balance", "quarter"): ("Q1", "H1", "9M", "FY"),
+    ("cash", "year"): ("FY",),
+    ("cash", "half"): ("H1", "FY"),
+    ("cash", "quarter"): ("Q1", "H1", "9M", "FY"),
+}
+_MOST_STOPS: Final = 12
+_TELLING: Final = ("revenue", "profit", "assets", "equity")
+
+
+@page("/company/{service_id}", "as_of", "kind", "period")
+async def company(visit: Visit) -> View:
+    """The page of one company. The part `statements` is all that a move of the day changes."""
+    service_id = visit.parameters["service_id"]
+    as_of = visit.day()
+    context = await _statements(visit, service_id, as_of)
+    if visit.given("part") == "statements":
+        return View("company.html", "", context, (), ("statements",))
+    entity = (await visit.ask("get_entity", service_id=service_id, shown=False)).first
+    name = entity["legal_name"] or service_id
+    crosswalk = await visit.ask("get_crosswalk", service_id=service_id)
+    metrics_known = await visit.ask("get_metrics", service_id=service_id, as_of=as_of.isoformat())
+    parties = await visit.ask("get_resolved_parties", service_id=service_id)
+    known, known_truncated = await _known(visit, service_id)
+    stops = sorted({date.fromisoformat(row["available_at"]) for row in known})
+    charts = (_heat(visit, known, as_of),) if known else ()
+    context.update(
+        entity=entity,
+        name=name,
+        identifiers=crosswalk.rows,
+        withheld=crosswalk.members["withheld_id_types"],
+        metrics=[_metric(row) for row in metrics_known.rows],
+        omitted={name: count for name, count in metrics_known.members["omitted"].items() if count},
+        parties=parties.rows,
+        first=stops[0] if stops else as_of,
+        stops=stops[-_MOST_STOPS:],
+        known_truncated=known_truncated,
+    )
+    return View("company.html", name, context, charts, ("statements",))
+
+
+async def _known(visit: Visit, service_id: str) -> tuple[list[Row], bool]:
+    """Every vintage of every figure. Where the tier shows a part, that of a few line items, to see far back."""
+    if not visit.call.grant.sample:
+        result = await visit.ask("get_fundamentals", service_id=service_id, vintages="all", shown=False)
+        return result.rows, result.truncated
+    rows: list[Row] = []
+    truncated = False
+    for item in _TELLING:
+        result = await data.vintages(visit, service_id, item, shown=False)
+        rows += result.rows
+        truncated = truncated or result.truncated
+    return rows, truncated
+
+
+async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, Any]:
+    kind = visit.chosen("kind", KINDS)
+    cadence = visit.chosen("period", CADENCES)
+    types = _PERIOD_TYPES[kind, cadence]
+    rows, truncated = await data.statement(visit, service_id, as_of.isoformat(), types, kind)
+    table = arrange(rows, data.KINDS[kind], cadence)
+    return {
+        "service_id": service_id.upper(),
+        "as_of": as_of,
+        "kind": kind,
+        "cadence": cadence,
+        "kinds": KINDS,
+        "cadences": CADENCES,
+        "table": table,
+        "truncated": truncated,
+        "scaled": scaled,
+        "is_money": is_money,
+        "figure_address": _figure_address,
+    }
+
+
+def _figure_address(visit: Visit, row: Row, as_of: date) -> str:
+    """The page of a figure's vintages."""
+    return visit.address(
+        f"/company/{row['service_id']}/figure",
+        line_item=row["line_item"],
+        period_end=row["period_end"],
+        period_start=row["period_start"],
+        concept=row["concept"],
+        unit=row["unit"],
+        as_of=as_of.isoformat(),
+    )
+
+
+def _metric(row: Row) -> dict[str, Any]:
+    definition = _definitions()[row["metric"]]
+    return {**row, "summary": definition.summary, "formula": definition.explanation}
+
+
+def _definitions() -> dict[str, Any]:
+    return {metric.slug: metric for metric in metrics()}
+
+
+def _heat(visit: Visit, rows: list[Row], as_of: date) -> Chart:
+    """Periods against days of publication: everything known of this issuer."""
+    counts: dict[tuple[date, date], list[int]] = defaultdict(lambda: [0, 0])
+    for row in rows:
+        cell = counts[date.fromisoformat(row["period_end"]), date.fromisoformat(row["available_at"])]
+        cell[0] += 1
+        cell[1] += row["vintage"] > 1
+    cells = {key: (count, restated) for key, (count, restated) in counts.items()}
+    latest = sorted({period for period, _ in cells}, reverse=True)[:60]
+    cells = {key: value for key, value in cells.items() if key[0] >= latest[-1]}
+    text = visit.language.text
+
+    def words(period: date, day: date, count: int, restated: int) -> str:
+        return text(
+            "Period to %(period)s, public on %(day)s: %(count)s figures, %(restated)s of them restated",
+            period=period.isoformat(),
+            day=day.isoformat(),
+            count=count,
+            restated=restated,
+        )
+
+    table = [
+        (period.isoformat(), day.isoformat(), count, restated)
+        for (period, day), (count, restated) in sorted(cells.items(), reverse=True)
+    ]
+    return heat_map(
+        "known",
+        text("What became known when: each period against the days of publication"),
+        cells,
+        (("period_end", "public_on", "figures", "restated"), table),
+        as_of,
+        words,
+    )
+
+
+@page("/companies", "country", "q", "cursor", "as_of")
+async def companies(visit: Visit) -> View:
+    """The universe, or the companies that a search finds."""
+    if visit.given("q"):
+        return View("", "", {}, redirect=visit.address("/search", q=visit.given("q")))
+    raise NotFound("There is no list of companies here yet.")
