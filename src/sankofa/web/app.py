@@ -26,7 +26,7 @@ from sankofa.web.keys import forget_or_keep_key
 from sankofa.web.languages import language
 from sankofa.web.page_cache import PageCache, Written
 from sankofa.web.request import LANGUAGE_COOKIE, PageRequest, read_request
-from sankofa.web.responses import HTML, PAGE_HEADERS, Reply, asset_reply, chart_reply, encoded
+from sankofa.web.responses import HTML, PAGE_HEADERS, PICTURES, Reply, asset_reply, chart_reply, encoded
 from sankofa.web.view import Page, Routes, View
 from sankofa.web.visit import Visit
 from sankofa.web.writing import ASSETS, write_page, write_problem
@@ -55,7 +55,7 @@ class WebApp:
         path: str = scope["path"]
         if path.startswith(_NOT_OURS):
             return False
-        if path.startswith(ASSETS) or self._routes.find(path) is not None:
+        if path.startswith((ASSETS, PICTURES)) or self._routes.find(path) is not None:
             return True
         return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
 
@@ -73,7 +73,7 @@ class WebApp:
         request: PageRequest | None = None
         visit: Visit | None = None
         try:
-            if scope["path"].startswith(ASSETS):
+            if scope["path"].startswith((ASSETS, PICTURES)):
                 return asset_reply(scope["path"])
             request = read_request(scope)
             found = self._routes.find(request.path)

@@ -9,6 +9,7 @@ import msgspec
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.operations.answers import Headers
 from sankofa.operations.encodings import choose_encoding, compressed
+from sankofa.web.documents import pictures
 from sankofa.web.page_cache import Written
 from sankofa.web.request import PageRequest
 from sankofa.web.view import View
@@ -38,7 +39,9 @@ PAGE_HEADERS: Final[Headers] = [
     (b"cache-control", b"private, no-cache"),
     (b"vary", b"Cookie, X-API-Key, Accept-Language, Accept-Encoding"),
 ]
-_SVG_STYLE: Final = "/*chart*/"
+PICTURES: Final = "/docs/pictures/"
+_PICTURE_TYPES: Final = {"svg": b"image/svg+xml", "png": b"image/png"}
+_ALONE: Final = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; sandbox")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -52,6 +55,12 @@ class Reply(msgspec.Struct, frozen=True):
 
 def asset_reply(path: str) -> Reply:
     """Raises NotFound."""
+    if path.startswith(PICTURES):
+        name = path.removeprefix(PICTURES)
+        if (picture := pictures().get(name)) is None:
+            raise NotFound("There is no such picture.")
+        kind = (b"content-type", _PICTURE_TYPES[name.rpartition(".")[2]])
+        return Reply(200, [kind, (b"cache-control", b"public, max-age=300"), _ALONE], picture)
     found = assets().get(path)
     if found is None:
         raise NotFound("There is no such file.")

@@ -88,6 +88,12 @@ class Visit:
     def today(self) -> date:
         return self.service.today()
 
+    @property
+    def most_rows(self) -> str | None:
+        """The largest `limit` to ask for: none on the sample tier, which has its preview."""
+        grant = self.call.grant
+        return None if grant.sample else str(grant.row_cap)
+
     def given(self, name: str, otherwise: str = "") -> str:
         return self.request.query.get(name, otherwise)
 

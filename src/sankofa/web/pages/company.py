@@ -5,7 +5,6 @@ from datetime import date
 from typing import Any, Final
 
 from sankofa.derive.metrics.contract import metrics
-from sankofa.model.errors import NotFound
 from sankofa.web import data
 from sankofa.web.charts.chart import Chart
 from sankofa.web.charts.drawing import heat_map
@@ -155,7 +154,9 @@ def _heat(visit: Visit, rows: list[Row], as_of: date) -> Chart:
 
 @page("/companies", "country", "q", "cursor", "as_of")
 async def companies(visit: Visit) -> View:
-    """The universe, or the companies that a search finds."""
+    """The universe as knowable on a day, or what a search finds."""
     if visit.given("q"):
-        return View("", "", {}, redirect=visit.address("/search", q=visit.given("q")))
-    raise NotFound("There is no list of companies here yet.")
+        address = visit.address("/search", q=visit.given("q"), country=visit.given("country"))
+        return View("", "", {}, redirect=address)
+    context = await data.issuers(visit)
+    return View("companies.html", visit.language.text("Companies"), context | {"as_of": visit.day()})
