@@ -124,6 +124,11 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
+def inline(text: str) -> str:
+    """A line of Markdown, of a description for example, as HTML."""
+    return str(_parser().renderInline(text))
+
+
 def _prepare(tokens: list[Token], name: str, relative: str) -> tuple[list[Section], str]:
     """Give headings their anchors and links their addresses, and cut the text into sections."""
     sections: list[Section] = []

@@ -117,7 +117,8 @@ class Visit:
     async def ask(self, name: str, *, shown: bool = True, **parameters: Any) -> Result:
         """Perform an operation with these parameters as text, as REST would read them.
 
-        Raises the problem that REST would answer with. `shown` puts the call on the page.
+        Raises the problem that REST would answer with. `shown` puts the call on the page, where REST takes
+        all of its parameters.
         """
         operation = _operations()[name]
         given = {label.rstrip("_"): text for label, text in parameters.items() if text}
@@ -125,7 +126,7 @@ class Visit:
         arguments = operation.read_tool(given, call.today)
         answer = await operation.perform(call, **arguments)
         body = _decode(envelope(answer, call.edition, operation))
-        if shown and operation.path:
+        if shown and all(name in operation.query or f"{{{name}}}" in operation.path for name in given):
             self.calls.append(_api_call(operation, given, pinned=call.edition.id if call.pinned else None))
         return Result(body.pop(operation.rows_under), body, body["truncated"])
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from sankofa.web.documents import inline
 from sankofa.web.languages import LANGUAGES, Language
 from sankofa.web.request import PageRequest
 from sankofa.web.view import View
@@ -57,6 +58,7 @@ def _environment() -> Environment:
     environment.globals.update(asset=asset, LANGUAGES=LANGUAGES, day_number=_day_number)
     environment.filters["words"] = lambda name: str(name).replace("_", " ")
     environment.filters["raw_html"] = Markup
+    environment.filters["markdown"] = lambda text: Markup(inline(text))  # noqa: S704 - its markup is ours
     return environment
 
 

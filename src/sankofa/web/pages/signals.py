@@ -47,7 +47,7 @@ async def signal(visit: Visit) -> View:
     chart = bar_chart(
         "panel",
         f"{key}: {column.replace('_', ' ')}",
-        [(_label(row), Decimal(row[column])) for row in shown],
+        [(_label(row), Decimal(row[column])) for row in reversed(shown)],
         visit.language.short,
         (tuple(names), [tuple(row[name] for name in names) for row in result.rows]),
     )
