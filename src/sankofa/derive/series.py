@@ -37,6 +37,8 @@ class SeriesReport(NamedTuple):
     location: str
     document: str
     capture_id: int
+    evidenced: bool = True
+    """False where the day of capture stands for that of publication."""
 
 
 def series_reports(
@@ -49,13 +51,21 @@ def series_reports(
         reports: defaultdict[str, list[SeriesReport]] = defaultdict(list)
         number = 0
         for *_, capture_id, document, entries in captured:
-            for day, available_at, figure, unit, location, _ in entries:
+            for day, available_at, figure, unit, location, evidenced in entries:
                 number += 1
                 value = f"{figure}\x1f{unit}" if figure else None
                 order = (document, capture_id, number)
                 reports[day].append(
                     SeriesReport(
-                        value, ordinal(available_at), order, figure, unit, location, document, capture_id
+                        value,
+                        ordinal(available_at),
+                        order,
+                        figure,
+                        unit,
+                        location,
+                        document,
+                        capture_id,
+                        evidenced,
                     )
                 )
         yield Series(*identity), reports

@@ -77,6 +77,7 @@ class _Manifest(_Strict, frozen=True):
     despite_floors: list[str] | UnsetType = UNSET
     screen_years: list[int] | UnsetType = UNSET
     name_buckets: _Count | UnsetType = UNSET
+    macro_name_buckets: _Count | UnsetType = UNSET
     quality: list[str] | UnsetType = UNSET
     # What the engine adds: of files, the size and the digests of their pages; of PostgreSQL, its tables.
     file_bytes: _Count | UnsetType = UNSET

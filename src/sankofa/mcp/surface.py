@@ -30,7 +30,9 @@ from sankofa.mcp.long_calls import LONGEST_CALL, without_arguments
 from sankofa.mcp.tools import Arguments, Tool, tools
 from sankofa.model.errors import (
     InternalError,
+    InvalidParameter,
     MethodNotAllowed,
+    NotFound,
     Problem,
     StoreUnavailable,
     Unauthorized,
@@ -38,6 +40,7 @@ from sankofa.model.errors import (
 )
 from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Call
+from sankofa.operations.nearest import ID_PARAMETER, explained_id
 from sankofa.operations.service import Service
 
 Context = ServerRequestContext[Any, Request]
@@ -169,7 +172,11 @@ class McpSurface:
         if exchange.unread is not None:
             raise exchange.unread
         operation, today = tool.operation, self._service.today()
-        read = tool.read(arguments, today)
+        try:
+            read = tool.read(arguments, today)
+        except (InvalidParameter, NotFound) as problem:
+            given = arguments.get(ID_PARAMETER) if tool.takes_id else None
+            raise await explained_id(self._service, exchange.grant, problem, given) from None
         edition = self._service.edition.get()
         service = self._service
         call = Call(

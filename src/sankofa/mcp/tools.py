@@ -9,6 +9,7 @@ import mcp_types as types
 
 from sankofa.model.errors import InvalidParameter
 from sankofa.operations.contract import Operation, Parameter, operations, printable
+from sankofa.operations.nearest import ID_PARAMETER
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.schemas import envelope_schema
 
@@ -34,6 +35,9 @@ class Tool:
         names = operation.tool_names
         self._parameters = {names.get(name, name): p for name, p in operation.parameters.items()}
         self._types = {name: _json_type(p) for name, p in self._parameters.items()}
+        id_parameter = operation.parameters.get(ID_PARAMETER)
+        self.takes_id = id_parameter is not None and id_parameter.in_path
+        """Whether it is asked about one organisation."""
 
     def describe(self) -> types.Tool:
         operation = self.operation

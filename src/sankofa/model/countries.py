@@ -72,3 +72,10 @@ def country_name(alpha2: str) -> str | None:
     """The English name of a country, the short one where there are two."""
     match = pycountry.countries.get(alpha_2=alpha2)
     return None if match is None else str(getattr(match, "common_name", None) or match.name)
+
+
+@cache
+def currency_name(code: str) -> str | None:
+    """The English name of a currency; None where there is no such currency today."""
+    match = pycountry.currencies.get(alpha_3=code)
+    return None if match is None else str(match.name)

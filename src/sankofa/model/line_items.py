@@ -13,12 +13,23 @@ from sankofa.model.routes import Route, table
 
 LINE_ITEMS: Final = tuple(table().routes)
 
+STATEMENT_KINDS: Final = ("income", "balance", "cash")
+_CASH_FLOW: Final = ("operating_cash_flow", "capex", "dividends_paid")
+
 _SERVED_AS: Final = {
     route.single: item for item, routes in table().routes.items() for route in routes[1:] if route.served
 }
 _ITEMS: Final = frozenset(LINE_ITEMS)
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
+
+
+@cache
+def statement_kind(line_item: str) -> str:
+    """The statement that one of our line items belongs to."""
+    if line_item in _CASH_FLOW:
+        return "cash"
+    return "income" if LINE_ITEMS.index(line_item) < LINE_ITEMS.index("assets") else "balance"
 
 
 @cache

@@ -32,6 +32,11 @@ def words(name: str) -> list[str]:
     return [word for word in every if word not in LEGAL_FORMS and word != "and"] or every
 
 
+def code_words(text: str) -> list[str]:
+    """The words of a code or of what it stands for: `FX.EUR.ZAR` is three. None is a legal form there."""
+    return fold(text.replace(".", " ")).split()
+
+
 def neighbourhood(word: str) -> Iterator[str]:
     """The word, and the word with one letter left out: two words one error apart share one of these."""
     yield word

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sankofa.model.countries import country, currency
+from sankofa.model.countries import country, country_name, currency, currency_name
 
 FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
 SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -88,6 +88,16 @@ def quoted_in(series: str) -> str:
     """
     family, *pair = series.split(".")
     return country(pair[1][:2]) or "" if family == "FX" and len(pair) == 2 else ""
+
+
+def series_name(series: str, family: str, frequency: str, country: str) -> str:
+    """A series in words: no source names one, so they are those of its key, family, frequency and country."""
+    kind, *pair = series.split(".")
+    if kind == "FX" and len(pair) == 2:
+        base, quote = (f"{currency_name(code)} ({code})" if currency_name(code) else code for code in pair)
+        return f"{quote} for one {base}, {frequency}"
+    words = [family.upper() if len(family) <= 4 else family.replace("_", " ").capitalize(), frequency]
+    return ", ".join(filter(None, (words[0], country_name(country) if country else "", words[1])))
 
 
 def indicator_code(text: str) -> str:

@@ -119,12 +119,6 @@ class Match(msgspec.Struct, frozen=True):
     score: Annotated[float, Meta(description="1 for an exact identifier.", ge=0, le=1)]
 
 
-class EntityMatchRow(EntityRow, frozen=True, kw_only=True):
-    """An organisation that a search found."""
-
-    match: Annotated[Match, Meta(description="Why it was found, and how well.")]
-
-
 class CrosswalkRow(Row, frozen=True, kw_only=True):
     """One identifier held for an organisation."""
 

@@ -29,6 +29,7 @@ _provenance = msgspec.json.Decoder(Row)
     row=ChangeRow,
     errors=(400, 401, 402, 404, 410, 429, 503),
     paid=True,
+    extension=True,
     members={
         "since": {
             "type": ["string", "null"],

@@ -75,6 +75,8 @@ class Answer(msgspec.Struct, frozen=True):
     """The type of the rows, where the operation has several."""
     dataset: str | None = None
     """The dataset of the rows, where it depends on the request; see `Operation.dataset`."""
+    more_columns: tuple[str, ...] = ()
+    """Figures that the rows have besides the fields of their type, by name."""
 
 
 Perform = Callable[..., Awaitable[Answer]]
@@ -119,6 +121,8 @@ class Operation:
 
     dataset: str = EVERY_SOURCE
     """The dataset whose sources `_license` attributes: a sku, organisations, or every source."""
+    extension: bool = False
+    """Whether it goes beyond the specification."""
 
     @property
     def shapes(self) -> tuple[type[Row], ...]:
@@ -140,9 +144,7 @@ class Operation:
             try:
                 arguments[parameter.argument] = parameter.kind.read(text, today)
             except ValueError as failure:
-                if 400 not in self.errors:
-                    raise NotFound("No record with that identifier.") from None
-                raise InvalidParameter(name, str(failure)) from None
+                raise self._malformed_id(name, failure) from None
         return self._complete(arguments)
 
     def read_tool(self, given: Mapping[str, Any], today: date) -> dict[str, Any]:
@@ -158,9 +160,15 @@ class Operation:
         try:
             return parameter.argument, parameter.kind.read(text, today)
         except ValueError as failure:
-            if parameter.in_path and 400 not in self.errors:
-                raise NotFound("No record with that identifier.") from None
+            if parameter.in_path:
+                raise self._malformed_id(name, failure) from None
             raise InvalidParameter(name, str(failure)) from None
+
+    def _malformed_id(self, name: str, failure: ValueError) -> InvalidParameter | NotFound:
+        """A 400 where the specification lists one for the path, else a 404 (contract: PAR-8)."""
+        if self.extension or 400 not in self.errors:
+            return NotFound("No record with that identifier.")
+        return InvalidParameter(name, str(failure))
 
     def _complete(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if len(arguments) < len(self.parameters):
@@ -197,13 +205,14 @@ def operation(
     paid: bool = False,
     sample_walks: bool = False,
     dataset: str = EVERY_SOURCE,
+    extension: bool = False,
 ) -> Callable[[Perform], Perform]:
     """Declare the function below as the operation at this path; None where it is a tool only.
 
     `errors` are the statuses it is described with (contract: SPEC-2); `tool_names` gives the
     name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
     and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
-    `dataset` is the one whose sources `_license` attributes.
+    `dataset` is the one whose sources `_license` attributes. An `extension` goes beyond the specification.
     """
 
     def declare(perform: Perform) -> Perform:
@@ -226,6 +235,7 @@ def operation(
             defaults={p.argument: p.default for p in parameters.values() if not p.required},
             also=also,
             dataset=dataset,
+            extension=extension,
         )
         return perform
 

@@ -4,11 +4,12 @@ import msgspec
 
 from sankofa.edition.format.keys import FREE, FREE_ID_TYPES, ID_TYPES, PAID
 from sankofa.edition.read.edition import Selection
-from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.errors import InvalidParameter
 from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow
 from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
+from sankofa.operations.nearest import unknown_organisation
 from sankofa.operations.parameters import IdTypeParameter, IdValueParameter, ServiceIdParameter
 
 MOST_MATCHES = 20
@@ -44,7 +45,7 @@ async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer
     modes = FREE if call.grant.sample else FREE | PAID
     selection = await call.edition.select("crosswalk", service_id.upper(), day=day, modes=modes)
     if selection is None:
-        raise NotFound(f"No organisation with service_id {service_id}.")
+        raise await unknown_organisation(call, service_id)
     withheld: set[str] = set()
     if call.grant.sample:
         paid = await call.edition.select("crosswalk", service_id.upper(), day=day, modes=PAID)

@@ -1,9 +1,9 @@
 """GET /v1/entities/{service_id}."""
 
-from sankofa.model.errors import NotFound
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import EntityRow
 from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.nearest import unknown_organisation
 from sankofa.operations.parameters import ServiceIdParameter
 
 
@@ -23,12 +23,11 @@ from sankofa.operations.parameters import ServiceIdParameter
 async def get_entity(call: Call, *, service_id: ServiceIdParameter) -> Answer:
     """One organisation's resolved entity record.
 
-    There is no name search: ids come from the other endpoints. An id that was merged into another
-    answers with the surviving one in `service_id`; one that its register calls merged keeps its own record,
-    and `successor` leads on.
+    `/v1/search` finds organisations by name. An id that was merged into another answers with the surviving
+    one in `service_id`; one that its register calls merged keeps its own record, and `successor` leads on.
     """
     selection = await call.edition.select("entity", service_id.upper(), day=call.today.toordinal())
     if selection is None:
-        raise NotFound(f"No organisation with service_id {service_id}.")
+        raise await unknown_organisation(call, service_id)
     successor = await call.edition.raw("successor", service_id.upper())
     return Answer(selection, members={"successor": None if successor is None else bytes(successor).decode()})

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from sankofa.edition.format.visibility import ANY_TAG
-from sankofa.model.errors import NotFound
 from sankofa.model.facts import FUND
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import FundamentalsRow
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.nearest import unknown_organisation
 from sankofa.operations.parameters import (
     AsOfParameter,
     LineItemsParameter,
@@ -52,7 +52,7 @@ async def get_fundamentals(
         where=None if line_items is None else _has_line_item(line_items),
     )
     if selection is None:
-        raise NotFound(f"No organisation with service_id {service_id}.")
+        raise await unknown_organisation(call, service_id)
     return Answer(selection, as_of=day)
 
 

@@ -6,6 +6,7 @@ real calendar days, nothing trimmed, nothing guessed.
 
 from dataclasses import dataclass
 from datetime import date
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -69,7 +70,9 @@ class Choice(_Declared):
 
     def read(self, text: str, today: date) -> str:
         if not self._admits(text):
-            raise ValueError(f"expected one of {', '.join(self.words)}")
+            near = get_close_matches(text.lower()[:64], self.words, 3)
+            meant = f"; nearest: {', '.join(near)}" if near else ""
+            raise ValueError(f"expected one of {', '.join(self.words)}{meant}")
         return text
 
     def schema(self) -> JsonSchema:

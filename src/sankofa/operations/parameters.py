@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.signals.contract import LONGEST_FILTER
+from sankofa.model.catalogue_rows import SEARCH_TYPES
 from sankofa.model.identifiers import EDITION_PATTERN, ENTITY_ID_PATTERN, SERVICE_ID_PATTERN
+from sankofa.model.line_items import STATEMENT_KINDS
 from sankofa.model.observations import (
     FREQUENCIES,
     INDICATOR_PATTERN,
@@ -85,6 +87,33 @@ QueryParameter = Annotated[
     Text(r"^[^\x00-\x1f\x7f]{1,200}$", "Kgalagadi Retail", longest=200),
     "A name, a ticker (JSE:NPN or NPN) or another identifier.",
 ]
+SearchParameter = Annotated[
+    str,
+    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "Kgalagadi Retail", longest=200),
+    "Words of a name, which may be begun only, or an identifier.",
+]
+SearchTypeParameter = Annotated[str | None, Choice(SEARCH_TYPES), "Only what is of this type."]
+SeriesQueryParameter = Annotated[
+    str | None,
+    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "CPI", longest=200),
+    "Words that its key or name must have, all of them; a word may be begun only.",
+]
+SeriesKeyParameter = Annotated[
+    str, Text(SERIES_PATTERN, "CPI.ZA", LONGEST_CODE), "Series key, in any case, as `/v1/series` lists it."
+]
+StatementKindParameter = Annotated[
+    str | None, Choice(STATEMENT_KINDS), "Only this statement: income, balance sheet or cash flow."
+]
+ShapeParameter = Annotated[
+    Literal["long", "wide"],
+    Choice(("long", "wide"), "long"),
+    "`long`: one row per figure; `wide`: one row per line item, one column per period.",
+]
+ExchangeParameter = Annotated[
+    str | None,
+    Text(r"^[A-Za-z0-9._-]{1,40}$", "JSE", longest=40),
+    "Name or market identifier code of an exchange, in any case: JSE or XJSE.",
+]
 TenderCountryParameter = Annotated[str, Country(), "ISO 3166-1 alpha-2 code, in any case."]
 ReleasedFromParameter = Annotated[date | None, Day(example="2026-01-01"), "Earliest release date (UTC day)."]
 CursorParameter = Annotated[
@@ -158,6 +187,7 @@ ToMonthParameter = Annotated[
 SkuParameter = Annotated[
     str, Text(r"^[A-Za-z0-9-]+$", "AF-FUND"), "The dataset, in any case: AF-FUND, AF-TENDER or AF-MACRO."
 ]
+OptionalSkuParameter = Annotated[str | None, Choice(SKUS, "AF-FUND"), "Only this dataset."]
 EntityIdParameter = Annotated[
     str | None,
     Text(ENTITY_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),

@@ -43,6 +43,7 @@ from sankofa.operations.answers import (
 )
 from sankofa.operations.contract import Answer, Call, Operation, endpoints
 from sankofa.operations.encodings import choose_encoding, compress, compressed
+from sankofa.operations.nearest import ID_PARAMETER, explained_id
 from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
@@ -100,14 +101,16 @@ class RestApp:
         self._pages = pages
         self._mounted = mounted or {}
         self._exact: dict[str, EndpointRoute] = {}
-        self._under: dict[str, tuple[Operation, str]] = {}
+        self._under: dict[tuple[str, str], tuple[Operation, str]] = {}
+        """By what is before the identifier in a path, and what is behind it."""
         self._deprecated = deprecation_headers(DEPRECATIONS, [o.path for o in endpoints()])
         self._ids = itertools.count(1)
         self._id_prefix = secrets.token_hex(6)
         for operation in endpoints():
-            prefix, brace, name = operation.path.partition("{")
+            prefix, brace, rest = operation.path.partition("{")
             if brace:
-                self._under[prefix] = operation, name.removesuffix("}")
+                name, _, behind = rest.partition("}")
+                self._under[prefix, behind] = operation, name
             else:
                 self._exact[prefix] = EndpointRoute(operation, {}, prefix)
 
@@ -176,7 +179,11 @@ class RestApp:
         if b"%2" in raw:  # an encoded slash belongs to the identifier
             before, _, last = raw.rpartition(b"/")
             prefix, identifier = unquote(before), unquote(last)
-        under = self._under.get(prefix + "/")
+        under = self._under.get((prefix + "/", ""))
+        if under is None:
+            behind = f"/{identifier}"
+            prefix, _, identifier = prefix.rpartition("/")
+            under = self._under.get((prefix + "/", behind))
         if under is None or not identifier:
             raise NotFound("No such path; see /openapi.json.")
         return EndpointRoute(under[0], {under[1]: identifier}, path)
@@ -220,7 +227,10 @@ class RestApp:
         edition_id = given.pop("edition", None)
         if edition_id is not None or head.edition is not None:
             edition_id = requested_edition(edition_id, head, today)
-        arguments = operation.complete(given, today, route.path)
+        try:
+            arguments = operation.complete(given, today, route.path)
+        except (InvalidParameter, NotFound) as problem:
+            raise await explained_id(service, grant, problem, route.path.get(ID_PARAMETER)) from None
         edition = service.edition.get() if edition_id is None else await service.edition.by_id(edition_id)
         fmt = negotiated_format(head.accept) if head.accept and head.accept != b"*/*" else None
         tag = entity_tag(edition.id, route.requested_path, query, grant, today)

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date
+from decimal import Decimal
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
@@ -62,6 +63,7 @@ class ResponseFormat(NamedTuple):
     ) -> tuple[Headers, bytes]:
         """The header fields that stand for the envelope, and the body in this format."""
         columns = columns_of(_shape(operation, answer))
+        columns += tuple(Column(name, Decimal) for name in answer.more_columns)
         members = _members(answer, edition.id)
         terms = operation.notice(answer, edition)
         if self.media_type == CSV:

@@ -132,6 +132,8 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
     }
     if operation.path in DEPRECATIONS:
         entry["deprecated"] = True
+    if operation.extension:
+        entry["x-sankofa-extension"] = True
     return entry
 
 

@@ -21,6 +21,16 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 _IDENTIFIERS_ONLY: Final = ("gleif-lei", "gleif-isin", "openfigi", "identifiers-csv")
 """Adapters whose sources belong to no dataset: they only say who is who."""
 
+_LICENCE_LINKS: Final = {
+    "CC0-1.0": "https://creativecommons.org/publicdomain/zero/1.0/",
+    "CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/",
+    "PDDL-1.0": "https://opendatacommons.org/licenses/pddl/1-0/",
+    "ODC-By-1.0": "https://opendatacommons.org/licenses/by/1-0/",
+    "OGL-UK-3.0": "https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
+    "MIT": "https://opensource.org/license/mit",
+    "US Government work": "https://www.usa.gov/government-copyright",
+}
+
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One `[sources.<id>]` table."""
@@ -35,6 +45,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     publisher: str = ""
     url: str = ""
     licence: str = ""
+    licence_url: str = ""
     attribution: str = ""
     floors: dict[str, float] = {}
     """By measure (`derive.quality`): held against, and told."""
@@ -42,12 +53,20 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """As `floors`; an edition in which the source falls short of one is not published."""
 
     @property
-    def owed(self) -> str:
-        """Who is to be named where its data is used, and the licence."""
+    def licence_link(self) -> str:
+        """Where the licence can be read: as the entry says, else of a licence that is known by its name."""
+        return self.licence_url or _LICENCE_LINKS.get(self.licence, "")
+
+    @property
+    def named(self) -> str:
+        """Who is to be named where its data is used."""
         text = self.attribution or self.publisher or self.title or self.id
-        if self.publisher and self.publisher not in text:
-            text = f"{self.publisher}: {text}"
-        return f"{text} ({self.licence or self.license_class})"
+        return f"{self.publisher}: {text}" if self.publisher and self.publisher not in text else text
+
+    @property
+    def owed(self) -> str:
+        """Who is to be named, and the licence."""
+        return f"{self.named} ({self.licence or self.license_class})"
 
     def refuse_unless_redistributable(self) -> None:
         """The licence gate: what may not be redistributed commercially does not come in."""

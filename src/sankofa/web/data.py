@@ -1,8 +1,6 @@
-"""What several pages ask for: search, issuers, statements, series, sources and coverage.
+"""What several pages ask for: search, issuers, statements, series, sources and coverage."""
 
-One place, so that each is asked from the operation that has it.
-"""
-
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date
 from typing import Any, Final
@@ -10,58 +8,19 @@ from typing import Any, Final
 from sankofa.web.visit import Result, Row, Visit
 
 _TENDERS_SHOWN: Final = 10
-KINDS: Final = {
-    "income": (
-        "revenue",
-        "cost_of_sales",
-        "gross_profit",
-        "operating_profit",
-        "depreciation_amortisation",
-        "finance_costs",
-        "profit_before_tax",
-        "income_tax",
-        "profit",
-        "profit_owners",
-        "eps_basic",
-        "eps_diluted",
-        "headline_eps",
-    ),
-    "balance": (
-        "assets",
-        "current_assets",
-        "cash",
-        "receivables",
-        "inventories",
-        "loans",
-        "liabilities",
-        "current_liabilities",
-        "payables",
-        "deposits",
-        "short_term_debt",
-        "long_term_debt",
-        "equity",
-        "equity_owners",
-        "shares_outstanding",
-    ),
-    "cash": ("operating_cash_flow", "capex", "dividends_paid"),
+_MOST_INDICATORS: Final = 40
+_PAGES_OF_COUNTRY: Final = {
+    "issuers": "/companies",
+    "releases": "/tenders",
+    "series": "/macro",
+    "indicators": "/macro",
 }
-"""The line items of each statement, in the order in which they are shown."""
+"""Where what is counted of a country is shown; the first of them that it has is where it leads."""
 
 
-async def search(visit: Visit, words: str, country: str) -> tuple[list[Row], bool]:
-    """Organisations, series and indicators by name or identifier; and whether the tier holds some back."""
-    result = await visit.ask("search_entities", query=words, country=country)
-    rows = [
-        {
-            "type": "organisation",
-            "id": row["service_id"],
-            "name": row["legal_name"],
-            "country": row["country"],
-            "matched": row["match"]["value"],
-        }
-        for row in result.rows
-    ]
-    return rows, result.truncated
+async def search(visit: Visit, words: str, country: str) -> Result:
+    """Organisations, series and indicators by name or identifier."""
+    return await visit.ask("search", q=words, country=country)
 
 
 async def search_tenders(visit: Visit, words: str, country: str) -> list[Row]:
@@ -81,11 +40,7 @@ async def statement(
     truncated = False
     for period_type in period_types:
         result = await visit.ask(
-            "get_fundamentals",
-            service_id=service_id,
-            as_of=as_of,
-            period_type=period_type,
-            line_items=list(KINDS[kind]),
+            "get_statement", service_id=service_id, as_of=as_of, period_type=period_type, kind=kind
         )
         rows += result.rows
         truncated = truncated or result.truncated
@@ -101,34 +56,74 @@ async def vintages(visit: Visit, service_id: str, line_item: str, *, shown: bool
 
 async def countries(visit: Visit) -> list[Row]:
     """The countries there is something of, with how much and where to look."""
-    return []
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in await coverage(visit):
+        if row["country"]:
+            counts[row["country"]][row["unit_of_count"]] += row["count"]
+    found = []
+    for country, units in counts.items():
+        unit = next(unit for unit in _PAGES_OF_COUNTRY if unit in units)
+        address = visit.address(_PAGES_OF_COUNTRY[unit], country=country)
+        found.append({"country": country, "count": units[unit], "unit": unit, "address": address})
+    return sorted(found, key=lambda row: (list(_PAGES_OF_COUNTRY).index(row["unit"]), -row["count"]))
 
 
 async def tender_countries(visit: Visit) -> list[str]:
-    """The countries that tenders are held of."""
-    return []
+    """The countries that tenders are held of, those with most releases first."""
+    rows = (await visit.ask("get_coverage", shown=False, sku="AF-TENDER")).rows
+    totals: dict[str, int] = defaultdict(int)
+    for row in rows:
+        if row["country"]:
+            totals[row["country"]] += row["count"]
+    return sorted(totals, key=lambda country: -totals[country])
 
 
 async def catalogue(visit: Visit, words: str, country: str, cursor: str) -> dict[str, Any]:
     """Series and indicators, those that have the words where some are given."""
-    return {"series": [], "indicators": [], "next_cursor": None, "truncated": False}
+    result = await visit.ask("list_series", q=words, country=country, cursor=cursor)
+    indicators = {row["series"]: row for row in result.rows if not row["vintages"]}
+    if not words and not cursor:
+        # A country's indicators come after its series, and there are many: those of one country stand for all.
+        some = await visit.ask("get_macro", shown=False, country=country or "ZA", limit=visit.most_rows)
+        for row in some.rows:
+            indicators.setdefault(
+                row["indicator"], {"series": row["indicator"], "name": row["indicator_name"]}
+            )
+    return {
+        "series": [row for row in result.rows if row["vintages"]],
+        "indicators": list(indicators.values())[:_MOST_INDICATORS],
+        "next_cursor": None if visit.call.grant.sample else result.members.get("next_cursor"),
+        "truncated": result.truncated,
+    }
 
 
 async def releases(visit: Visit, series: str, rows: Sequence[Row]) -> list[date]:
-    """The days on which a series was released."""
-    return sorted({date.fromisoformat(row["available_at"]) for row in rows})
+    """The days on which a series was released, the first first."""
+    result = await visit.ask("get_series_vintages", series=series, limit=visit.most_rows)
+    return sorted({date.fromisoformat(row["release_date"]) for row in result.rows})
 
 
 async def sources(visit: Visit) -> list[Row]:
     """Who publishes what, under which licence."""
-    return []
+    return (await visit.ask("get_sources")).rows
 
 
-async def coverage(visit: Visit) -> list[Row]:
+async def coverage(visit: Visit, country: str = "") -> list[Row]:
     """Per dataset and country how much there is."""
-    return []
+    return (await visit.ask("get_coverage", country=country)).rows
 
 
 async def issuers(visit: Visit) -> dict[str, Any]:
     """Issuers as knowable on the day of the address."""
-    return {"rows": [], "next_cursor": None, "truncated": False}
+    result = await visit.ask(
+        "list_issuers",
+        country=visit.given("country"),
+        exchange=visit.given("exchange"),
+        as_of=visit.given("as_of"),
+        cursor=visit.given("cursor"),
+    )
+    return {
+        "rows": result.rows,
+        "next_cursor": result.members.get("next_cursor"),
+        "truncated": result.truncated,
+    }

@@ -126,8 +126,8 @@ class Visit:
         arguments = operation.read_tool(given, call.today)
         answer = await operation.perform(call, **arguments)
         body = _decode(envelope(answer, call.edition, operation))
-        if shown and all(name in operation.query or f"{{{name}}}" in operation.path for name in given):
-            self.calls.append(_api_call(operation, given, pinned=call.edition.id if call.pinned else None))
+        if shown and (api_call := _api_call(operation, given, call.edition.id if call.pinned else None)):
+            self.calls.append(api_call)
         return Result(body.pop(operation.rows_under), body, body["truncated"])
 
     def address(self, path: str = "", **changes: str | int | None) -> str:
@@ -154,14 +154,17 @@ def _operations() -> Mapping[str, Operation]:
     return {operation.name: operation for operation in operations()}
 
 
-def _api_call(operation: Operation, given: Mapping[str, Any], pinned: str | None) -> ApiCall:
+def _api_call(operation: Operation, given: Mapping[str, Any], pinned: str | None) -> ApiCall | None:
+    """The call of REST with the same answer, or with more rows where it cannot choose line items; or None."""
     path = operation.path
     query: dict[str, str] = {}
     for name, text in given.items():
         if f"{{{name}}}" in path:
             path = path.replace(f"{{{name}}}", quote(text, safe=""))
-        else:
+        elif name in operation.query:
             query[name] = ",".join(text) if isinstance(text, list) else text
+        elif name != "line_items":
+            return None
     if pinned:
         query["edition"] = pinned
-    return ApiCall(path, query)
+    return ApiCall(path, query) if path else None

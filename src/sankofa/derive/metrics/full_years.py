@@ -8,7 +8,7 @@ are reported for, so that no two inputs differ in length.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
@@ -36,8 +36,8 @@ class FullYear(NamedTuple):
     """How many routes were passed over because they contradict an identity of their filing."""
 
 
-_Held = dict[str, dict[str, dict[str, Fact]]]
-"""Of one year: by currency, start of the period (empty for an instant) and concept."""
+HeldFacts = dict[str, dict[str, dict[str, Fact]]]
+"""Of one period: by currency, start of the period (empty for an instant) and concept."""
 
 
 def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
@@ -45,7 +45,7 @@ def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
     used = concepts_used()
     published: dict[int, int] = {}
     lasting: set[int] = set()
-    held: defaultdict[int, _Held] = defaultdict(dict)
+    held: defaultdict[int, HeldFacts] = defaultdict(dict)
     for (concept, unit, period_end, period_start), told in reports.items():
         end = ordinal(period_end)
         story = steps(told) if len(told) > 1 or told[0].value is None else told
@@ -77,23 +77,34 @@ def year_before(years: Iterable[FullYear], year: FullYear) -> FullYear | None:
     return min(near, key=lambda y: (not y.has_durations, abs(y.end - ended), y.end), default=None)
 
 
-def _year(end: int, published: int, held: _Held, has_durations: bool) -> FullYear:
+def chosen_start(held: HeldFacts) -> str:
+    """The start of the stretch of days that durations are taken of; empty where there is none."""
     starts: Counter[str] = Counter()
     for by_start in held.values():
         for start, facts in by_start.items():
             if start:
                 starts[start] += len(facts)
-    chosen = min(starts, key=lambda s: (-starts[s], s), default="")
-    tables: dict[str, dict[str, Figure]] = {}
+    return min(starts, key=lambda s: (-starts[s], s), default="")
+
+
+def figures_by_currency(lines: Mapping[str, Lines]) -> dict[str, dict[str, Figure]]:
+    """The figures of each line item by currency, best covered and earliest first."""
+    tables = {
+        money: {item: figure for item in own.items if (figure := own.figure(item))}
+        for money, own in lines.items()
+    }
+    ordered = sorted(tables, key=lambda money: (-len(tables[money]), _first_known(tables[money]), money))
+    return {money: tables[money] for money in ordered}
+
+
+def _year(end: int, published: int, held: HeldFacts, has_durations: bool) -> FullYear:
+    chosen = chosen_start(held)
     lines: dict[str, Lines] = {}
     conflicts = 0
     for money, by_start in held.items():
         own = lines[money] = Lines(by_start.get("", {}) | by_start.get(chosen, {}), end)
         conflicts += pass_over_contradictions(own)
-        tables[money] = {item: figure for item in own.items if (figure := own.figure(item))}
-    ordered = sorted(tables, key=lambda money: (-len(tables[money]), _first_known(tables[money]), money))
-    figures = {money: tables[money] for money in ordered}
-    return FullYear(end, published, figures, lines, has_durations, conflicts)
+    return FullYear(end, published, figures_by_currency(lines), lines, has_durations, conflicts)
 
 
 def both_years(year: FullYear, before: FullYear, money: str, item: str) -> tuple[Figure, Figure] | None:

@@ -20,10 +20,21 @@ _Candidate = tuple[tuple[str, ...], Decimal]
 
 
 def pass_over_contradictions(lines: Lines) -> int:
-    """Pass over the routes that contradict an identity; how many they are."""
-    count = sum(_checked(lines, identity) for identity in table().identities)
+    """Pass over the routes that contradict an identity, and tell since when; how many they are."""
+    count = check_identities(lines)
     _settle(lines)
     return count
+
+
+def check_identities(lines: Lines) -> int:
+    """Pass over the routes that contradict an identity; how many they are."""
+    return sum(_checked(lines, identity) for identity in table().identities)
+
+
+@cache
+def items_in_doubt() -> frozenset[str]:
+    """The line items whose route an identity may decide."""
+    return frozenset(item for item, _ in _deciding())
 
 
 def _settle(lines: Lines) -> None:
@@ -43,8 +54,7 @@ def _settle(lines: Lines) -> None:
         for day, until in reversed(list(zip([stands, *later], later, strict=False))):
             if day not in replayed:
                 replayed[day] = lines.known_by(day, _concepts())
-                for identity in table().identities:
-                    _checked(replayed[day], identity)
+                check_identities(replayed[day])
             if not _same(figure, replayed[day].figure(item)):
                 lines.pass_over(item, 0, until)
                 break

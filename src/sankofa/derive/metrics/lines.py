@@ -252,6 +252,12 @@ def _asked() -> tuple[tuple[str, Sequence[tuple[Route, frozenset[str]]]], ...]:
 
 
 @cache
+def items_asked() -> frozenset[str]:
+    """The line items that enter a metric."""
+    return frozenset(item for item, _ in _asked())
+
+
+@cache
 def concepts_used() -> frozenset[str]:
     """Every concept that takes part in a route, a proof or an identity."""
     return table().concepts

@@ -138,6 +138,10 @@ class BuildContext:
         """The ids of the sources that anything is read of."""
         return sorted({capture.source_id for capture in self.captures.values()})
 
+    def source(self, source_id: str) -> Source | None:
+        """Its entry in the registry; None where none was given."""
+        return self._sources.get(source_id)
+
     def first_capture(self, sku: str) -> CaptureInfo | None:
         """The first capture of a source of a dataset."""
         own = {name for name, source in self._sources.items() if source.sku == sku}

@@ -1,6 +1,5 @@
-"""How many reported facts an edition serves, every vintage counted, by the source of each."""
+"""What an edition serves of the facts of each issuer, every vintage counted, by the source of each."""
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -10,33 +9,60 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.quality import ServedFacts
 from sankofa.edition.build.issuer_parts import Issuers, issuer_part
 from sankofa.ledger.entities import Entity
-from sankofa.model.days import ordinal
+from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.vintages import vintages
 
 FACT_COUNTS: Final = "fact-counts"
-_read = msgspec.msgpack.Decoder(dict[str, tuple[int, int]]).decode
+
+
+class SourceFacts(msgspec.Struct, array_like=True):
+    """The facts that one source has of an issuer."""
+
+    facts: int = 0
+    dated: int = 0
+    """Those whose day of publication is evidenced."""
+    first: int = FOREVER
+    last: int = 0
+    """The earliest and the latest period_end that had come when it was captured; 0 where none had."""
+    published: int = 0
+    """The newest evidenced day of publication; 0 where there is none."""
+
+
+_read = msgspec.msgpack.Decoder(dict[str, SourceFacts]).decode
 _write = msgspec.msgpack.Encoder().encode
 
 
 @issuer_part(FACT_COUNTS)
 def _counted(issuer: Issuer) -> bytes:
-    served: Counter[str] = Counter()
-    dated: Counter[str] = Counter()
+    by_source: dict[str, SourceFacts] = {}
     for (_, _, period_end, _), reported in issuer.reports.items():
-        for vintage in vintages(reported, ordinal(period_end)):
-            source_id = vintage.report.capture.source_id
-            served[source_id] += 1
-            dated[source_id] += bool(vintage.report.evidenced)
-    return _write({source_id: (count, dated[source_id]) for source_id, count in sorted(served.items())})
+        end = ordinal(period_end)
+        for vintage in vintages(reported, end):
+            report = vintage.report
+            counts = by_source.get(report.capture.source_id)
+            if counts is None:
+                counts = by_source[report.capture.source_id] = SourceFacts()
+            counts.facts += 1
+            if report.evidenced:
+                counts.dated += 1
+                counts.published = max(counts.published, report.available)
+            if period_end <= report.capture.observed_at[:10]:
+                counts.first = min(counts.first, end)
+                counts.last = max(counts.last, end)
+    return _write({source_id: by_source[source_id] for source_id in sorted(by_source)})
+
+
+def issuer_counts(issuers: Issuers, entity: Entity) -> dict[str, SourceFacts]:
+    """The facts of one issuer by source."""
+    part = issuers.part(FACT_COUNTS, entity.service_id)
+    return _read(part) if part else {}
 
 
 def served_facts(issuers: Issuers, entities: Iterable[Entity]) -> dict[str, ServedFacts]:
     """By source."""
-    served: Counter[str] = Counter()
-    dated: Counter[str] = Counter()
+    served: dict[str, ServedFacts] = {}
     for entity in entities:
-        if counted := issuers.part(FACT_COUNTS, entity.service_id):
-            for source_id, (count, evidenced) in _read(counted).items():
-                served[source_id] += count
-                dated[source_id] += evidenced
-    return {source_id: ServedFacts(count, dated[source_id]) for source_id, count in served.items()}
+        for source_id, counts in issuer_counts(issuers, entity).items():
+            facts, dated = served.get(source_id, ServedFacts(0, 0))
+            served[source_id] = ServedFacts(facts + counts.facts, dated + counts.dated)
+    return served

@@ -18,6 +18,11 @@ class ProvenanceText:
 
     def of(self, capture_id: int, document: str, location: str) -> str:
         """With a location that can stand in JSON as it is."""
+        before, behind = self.around(capture_id, document)
+        return f"{before}{location}{behind}"
+
+    def around(self, capture_id: int, document: str) -> tuple[str, str]:
+        """What stands before the location, and behind it."""
         around = self._around.get((capture_id, document))
         if around is None:
             capture = self._captures[capture_id]
@@ -25,7 +30,7 @@ class ProvenanceText:
                 f'{{"source_ref":{json_text(capture.ref("", document))[:-1]}',
                 f'","license_class":"{capture.license_class}","observed_at":"{capture.observed_at}",',
             )
-        return f"{around[0]}{location}{around[1]}"
+        return around
 
 
 @lru_cache(maxsize=4096)

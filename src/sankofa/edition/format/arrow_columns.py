@@ -8,8 +8,9 @@ days on which each is seen; an answer in Arrow then takes from them the rows it 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -18,7 +19,7 @@ from sankofa.edition.format.field_types import arrow_types, field_types
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.model.days import FOREVER
-from sankofa.model.rows import Row, decoder_of
+from sankofa.model.rows import Row
 
 if TYPE_CHECKING:
     import pyarrow
@@ -67,8 +68,8 @@ def read_columns(columns: tuple[Column, ...], rows: bytes, *exact: type) -> list
     """The values of each column of a JSON list; what is not of the exact types as JSON text, null as None."""
     read = _decoder(columns, *exact).decode(rows)
     values: list[Sequence[Any]] = []
-    for column in columns:
-        column_values = list(map(attrgetter(column.name), read))
+    for number, column in enumerate(columns):
+        column_values = list(map(attrgetter(f"c{number}"), read))
         if column.type not in exact:
             column_values = [
                 None if text == _NULL else text for text in (str(raw, "utf-8") for raw in column_values)
@@ -203,10 +204,16 @@ def _kept_schema(columns: tuple[Column, ...], also: tuple[str, ...]) -> "pyarrow
     return pyarrow.schema([*schema_of(columns), *when, *said])
 
 
-@cache
+@lru_cache(maxsize=256)
 def _decoder(columns: tuple[Column, ...], *exact: type) -> msgspec.json.Decoder[list[Any]]:
-    """Reads rows, what is of these types as what it is and everything else as its JSON text."""
-    return decoder_of((c.name, c.type | None if c.type in exact else msgspec.Raw) for c in columns)
+    """Reads rows, what is of these types as what it is and everything else as its JSON text.
+
+    Not every answer has the columns of a type: the number of those kept is bounded.
+    """
+    fields = [(f"c{n}", c.type | None if c.type in exact else msgspec.Raw) for n, c in enumerate(columns)]
+    names = {f"c{n}": c.name for n, c in enumerate(columns)}  # a name may be a day, which no attribute can be
+    row = msgspec.defstruct("Fields", fields, gc=False, rename=names)
+    return msgspec.json.Decoder(GenericAlias(list, (row,)))
 
 
 def _text_of(column: Column) -> str:

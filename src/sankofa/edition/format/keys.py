@@ -11,9 +11,17 @@ FACTS: Final = "fact"
 FACT_DAYS: Final = "fact_day"
 MACRO_FACTS: Final = "fact_macro"
 FACT_ORDER: Final = "fact_order"
+SERIES_ENTRIES: Final = "series-entry"
+SERIES_RELEASES: Final = "series-release"
+ISSUERS: Final = "issuer"
+STATEMENTS: Final = "statement"
+SOURCES: Final = "source"
+COVERAGE: Final = "coverage"
 
 TENDERS_PER_BLOCK: Final = 32
 FACTS_PER_BLOCK: Final = 128
+ENTRIES_PER_BLOCK: Final = 64
+"""Rows of the catalogue of series in a block."""
 RANGES_PER_BLOCK: Final = 512
 """Byte ranges of facts in a block of `fact_order`."""
 
@@ -51,6 +59,16 @@ def macro_key(country: str, measure: str, mode: str) -> str:
 def order_key(country: str, *, dated: bool) -> str:
     """All macro facts of a country in one order, or those that are dated."""
     return f"{country}|dated" if dated else country
+
+
+def listed_under(country: str | None, exchange: str | None) -> str:
+    """The list of the issuers of a country, or with a listing on an exchange, or both."""
+    return f"{country or ''}@{exchange or ''}"
+
+
+def coverage_key(country: str | None, sku: str | None) -> str:
+    """What there is for a country, or of a dataset, or both."""
+    return f"{country or ''}|{sku or ''}"
 
 
 def party_key(country: str | None = None, role: str | None = None, service_id: str | None = None) -> str:

@@ -2,5 +2,5 @@
 
 from typing import Final
 
-LAYOUT: Final = 5
+LAYOUT: Final = 6
 """A reader refuses an edition of another."""

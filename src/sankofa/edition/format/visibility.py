@@ -10,6 +10,9 @@ from typing import Final
 ANY_TAG: Final = -1
 """Asks for rows whatever their tag."""
 
+KIND_MODES: Final = {"income": 8, "balance": 16, "cash": 32}
+"""The modes that see the rows of one kind of statement; the mode LATEST sees all of them."""
+
 
 def visible(first: int, until: int, day: int) -> bool:
     """Whether what is seen on the days [first, until) is seen on a day."""

@@ -245,7 +245,7 @@ def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) 
     reader = store.open(edition_id, check_all=check_all)
     if reader.manifest.get("format") != LAYOUT:
         reader.close()
-        raise EditionError(f"edition {edition_id}: of another layout: publish again")
+        raise EditionError(f"edition {edition_id}: of another layout: run `sankofa publish` to build it anew")
     return Edition(edition_id, reader)
 
 

@@ -2,17 +2,28 @@
 
 import asyncio
 import math
+import re
 from bisect import bisect_left
 from collections import defaultdict
-from itertools import takewhile
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from itertools import islice, takewhile
+from typing import Final, NamedTuple
 
 import msgspec
 
-from sankofa.edition.format.search_records import SearchRecord, bucket
+from sankofa.edition.format.search_records import (
+    LETTERS,
+    MACRO_ITEMS,
+    MACRO_SPANS,
+    ORGANISATIONS,
+    SearchIndex,
+    SearchRecord,
+    bucket,
+    code_key,
+)
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.turns import Turns
-from sankofa.model.names import neighbourhood, slips, tolerated, words
+from sankofa.model.names import neighbourhood, slips, tolerated
 
 _POSTINGS_READ = 4_000
 _RARE = 400
@@ -22,42 +33,64 @@ _WORDS_A_TURN = 256
 _MOST_WORDS = 12
 _LEAST_SCORE = 0.35
 _ROUNDED = 0.0001  # what a score may gain by being rounded
-_UNASKED = 0.35  # what a word of the name that was not asked for weighs, of an average one that was
+_UNASKED: Final = {ORGANISATIONS: 0.35, MACRO_ITEMS: 0.04}
+"""What a word of the name that was not asked for weighs, of an average one that was: indicators are wordy."""
+_COMPARED: Final = 200
+"""How many codes a mistaken one is compared with."""
+_BEGUN: Final = 8
+"""How many words a word that is only begun may mean."""
 _decode = msgspec.json.Decoder(SearchRecord).decode
 
 Holders = memoryview
-"""The numbers of the organisations that have a word, in order; a view of the index."""
+"""The numbers of the records that have a word, in order; a view of the index."""
 Meanings = dict[str, float]
 """The words of the index that a word of the query may mean, and how close each is."""
 
 
 class Hit(NamedTuple):
-    """An organisation found: why, by which of its names, and how well (1 is perfect)."""
+    """What was found: why, by which of its names, and how well (1 is perfect)."""
 
     score: float
-    service_id: str
+    id: str
     matched_on: str
     matched_value: str
+    number: int = -1
+    """Its number in the index, where it is a series or an indicator."""
+    type: str = "organisation"
 
 
 async def search_names(
-    edition: Edition, query: str, country: str | None, most: int
+    edition: Edition,
+    index: SearchIndex,
+    query_words: Iterable[str],
+    country: str | None,
+    most: int,
+    admits: Callable[[int], bool] = lambda number: True,
+    type: str | None = None,
 ) -> tuple[list[Hit], bool]:
-    """The best hits for a name, best first, ties by service_id; and whether there are others."""
+    """The best hits for the words of a name, best first, ties by id; and whether there are others.
+
+    `admits` tells by its number whether a record may be found at all; `type` keeps those of one type.
+    """
     asked: dict[str, Meanings] = {}
     worth: dict[str, float] = {}
     holders: dict[str, list[tuple[float, Holders]]] = {}
-    size = max(int(edition.manifest.get("indexes", {}).get("named", 1)), 1)
-    for word in dict.fromkeys(words(query)[:_MOST_WORDS]):
-        meant = await _meanings(edition, word, country)
+    size = max(int(edition.manifest.get("indexes", {}).get(index.records, 1)), 1)
+    asked_words = list(islice(dict.fromkeys(query_words), _MOST_WORDS))
+    for word in asked_words:
+        meant = await _meanings(edition, index, word, country, last=word == asked_words[-1])
         asked[word] = {other: closeness for other, closeness, _ in meant}
         holders[word] = [(closeness, held) for _, closeness, held in meant]
-        worth[word] = math.log(1 + size / min((len(held) for _, held in holders[word]), default=1))
+        exact = [len(held) for closeness, held in holders[word] if closeness == 1.0]
+        fewest = min(exact or (len(held) for _, held in holders[word]), default=1)
+        worth[word] = math.log(1 + size / fewest)
     weights: defaultdict[int, float] = defaultdict(float)
     passed_over = False
-    for word in sorted(worth, key=lambda w: -worth[w]):
+    for word in sorted(worth, key=lambda w: (-worth[w], w)):
+        only_adds = bool(weights)
         for closeness, held in holders[word]:
-            passed_over |= not _add(weights, held, worth[word] * closeness)
+            # A word that is but begun narrows what the others lead to; alone it leads itself.
+            passed_over |= not _add(weights, held, worth[word] * closeness, only_adds and closeness < 1.0)
             await asyncio.sleep(0)
     best = sorted(weights, key=lambda number: (-weights[number], number))
     # What was found of a name is the most it can score: behind the first that falls short, all do.
@@ -67,31 +100,68 @@ async def search_names(
     for rank, number in enumerate(takewhile(lambda number: weights[number] >= least, best)):
         if len(hits) > most and rank >= max(_WEIGHED, most + 1):
             break
-        hit = _weigh(await _named(edition, number), asked, worth)
-        if hit.score >= _LEAST_SCORE:
-            hits.append(hit)
         await turns.step()
-    hits.sort(key=lambda h: (-h.score, h.service_id))
+        if not admits(number):
+            continue
+        hit = _weigh(await _record(edition, index, number), number, asked, worth, _UNASKED[index])
+        if hit.score >= _LEAST_SCORE and type in (None, hit.type):
+            hits.append(hit)
+    hits.sort(key=lambda h: (-h.score, h.id))
     return hits[:most], passed_over or len(hits) > most
+
+
+async def search_code(edition: Edition, code: str) -> list[Hit]:
+    """The series and the indicator of a code."""
+    hits = []
+    for number in await _holders(edition, MACRO_ITEMS, code_key(code)):
+        record = await _record(edition, MACRO_ITEMS, number)
+        hits.append(Hit(1.0, record.id, record.type, record.id, number, record.type))
+    return hits
+
+
+async def macro_spans(edition: Edition) -> memoryview:
+    """Of each series or indicator, by number, the [first, end) of its entries in the catalogue."""
+    return await edition.numbers(MACRO_SPANS, "", keep=True)
+
+
+async def series_named(edition: Edition, query_words: list[str]) -> list[tuple[int, int]]:
+    """The entries of the catalogue that have every word, or one that begins with it: [first, end) of each."""
+    named: set[int] | None = None
+    for word in query_words[:_MOST_WORDS]:
+        own = set(await _holders(edition, MACRO_ITEMS, word))
+        for other in await _begun(edition, MACRO_ITEMS, word):
+            own.update(await _holders(edition, MACRO_ITEMS, other))
+        named = own if named is None else named & own
+    spans = await macro_spans(edition)
+    return [(spans[2 * number], spans[2 * number + 1]) for number in sorted(named or ())]
+
+
+async def codes_sharing_words(edition: Edition, query_words: Iterable[str]) -> list[str]:
+    """Some codes of series and indicators that share a word with a query, or a word a slip away."""
+    numbers: dict[int, None] = {}
+    for word in islice(dict.fromkeys(query_words), _MOST_WORDS):
+        for _, _, held in await _meanings(edition, MACRO_ITEMS, word, None, last=True):
+            numbers.update(dict.fromkeys(held[:_COMPARED]))
+    return [(await _record(edition, MACRO_ITEMS, n)).id for n in islice(numbers, _COMPARED)]
 
 
 async def search_symbol(edition: Edition, symbol: str) -> list[Hit]:
     """Every listing of a bare ticker symbol, whatever the exchange."""
     symbol = symbol.strip().upper()
     hits = []
-    for number in (await _holders(edition, f"${symbol}"))[:_WEIGHED]:
-        named = await _named(edition, number)
+    for number in (await _holders(edition, ORGANISATIONS, code_key(symbol)))[:_WEIGHED]:
+        named = await _record(edition, ORGANISATIONS, number)
         ticker = next(t for t in named.tickers if t.partition(":")[2] == symbol)
-        hits.append(Hit(0.99, named.service_id, "ticker", ticker))
+        hits.append(Hit(0.99, named.id, "ticker", ticker))
     return hits
 
 
-def _add(weights: defaultdict[int, float], held: Holders, weight: float) -> bool:
+def _add(weights: defaultdict[int, float], held: Holders, weight: float, only_adds: bool) -> bool:
     """The rarest words make the candidates; a common one only adds to those there are.
 
     False where there were too many of them to read.
     """
-    if weights and len(held) > _RARE:
+    if weights and (only_adds or len(held) > _RARE):
         for number in weights:
             at = bisect_left(held, number)
             if at < len(held) and held[at] == number:
@@ -103,35 +173,48 @@ def _add(weights: defaultdict[int, float], held: Holders, weight: float) -> bool
     return True
 
 
-async def _meanings(edition: Edition, word: str, country: str | None) -> list[tuple[str, float, Holders]]:
-    """The word itself where it is known; else the known words a slip of the pen away."""
+async def _meanings(
+    edition: Edition, index: SearchIndex, word: str, country: str | None, *, last: bool
+) -> list[tuple[str, float, Holders]]:
+    """The word itself where it is known; the words it begins, where it is not or is the last of the query;
+    else the known words a slip of the pen away."""
     scope = f"{country}|" if country else ""
-    held = await _holders(edition, scope + word)
-    if held:
-        return [(word, 1.0, held)]
+    held = await _holders(edition, index, scope + word)
+    meant = [(word, 1.0, held)] if held else []
+    if last or not held:
+        for other in islice(await _begun(edition, index, word), _BEGUN):
+            if other_holders := await _holders(edition, index, scope + other):
+                meant.append((other, 0.6 + 0.39 * len(word) / len(other), other_holders))
+    if meant:
+        return meant
     allowed = tolerated(word)
     if not allowed:
         return []
-    buckets = int(edition.manifest.get("name_buckets", 1))
+    buckets = int(edition.manifest.get(index.buckets, 1))
     forms = set(neighbourhood(word))
     near: set[str] = set()
     turns = Turns(_WORDS_A_TURN)
     for number in {bucket(form, buckets) for form in forms}:
         await turns.step(8)
-        near.update(bytes(await edition.raw("near", str(number)) or b"").decode().split())
-    meant = []
+        near.update(bytes(await edition.raw(index.near, str(number)) or b"").decode().split())
     for other in sorted(near):  # a bucket holds strangers too: they share no form
         await turns.step()
         if not forms.isdisjoint(neighbourhood(other)) and (distance := slips(word, other)) <= allowed:
-            held = await _holders(edition, scope + other)
+            held = await _holders(edition, index, scope + other)
             if held:
                 meant.append((other, 1 - distance / (len(word) + 1), held))
     return sorted(meant, key=lambda m: (-m[1], m[0]))[:8]
 
 
-def _weigh(named: SearchRecord, asked: dict[str, Meanings], worth: dict[str, float]) -> Hit:
-    """How well the best of an organisation's names agrees with the query, either way round."""
-    best = Hit(0.0, named.service_id, "name", "")
+def _weigh(
+    named: SearchRecord,
+    number: int,
+    asked: dict[str, Meanings],
+    worth: dict[str, float],
+    unasked_weight: float,
+) -> Hit:
+    """How well the best of a record's names agrees with the query, either way round."""
+    best = Hit(0.0, named.id, "name", "")
     whole = sum(worth.values())
     average = whole / len(worth)
     for position, own in enumerate(named.words):
@@ -143,16 +226,25 @@ def _weigh(named: SearchRecord, asked: dict[str, Meanings], worth: dict[str, flo
                 agreed += worth[word] * closeness
                 matched.add(mate)
         unasked = sum(other not in matched for other in own)
-        score = agreed / (whole + _UNASKED * average * unasked)
+        score = agreed / (whole + unasked_weight * average * unasked)
         if score > best.score:
             reason = "legal_name" if position == 0 else "other_name"
-            best = Hit(round(min(score, 0.98), 4), named.service_id, reason, named.names[position])
+            score = round(min(score, 0.98), 4)
+            best = Hit(score, named.id, reason, named.names[position], number, named.type)
     return best
 
 
-async def _holders(edition: Edition, key: str) -> Holders:
-    return memoryview(await edition.raw("word", key) or b"").cast("I")
+async def _begun(edition: Edition, index: SearchIndex, word: str) -> list[str]:
+    """The known words that begin with a word and go on, those that most records have first."""
+    if len(word) < LETTERS:
+        return []
+    listed = bytes(await edition.raw(index.beginnings, word[:LETTERS]) or b"").decode()
+    return re.findall(rf"(?<!\S){re.escape(word)}\S+", listed)
 
 
-async def _named(edition: Edition, number: int) -> SearchRecord:
-    return _decode(await edition.raw("named", str(number)) or b"")
+async def _holders(edition: Edition, index: SearchIndex, key: str) -> Holders:
+    return memoryview(await edition.raw(index.words, key) or b"").cast("I")
+
+
+async def _record(edition: Edition, index: SearchIndex, number: int) -> SearchRecord:
+    return _decode(await edition.raw(index.records, str(number)) or b"")

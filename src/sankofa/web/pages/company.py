@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any, Final
 
 from sankofa.derive.metrics.contract import metrics
+from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.web import data
 from sankofa.web.charts.chart import Chart
 from sankofa.web.charts.drawing import heat_map
@@ -12,7 +13,6 @@ from sankofa.web.statements import arrange, is_money, scaled
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
-KINDS: Final = ("income", "balance", "cash")
 CADENCES: Final = ("year", "quarter", "half")
 _PERIOD_TYPES: Final = {
     ("income", "year"): ("FY",),
@@ -75,17 +75,17 @@ async def _known(visit: Visit, service_id: str) -> tuple[list[Row], bool]:
 
 
 async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, Any]:
-    kind = visit.chosen("kind", KINDS)
+    kind = visit.chosen("kind", STATEMENT_KINDS)
     cadence = visit.chosen("period", CADENCES)
     types = _PERIOD_TYPES[kind, cadence]
     rows, truncated = await data.statement(visit, service_id, as_of.isoformat(), types, kind)
-    table = arrange(rows, data.KINDS[kind], cadence)
+    table = arrange(rows, LINE_ITEMS, cadence)
     return {
         "service_id": service_id.upper(),
         "as_of": as_of,
         "kind": kind,
         "cadence": cadence,
-        "kinds": KINDS,
+        "kinds": STATEMENT_KINDS,
         "cadences": CADENCES,
         "table": table,
         "truncated": truncated,
@@ -152,7 +152,7 @@ def _heat(visit: Visit, rows: list[Row], as_of: date) -> Chart:
     )
 
 
-@page("/companies", "country", "q", "cursor", "as_of")
+@page("/companies", "country", "exchange", "q", "cursor", "as_of")
 async def companies(visit: Visit) -> View:
     """The universe as knowable on a day, or what a search finds."""
     if visit.given("q"):

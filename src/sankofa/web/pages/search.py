@@ -16,9 +16,9 @@ async def search(visit: Visit) -> View:
     words = visit.given("q").strip()
     context: dict[str, Any] = {"words": words, "found": [], "tenders": [], "truncated": False}
     if words:
-        rows, truncated = await data.search(visit, words, visit.given("country"))
-        context["found"] = [{**row, "address": _address(visit, row)} for row in rows]
-        context["truncated"] = truncated
+        result = await data.search(visit, words, visit.given("country"))
+        context["found"] = [{**row, "address": _address(visit, row)} for row in result.rows]
+        context["truncated"] = result.truncated
         tenders = await data.search_tenders(visit, words, visit.given("country"))
         context["tenders"] = [{**row, "address": process_address(visit, row)} for row in tenders]
     return View("search.html", words or visit.language.text("Search"), context)

@@ -73,10 +73,8 @@ async def sources(visit: Visit) -> View:
 @page("/coverage", "country")
 async def coverage(visit: Visit) -> View:
     """Of each dataset and country how much there is, from when to when, how fresh."""
-    rows = await data.coverage(visit)
-    wanted = visit.given("country").upper()
-    context = {"rows": [row for row in rows if not wanted or row["country"] == wanted]}
-    return View("coverage.html", visit.language.text("Coverage"), context)
+    rows = await data.coverage(visit, visit.given("country"))
+    return View("coverage.html", visit.language.text("Coverage"), {"rows": rows})
 
 
 @page("/status", needs_key=False, cached=False)

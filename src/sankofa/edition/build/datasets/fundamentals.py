@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 FUNDAMENTALS: Final = "fundamentals"
 _read = msgspec.msgpack.Decoder(PreparedRows).decode
 _write = msgspec.msgpack.Encoder().encode
-_TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
+TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
 
 
 @issuer_part(FUNDAMENTALS)
@@ -63,42 +63,47 @@ def fundamentals(context: BuildContext) -> Iterator[PreparedKeyRows]:
 
 def _entries(issuer: Issuer) -> list[Entry]:
     ordered: list[tuple[tuple[object, ...], Entry]] = []
-    for (concept, unit, period_end, period_start), reported in issuer.reports.items():
+    for identity, reported in issuer.reports.items():
+        concept, unit, period_end, period_start = identity
         end = ordinal(period_end)
-        start = ordinal(period_start) if period_start else None
-        item, own_concept = (line_item(concept), concept) if ":" in concept else (concept, None)
+        item = line_item(concept)
         for vintage in vintages(reported, end):
-            report = vintage.report
-            rounded = report.capture.rounds_dates
-            period = issuer.names.name(start, end, report.available, rounded=rounded)
-            identity = (concept, unit, period_end, period_start)
-            row = FundamentalsRow(
-                service_id=issuer.entity.service_id,
-                record_ref=_record_ref(identity, report),
-                line_item=item,
-                concept=own_concept,
-                value_reported=None if report.value is None else Decimal(report.value),
-                currency_reported=_money(unit),
-                unit=unit or None,
-                period_start=_day(start) if start else None,
-                period_end=_day(end),
-                period_type=period.period_type,
-                fiscal_year=period.fiscal_year,
-                available_at=_day(report.available),
-                vintage=vintage.number,
-                restated=vintage.number > 1,
-                superseded_at=None,
-                superseding_record_ref=None,
-                extraction_confidence=float(report.confidence) if report.confidence else None,
-                method=report.method,
-                source_ref=report.source_ref,
-                license_class=report.capture.license_class,
-                observed_at=report.capture.observed_at,
-            )
-            order = (-end, period.period_type, item, vintage.number, concept, unit, period_start)
-            ordered += [(order, entry) for entry in _seen(row, vintage, identity, _TAGS[period.period_type])]
+            row = fact_row(issuer, identity, vintage, item)
+            order = (-end, row.period_type, item, vintage.number, concept, unit, period_start)
+            ordered += [(order, entry) for entry in _seen(row, vintage, identity, TAGS[row.period_type])]
     ordered.sort(key=lambda pair: pair[0])
     return [entry for _, entry in ordered]
+
+
+def fact_row(issuer: Issuer, identity: Identity, vintage: Vintage[Report], item: str) -> FundamentalsRow:
+    """One vintage of a fact under the name of a line item, without its successor."""
+    concept, unit, period_end, period_start = identity
+    end, start = ordinal(period_end), ordinal(period_start) if period_start else None
+    report = vintage.report
+    period = issuer.names.name(start, end, report.available, rounded=report.capture.rounds_dates)
+    return FundamentalsRow(
+        service_id=issuer.entity.service_id,
+        record_ref=_record_ref(identity, report),
+        line_item=item,
+        concept=concept if ":" in concept else None,
+        value_reported=None if report.value is None else Decimal(report.value),
+        currency_reported=_money(unit),
+        unit=unit or None,
+        period_start=_day(start) if start else None,
+        period_end=_day(end),
+        period_type=period.period_type,
+        fiscal_year=period.fiscal_year,
+        available_at=_day(report.available),
+        vintage=vintage.number,
+        restated=vintage.number > 1,
+        superseded_at=None,
+        superseding_record_ref=None,
+        extraction_confidence=float(report.confidence) if report.confidence else None,
+        method=report.method,
+        source_ref=report.source_ref,
+        license_class=report.capture.license_class,
+        observed_at=report.capture.observed_at,
+    )
 
 
 def _seen(row: FundamentalsRow, vintage: Vintage[Report], identity: Identity, tag: int) -> Iterator[Entry]:

@@ -4,15 +4,17 @@ Order: by country, indicator and year descending.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 
-from sankofa.derive.annual import annual_vintages
+from sankofa.derive.annual import AnnualVintage, annual_vintages
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.json_text import ProvenanceText, figure, json_text
+from sankofa.edition.build.series_stats import CatalogueEntry
 from sankofa.edition.build.tables import Table, TableRows, table
+from sankofa.edition.build.tally import NEVER, Counted, Tally, TallyKey
 from sankofa.edition.format.keys import MACRO_ANNUAL, annual_key
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import (
@@ -23,6 +25,7 @@ from sankofa.edition.format.series_blocks import (
     summary_of,
 )
 from sankofa.model.countries import alpha3_of
+from sankofa.model.days import ordinal
 from sankofa.model.facts import MACRO
 from sankofa.model.observations import unit_of
 from sankofa.model.rows import MacroAnnualRow
@@ -30,11 +33,19 @@ from sankofa.model.rows import MacroAnnualRow
 ANNUAL_TABLE: Final = "af-macro-annual"
 
 
+class AnnualIndex(NamedTuple):
+    """What other datasets are told of the annual indicators."""
+
+    summaries: list[SeriesSummary]
+    """Of every indicator in a country, in their order."""
+    catalogue: list[CatalogueEntry]
+    tally: Tally
+
+
 @dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series)
 def annual(context: BuildContext) -> Building:
-    """Returns the summaries of its columns, in their order."""
     provenance = ProvenanceText(context.captures)
-    summaries: list[SeriesSummary] = []
+    index = AnnualIndex([], [], Tally())
     for (country, indicator, name), years in annual_vintages(context.ledger):
         shared = (
             f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
@@ -42,28 +53,64 @@ def annual(context: BuildContext) -> Building:
         )
         unit = json_text(unit_of(name))
         entries = []
+        newest: AnnualVintage | None = None
+        sources: dict[int, Counted] = {}
         for year in sorted((year for year, known in years.items() if known.listed), reverse=True):
             vintages = years[year].vintages
             value, capture_id, document = vintages[-1]
+            newest = newest or vintages[-1]
+            last_day = ordinal(f"{year}-12-31")
+            sources.setdefault(capture_id, Counted()).add(0, 1, last_day, last_day, NEVER)
             row = (
                 f"{provenance.of(capture_id, document, f'{indicator} {country} {year}')}{shared}{year},"
                 f'"value":{value or "null"},"unit":{unit},"available_at":null,"vintage":{len(vintages)}}}'
             )
             entries.append(Entry(row.encode(), tag=int(year)))
-        if entries:
+        if entries and newest:
             key = annual_key(country, indicator)
-            summaries.append(summary_of(key, entries))
+            index.summaries.append(summary_of(key, entries))
+            capture = context.captures[newest.capture_id]
+            first, last = (ordinal(f"{entries[n].tag:04d}-12-31") for n in (-1, 0))
+            location = f"{indicator} {country} {entries[0].tag}"
+            index.catalogue.append(
+                CatalogueEntry(
+                    indicator,
+                    True,
+                    "",
+                    "annual",
+                    country,
+                    name,
+                    unit_of(name),
+                    first,
+                    last,
+                    0,
+                    capture.source_id,
+                    capture.ref(location, newest.document),
+                    capture.license_class,
+                    capture.observed_at,
+                )
+            )
+            _count(index.tally, country, sources, context)
             yield KeyRows(key, entries)
-    return Outcome(summaries)
+    return Outcome(index)
+
+
+def _count(tally: Tally, country: str, captures: dict[int, Counted], context: BuildContext) -> None:
+    by_source: dict[str, Counted] = {}
+    for capture_id, counted in captures.items():
+        by_source.setdefault(context.captures[capture_id].source_id, Counted()).merge(counted)
+    for source_id, counted in by_source.items():
+        counted.count = 1
+        tally[TallyKey(MACRO, country, source_id, "indicators")].merge(counted)
 
 
 @dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, needs=(MACRO_ANNUAL,))
-def annual_lists(context: BuildContext, annual: Built[list[SeriesSummary]]) -> Iterator[KeyRows]:
+def annual_lists(context: BuildContext, annual: Built[AnnualIndex]) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         country, indicator = summary.key.split("|")
         return annual_key("", ""), annual_key(country, ""), annual_key("", indicator)
 
-    for key, pages in list_pages(annual.result, filters):
+    for key, pages in list_pages(annual.result.summaries, filters):
         yield KeyRows(key, pages)
 
 

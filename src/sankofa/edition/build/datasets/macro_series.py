@@ -14,7 +14,9 @@ from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.json_text import ProvenanceText, figure, json_text
+from sankofa.edition.build.series_stats import CatalogueEntry, Release, SeriesStats
 from sankofa.edition.build.tables import Table, TableRows, table
+from sankofa.edition.build.tally import Tally
 from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import (
@@ -27,6 +29,7 @@ from sankofa.edition.format.series_blocks import (
 )
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.facts import MACRO
+from sankofa.model.observations import series_name
 from sankofa.model.rows import MacroSeriesRow
 from sankofa.model.vintages import Mode, vintages, visibilities
 
@@ -34,22 +37,33 @@ SERIES_TABLE: Final = "af-macro-series"
 _LATEST: Final = int(Mode.LATEST)
 
 
-class _SeriesIndex(NamedTuple):
+class SeriesIndex(NamedTuple):
+    """What other datasets are told of the series."""
+
     summaries: list[SeriesSummary]
     """Of every series, in their order."""
     days: list[KeyRows]
     """Of each long series, the day on which each of its blocks begins."""
+    catalogue: list[CatalogueEntry]
+    releases: dict[str, list[tuple[Series, list[Release]]]]
+    """By key, of each series under it, the days of release, newest first."""
+    tally: Tally
 
 
 @dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series)
 def series(context: BuildContext) -> Building:
     provenance = ProvenanceText(context.captures)
-    index = _SeriesIndex([], [])
+    index = SeriesIndex([], [], [], {}, Tally())
     for name, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
-        columns = (
-            ("|".join(identity), _entries(provenance, identity, reports)) for identity, reports in group
-        )
-        filled = [(key, entries) for key, entries in columns if entries]
+        filled = []
+        for identity, reports in group:
+            stats = SeriesStats()
+            if entries := _entries(provenance, identity, reports, stats):
+                filled.append(("|".join(identity), entries))
+                words = series_name(*identity)
+                index.catalogue.append(stats.entry(identity, words, context.captures))
+                index.releases.setdefault(name, []).append((identity, stats.releases()))
+                stats.count(index.tally, identity.country, context.captures)
         # Almost every key is one series: it then leads to its rows without a list.
         aliases = (key_list(name),) if len(filled) == 1 else ()
         for key, entries in filled:
@@ -61,13 +75,13 @@ def series(context: BuildContext) -> Building:
 
 
 @dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,))
-def series_days(context: BuildContext, series: Built[_SeriesIndex]) -> Iterator[KeyRows]:
+def series_days(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
     """Where in a long series a day is, so that what is newer need not be read."""
     yield from series.result.days
 
 
 @dataset(f"{MACRO_SERIES}-list", None, pack=pack_pages, needs=(MACRO_SERIES,))
-def series_lists(context: BuildContext, series: Built[_SeriesIndex]) -> Iterator[KeyRows]:
+def series_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         key, family, frequency, country = summary.key.split("|")
         # A series of no country is not on the list of any: the set makes that one list, not two.
@@ -79,7 +93,10 @@ def series_lists(context: BuildContext, series: Built[_SeriesIndex]) -> Iterator
 
 
 def _entries(
-    provenance: ProvenanceText, identity: Series, reports: dict[str, list[SeriesReport]]
+    provenance: ProvenanceText,
+    identity: Series,
+    reports: dict[str, list[SeriesReport]],
+    stats: SeriesStats,
 ) -> list[Entry]:
     key, family, frequency, country = identity
     shared = (
@@ -89,17 +106,23 @@ def _entries(
     return [
         entry
         for day in sorted(reports, reverse=True)
-        for entry in _observations(provenance, shared, key, day, reports[day])
+        for entry in _observations(provenance, shared, key, day, reports[day], stats)
     ]
 
 
 def _observations(
-    provenance: ProvenanceText, shared: str, key: str, day: str, reports: list[SeriesReport]
+    provenance: ProvenanceText,
+    shared: str,
+    key: str,
+    day: str,
+    reports: list[SeriesReport],
+    stats: SeriesStats,
 ) -> Iterator[Entry]:
     """The vintages of one value, each while it is the latest."""
     tag = ordinal(day)
     for vintage in vintages(reports, tag):
         report = vintage.report
+        stats.add(tag, report.location or f"{key} {day}", vintage)
         for first, until, modes, _ in visibilities(vintage):
             if modes & _LATEST:
                 location = json_text(report.location)[1:-1] if report.location else f"{key} {day}"

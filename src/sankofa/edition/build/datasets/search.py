@@ -1,66 +1,91 @@
-"""The index that organisations are searched by: an inverted index in the same blocks as everything else.
+"""The indexes that organisations, series and indicators are searched by: inverted indexes in the same blocks
+as everything else (`format.search_records` says what each kind holds).
 
-- `word`: a word of a name (also under `CC|word` for the country) leads to the numbers of the organisations
-  that have it, as 32-bit integers in order; a ticker symbol likewise under `$symbol`;
-- `near`: a bucket leads to the words that are one letter from each other, for slips of the pen;
-- `named`: the number of an organisation leads to what a hit is weighed by.
-
-The same bytes serve on every engine, so a search finds the same on each.
+A word of an organisation's name is kept under `CC|word` for its country besides. The same bytes serve on
+every engine, so a search finds the same on each.
 """
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, groupby
 
 import msgspec
 
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import Building, KeyRows, Outcome, dataset
+from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.build.series_stats import CatalogueEntry
+from sankofa.edition.format.keys import SERIES_ENTRIES
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.edition.format.search_records import SearchRecord, bucket
+from sankofa.edition.format.search_records import (
+    LETTERS,
+    MACRO_ITEMS,
+    MACRO_SPANS,
+    ORGANISATIONS,
+    SearchIndex,
+    SearchRecord,
+    bucket,
+    code_key,
+)
 from sankofa.ledger.entities import Entity
 from sankofa.model.identifiers import stored_identifier
-from sankofa.model.names import neighbourhood, words
+from sankofa.model.names import code_words, neighbourhood, words
+
+_Catalogue = Built[list[CatalogueEntry]]
 
 
-@dataset("named", None)
-def named(context: BuildContext) -> Iterator[KeyRows]:
-    for number, entity in enumerate(context.entities):
-        yield KeyRows(str(number), [Entry(msgspec.json.encode(_record(entity)))])
+def _declare(index: SearchIndex, records: Callable[..., Iterator[SearchRecord]], *needs: str) -> None:
+    """Declare the datasets of an index over records."""
+
+    @dataset(index.records, None, needs=needs)
+    def named(context: BuildContext, *built: _Catalogue) -> Iterator[KeyRows]:
+        for number, record in enumerate(records(context, *built)):
+            yield KeyRows(str(number), [Entry(msgspec.json.encode(record))])
+
+    @dataset(index.words, None, needs=needs)
+    def word_index(context: BuildContext, *built: _Catalogue) -> Building:
+        """Returns of each word how many records have it."""
+        postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
+        vocabulary: set[str] = set()
+        for number, record in enumerate(records(context, *built)):
+            own = set(chain.from_iterable(record.words))
+            vocabulary |= own
+            for word in own:
+                postings[word].append(number)
+                if record.country:
+                    postings[f"{record.country}|{word}"].append(number)
+            for ticker in record.tickers:
+                postings[code_key(ticker.partition(":")[2])].append(number)
+        for word in sorted(postings):
+            yield KeyRows(word, [Entry(postings[word].tobytes())])
+        return Outcome({word: len(postings[word]) for word in sorted(vocabulary)})
+
+    @dataset(index.near, None, needs=(index.words,))
+    def near_words(context: BuildContext, counts: Built[dict[str, int]]) -> Building:
+        buckets = max(1, len(counts.result))
+        near: defaultdict[int, set[str]] = defaultdict(set)
+        for word in counts.result:
+            for form in neighbourhood(word):
+                near[bucket(form, buckets)].add(word)
+        for number in sorted(near):
+            yield KeyRows(str(number), [Entry(" ".join(sorted(near[number])).encode())])
+        return Outcome(manifest_extras={index.buckets: buckets})
+
+    @dataset(index.beginnings, None, needs=(index.words,))
+    def beginnings(context: BuildContext, counts: Built[dict[str, int]]) -> Iterator[KeyRows]:
+        begun: defaultdict[str, list[str]] = defaultdict(list)
+        for word in sorted(counts.result, key=lambda word: (-counts.result[word], word)):
+            if len(word) >= LETTERS:
+                begun[word[:LETTERS]].append(word)
+        for letters in sorted(begun):
+            yield KeyRows(letters, [Entry(" ".join(begun[letters]).encode())])
 
 
-@dataset("word", None)
-def word_index(context: BuildContext) -> Iterator[KeyRows]:
-    postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
-    for number, entity in enumerate(context.entities):
-        own = _record(entity)
-        for word in set(chain.from_iterable(own.words)):
-            postings[word].append(number)
-            if own.country:
-                postings[f"{own.country}|{word}"].append(number)
-        for ticker in own.tickers:
-            postings["$" + ticker.partition(":")[2]].append(number)
-    for word in sorted(postings):
-        yield KeyRows(word, [Entry(postings[word].tobytes())])
+def _organisations(context: BuildContext) -> Iterator[SearchRecord]:
+    return map(_organisation, context.entities)
 
 
-@dataset("near", None)
-def near_words(context: BuildContext) -> Building:
-    vocabulary = sorted(
-        {w for entity in context.entities for w in chain.from_iterable(_record(entity).words)}
-    )
-    buckets = max(1, len(vocabulary))
-    near: defaultdict[int, set[str]] = defaultdict(set)
-    for word in vocabulary:
-        for form in neighbourhood(word):
-            near[bucket(form, buckets)].add(word)
-    for number in sorted(near):
-        yield KeyRows(str(number), [Entry(" ".join(sorted(near[number])).encode())])
-    return Outcome(manifest_extras={"name_buckets": buckets})
-
-
-def _record(entity: Entity) -> SearchRecord:
+def _organisation(entity: Entity) -> SearchRecord:
     profiles = [statement.profile for statement in entity.statements]
     names = dict.fromkeys(n for p in profiles for n in (p.legal_name, *p.other_names) if n)
     tickers = (stored_identifier(c.identifier) for c in entity.claims if c.identifier.startswith("ticker:"))
@@ -71,3 +96,38 @@ def _record(entity: Entity) -> SearchRecord:
         tuple(tuple(words(name)) for name in names),
         tuple(f"{t.scheme}:{t.value}" for t in tickers),
     )
+
+
+def _items(entries: Iterable[CatalogueEntry]) -> Iterator[list[CatalogueEntry]]:
+    """The entries of one series key, or of one indicator."""
+    for _, own in groupby(entries, key=lambda entry: entry[:2]):
+        yield list(own)
+
+
+def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[SearchRecord]:
+    """Series and indicators. Whether one is of a country, the catalogue says."""
+    for own in _items(catalogue.result):
+        code = own[0].series
+        names = tuple(dict.fromkeys(filter(None, (entry.name for entry in own)))) or (code,)
+        yield SearchRecord(
+            code,
+            None,
+            names,
+            tuple(tuple(dict.fromkeys(code_words(f"{name} {code}"))) for name in names),
+            (f":{code}",),
+            "indicator" if own[0].is_indicator else "series",
+        )
+
+
+@dataset(MACRO_SPANS, None, needs=(SERIES_ENTRIES,))
+def macro_spans(context: BuildContext, catalogue: _Catalogue) -> Iterator[KeyRows]:
+    spans = array("i")
+    first = 0
+    for own in _items(catalogue.result):
+        spans.extend((first, first + len(own)))
+        first += len(own)
+    yield KeyRows("", [Entry(spans.tobytes())])
+
+
+_declare(ORGANISATIONS, _organisations)
+_declare(MACRO_ITEMS, _macro_items, SERIES_ENTRIES)

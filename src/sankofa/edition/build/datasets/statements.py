@@ -1,0 +1,54 @@
+"""Statements of each issuer, by service_id: of each line item and period the figure that stands on a day.
+
+Order: period_end descending, period_type, then the line items as a statement has them (`LINE_ITEMS`).
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from sankofa.derive.issuers import Issuer
+from sankofa.derive.statements import statement_figures
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import PreparedKeyRows, dataset
+from sankofa.edition.build.datasets.fundamentals import TAGS, fact_row
+from sankofa.edition.build.issuer_parts import issuer_part
+from sankofa.edition.build.prepared_rows import NO_ROWS, PreparedRows, prepare
+from sankofa.edition.format.keys import STATEMENTS
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.visibility import KIND_MODES
+from sankofa.model.catalogue_rows import StatementRow
+from sankofa.model.days import ordinal
+from sankofa.model.line_items import LINE_ITEMS, statement_kind
+from sankofa.model.rows import wire
+from sankofa.model.vintages import Mode
+
+_read = msgspec.msgpack.Decoder(PreparedRows).decode
+_write = msgspec.msgpack.Encoder().encode
+_PLACE = {item: place for place, item in enumerate(LINE_ITEMS)}
+_MODES = {item: int(Mode.LATEST) | KIND_MODES[statement_kind(item)] for item in LINE_ITEMS}
+
+
+@issuer_part(STATEMENTS)
+def _made(issuer: Issuer) -> bytes:
+    return _write(prepare(STATEMENTS, StatementRow, issuer.entity.service_id, _entries(issuer)))
+
+
+@dataset(STATEMENTS, StatementRow)
+def statements(context: BuildContext) -> Iterator[PreparedKeyRows]:
+    for entity in context.entities:
+        part = context.issuers.part(STATEMENTS, entity.service_id)
+        yield PreparedKeyRows(entity.service_id, _read(part) if part else NO_ROWS, entity.aliases)
+
+
+def _entries(issuer: Issuer) -> list[Entry]:
+    ordered: list[tuple[tuple[object, ...], Entry]] = []
+    for one in statement_figures(issuer):
+        row = fact_row(issuer, one.identity, one.vintage, one.line_item)
+        encoded = b'%b,"alternatives":%d}' % (wire.encode(row)[:-1], one.alternatives)
+        tag = TAGS[row.period_type]
+        entry = Entry(encoded, one.first, one.until, _MODES[one.line_item], tag)
+        order = (-ordinal(one.identity[2]), row.period_type, _PLACE[one.line_item], one.first)
+        ordered.append((order, entry))
+    ordered.sort(key=lambda pair: pair[0])
+    return [entry for _, entry in ordered]

@@ -1,0 +1,86 @@
+"""What a mistaken identifier may have meant: said in the problem, so that the next request is right."""
+
+from difflib import get_close_matches
+from typing import Final
+
+import msgspec
+
+from sankofa.access.tiers import Grant
+from sankofa.edition.format.keys import FREE_ID_TYPES, ID_TYPES
+from sankofa.edition.read.edition import Edition
+from sankofa.edition.read.search import codes_sharing_words
+from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
+from sankofa.model.identifiers import lookup_key_of_text
+from sankofa.model.names import code_words
+from sankofa.operations.contract import Call, printable
+from sankofa.operations.service import Service
+
+ID_PARAMETER: Final = "service_id"
+_MOST: Final = 5
+_LONGEST: Final = 64
+
+
+class _Match(msgspec.Struct):
+    service_id: str
+    legal_name: str | None
+    id_type: str
+
+
+_matches = msgspec.json.Decoder(list[_Match]).decode
+
+
+async def unknown_organisation(call: Call, text: str) -> NotFound:
+    """The 404 of an id that nobody has; where it is another identifier of somebody, it says whose."""
+    hint = await service_id_hint(call, text)
+    return NotFound(f"No organisation with service_id {printable(text)}.{hint}")
+
+
+async def explained_id(
+    service: Service, grant: Grant, problem: InvalidParameter | NotFound, text: object
+) -> InvalidParameter | NotFound:
+    """The refusal of something that is no service_id; where it is another identifier, it says whose."""
+    of_another = isinstance(problem, InvalidParameter) and problem.parameter != ID_PARAMETER
+    if of_another or not isinstance(text, str):
+        return problem
+    try:
+        edition = service.edition.get()
+    except StoreUnavailable:
+        return problem
+    call = Call(edition, grant, service.today(), service.cursors, service.edition.for_cursor)
+    hint = await service_id_hint(call, text)
+    if not hint:
+        return problem
+    if isinstance(problem, InvalidParameter):
+        reason = problem.detail.removeprefix(f"{problem.parameter}: ")
+        return InvalidParameter(problem.parameter, f"{reason}.{hint}")
+    return NotFound(f"{problem.detail}{hint}")
+
+
+async def service_id_hint(call: Call, text: str) -> str:
+    """A sentence that names the service_id behind an identifier, of the kinds that the tier may look up."""
+    if len(text) > _LONGEST:
+        return ""
+    for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
+        try:
+            key = lookup_key_of_text(id_type, text)
+        except ValueError:
+            continue
+        selection = await call.edition.select("identifier", key, day=call.today.toordinal(), limit=_MOST)
+        if selection is not None and selection.count:
+            matches = _matches(b"[%b]" % selection.rows)
+            listed = ", ".join(f"{one.service_id} ({one.legal_name or 'no name known'})" for one in matches)
+            return f" {printable(text)} is the {id_type} of {listed}: ask for that service_id."
+    return ""
+
+
+async def unknown_series(edition: Edition, text: str) -> NotFound:
+    """The 404 of a series that is not there; it names those that come closest."""
+    nearest = await nearest_codes(edition, text)
+    hint = f" Nearest: {', '.join(nearest)}." if nearest else ""
+    return NotFound(f"No series {printable(text)}; see /v1/series.{hint}")
+
+
+async def nearest_codes(edition: Edition, text: str) -> list[str]:
+    """The series and indicators whose codes come closest to what was asked for."""
+    codes = await codes_sharing_words(edition, code_words(text))
+    return get_close_matches(text.upper(), codes, _MOST, 0.5)

@@ -1,0 +1,212 @@
+"""GET /v1/search, and the MCP tool search_entities, which asks it for organisations."""
+
+from collections.abc import Awaitable, Callable
+from itertools import chain
+from typing import Final
+
+import msgspec
+
+from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, FREE_ID_TYPES, ID_TYPES, SERIES_ENTRIES
+from sankofa.edition.format.search_records import MACRO_ITEMS
+from sankofa.edition.format.search_records import ORGANISATIONS as ORGANISATION_INDEX
+from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.search import Hit, macro_spans, search_code, search_names, search_symbol
+from sankofa.edition.read.series_catalogue import country_entries, entry_of
+from sankofa.edition.read.turns import Turns
+from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
+from sankofa.model.identifiers import lookup_key_of_text
+from sankofa.model.names import code_words, words
+from sankofa.model.provenance import ORGANISATIONS
+from sankofa.model.rows import CrosswalkMatchRow, Match, wire
+from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.parameters import (
+    CountryParameter,
+    LimitParameter,
+    QueryParameter,
+    SearchParameter,
+    SearchTypeParameter,
+)
+
+_ROWS_A_TURN: Final = 128
+_matches = msgspec.json.Decoder(list[CrosswalkMatchRow]).decode
+_NAMES: Final = ("legal_name", "other_name")
+
+
+class _Country(msgspec.Struct):
+    country: str | None
+
+
+_country = msgspec.json.Decoder(_Country).decode
+
+
+@operation("/v1/search", row=SearchRow, errors=(400, 401, 402, 429, 503), extension=True)
+async def search(
+    call: Call,
+    *,
+    q: SearchParameter,
+    country: CountryParameter = None,
+    type: SearchTypeParameter = None,
+    limit: LimitParameter = None,
+) -> Answer:
+    """Organisations, series and indicators by name or identifier.
+
+    Case, accents, legal forms, the order of words and small slips do not matter, and a word may be begun only
+    (from three letters on). An exact identifier comes first: LEI, ticker (`JSE:NPN` or `NPN`), series key,
+    indicator code; ISIN, registry number, FIGI and aggregator id from the starter tier on. Ordered by score
+    descending, then type, id and country. With `country`, an indicator is found where that country has it.
+    """
+    most = call.grant.rows(limit)
+    hits: list[Hit] = []
+    more = False
+    if type in (None, "organisation"):
+        hits, more = await _organisations(call, q, country, most)
+    if type != "organisation":
+        found, others = await _macro_items(call, q, country, type, most)
+        hits, more = [*hits, *found], more or others
+    hits.sort(key=lambda hit: (-hit.score, SEARCH_TYPES.index(hit.type), hit.id))
+    rows = await _rows(hits[:most], lambda hit: _row(call, hit, country))
+    return Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
+
+
+@operation(
+    None,
+    row=EntityMatchRow,
+    errors=(400, 401, 402, 429, 503),
+    dataset=ORGANISATIONS,
+    tool="search_entities",
+)
+async def search_entities(
+    call: Call, *, query: QueryParameter, country: CountryParameter = None, limit: LimitParameter = None
+) -> Answer:
+    """Organisations by name, ticker or identifier.
+
+    Accents, legal forms, word order and small slips do not matter. Each hit says in `match` why it was found
+    and how well; an exact identifier comes first. On the sample tier only LEIs and tickers are looked up. Use
+    the `service_id` of a hit with the other tools.
+    """
+    most = call.grant.rows(limit)
+    hits, more = await _organisations(call, query, country, most)
+    rows = await _rows(hits[:most], lambda hit: _entity_row(call, hit))
+    return Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
+
+
+async def _rows(hits: list[Hit], row: Callable[[Hit], Awaitable[bytes]]) -> list[bytes]:
+    rows = []
+    turns = Turns(_ROWS_A_TURN)
+    for hit in hits:
+        rows.append(await row(hit))
+        await turns.step()
+    return rows
+
+
+async def _organisations(call: Call, query: str, country: str | None, most: int) -> tuple[list[Hit], bool]:
+    """The organisations that a query means, best first, and whether there are others."""
+    exact = await _identified(call, query, country)
+    by_name, more = await search_names(
+        call.edition, ORGANISATION_INDEX, words(query), country, most + len(exact)
+    )
+    best: dict[str, Hit] = {}
+    for hit in chain(exact, by_name):
+        best.setdefault(hit.id, hit)
+    return list(best.values()), more
+
+
+async def _identified(call: Call, query: str, country: str | None) -> list[Hit]:
+    """Matches of the query as an identifier of each kind that the tier may use."""
+    day = call.today.toordinal()
+    hits: list[Hit] = []
+    for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
+        try:
+            key = lookup_key_of_text(id_type, query)
+        except ValueError:
+            continue
+        selection = await call.edition.select("identifier", key, day=day, limit=20)
+        if selection is not None:
+            rows = _matches(b"[%b]" % selection.rows)
+            hits += [Hit(1.0, row.service_id, row.id_type, row.id_value) for row in rows]
+    hits += await search_symbol(call.edition, query)
+    if not hits and await call.edition.holds("entity", query.strip().upper()):
+        hits.append(Hit(1.0, query.strip().upper(), "service_id", query.strip().upper()))
+    if country is not None:
+        hits = [h for h in hits if _country(await _entity(call, h)).country == country]
+    return hits
+
+
+async def _macro_items(
+    call: Call, query: str, country: str | None, type: str | None, most: int
+) -> tuple[list[Hit], bool]:
+    """The series and indicators that a query means, best first, and whether there are others."""
+    own = None if country is None else await country_entries(call.edition, country)
+    spans = await macro_spans(call.edition)
+
+    def admits(number: int) -> bool:
+        return own is None or entry_of(own, spans[2 * number], spans[2 * number + 1]) is not None
+
+    coded = await search_code(call.edition, query.strip().upper())
+    exact = [hit for hit in coded if type in (None, hit.type) and admits(hit.number)]
+    by_name, more = await search_names(
+        call.edition, MACRO_ITEMS, code_words(query), None, most + len(exact), admits, type
+    )
+    best: dict[tuple[str, str], Hit] = {}
+    for hit in chain(exact, by_name):
+        best.setdefault((hit.type, hit.id), hit)
+    return list(best.values()), more
+
+
+async def _row(call: Call, hit: Hit, country: str | None) -> bytes:
+    """The row of a hit: the provenance, name and country of the record it was found by."""
+    if hit.type == "organisation":
+        record = await _entity(call, hit)
+        start = record.index(b'"service_id":')
+        name = _member(record, b'"legal_name":', b',"other_names":', start)
+        of = _member(record, b'"country":', b',"status":', start)
+    else:
+        spans = await macro_spans(call.edition)
+        first, end = spans[2 * hit.number], spans[2 * hit.number + 1]
+        own = None if country is None else await country_entries(call.edition, country)
+        number = first if own is None else entry_of(own, first, end) or first
+        (run,) = await call.edition.rows(SERIES_ENTRIES, "", ENTRIES_PER_BLOCK, number, number + 1)
+        record = bytes(run)
+        start = record.index(b'"series":')
+        name = _member(record, b'"name":', b',"unit":', start)
+        several = end - first > 1 and country is None
+        of = b"null" if several else _member(record, b'"country":', b',"first_date":', start)
+    return b'%b"type":"%b","id":%b,"name":%b,"country":%b,"matched":%b,"score":%b}' % (
+        record[:start],
+        hit.type.encode(),
+        wire.encode(hit.id),
+        name,
+        of,
+        wire.encode(_matched(hit)),
+        wire.encode(hit.score),
+    )
+
+
+def _member(record: bytes, name: bytes, following: bytes, start: int) -> bytes:
+    """The value of a member of an encoded row, by its name and by that of the member behind it."""
+    at = record.index(name, start) + len(name)
+    return record[at : record.index(following, at)]
+
+
+def _matched(hit: Hit) -> str:
+    """The name, or the identifier with its kind."""
+    return hit.matched_value if hit.matched_on in _NAMES else f"{hit.matched_on}:{hit.matched_value}"
+
+
+async def _entity(call: Call, hit: Hit) -> bytes:
+    selection = await call.edition.select("entity", hit.id, day=call.today.toordinal())
+    return b"" if selection is None else selection.rows
+
+
+async def _entity_row(call: Call, hit: Hit) -> bytes:
+    """The entity's own row, with the members of a search row and the reason at its end."""
+    record = await _entity(call, hit)
+    name = _member(record, b'"legal_name":', b',"other_names":', 0)
+    return b'%b,"type":"organisation","id":%b,"name":%b,"matched":%b,"score":%b,"match":%b}' % (
+        record.removesuffix(b"}"),
+        wire.encode(hit.id),
+        name,
+        wire.encode(_matched(hit)),
+        wire.encode(hit.score),
+        wire.encode(Match(hit.matched_on, hit.matched_value, hit.score)),
+    )

@@ -1,0 +1,31 @@
+"""GET /v1/sources and GET /v1/coverage."""
+
+from sankofa.edition.format.keys import COVERAGE, SOURCES, coverage_key
+from sankofa.model.catalogue_rows import CoverageRow, SourceRow
+from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
+from sankofa.operations.parameters import CountryParameter, OptionalSkuParameter
+
+
+@operation("/v1/sources", row=SourceRow, errors=(400, 401, 429, 503), extension=True)
+async def get_sources(call: Call) -> Answer:
+    """Who publishes the data, under which licence, and whom to name.
+
+    Every source that the edition has rows of, ordered by source_id. The first and last date are those of the
+    data: period ends, releases, observations. `freshness_days` counts from the newest day of publication that
+    the source evidences to the edition's last capture, and is null where it evidences none.
+    """
+    day = call.today.toordinal()
+    return Answer(await call.edition.select(SOURCES, "", day=day) or NO_ROWS)
+
+
+@operation("/v1/coverage", row=CoverageRow, errors=(400, 401, 429, 503), tool="get_coverage", extension=True)
+async def get_coverage(
+    call: Call, *, country: CountryParameter = None, sku: OptionalSkuParameter = None
+) -> Answer:
+    """What there is of each dataset, by country and source: how much, from when to when, how fresh.
+
+    Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku, country,
+    source_id and unit_of_count. Dates and freshness as in `/v1/sources`. Call it to see what is covered.
+    """
+    key = coverage_key(country, sku)
+    return Answer(await call.edition.select(COVERAGE, key, day=call.today.toordinal()) or NO_ROWS)
