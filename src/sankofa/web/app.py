@@ -1,4 +1,4 @@
-"""The ASGI application of the pages: a request in, HTML out, under the visitor's key (contract: WEB)."""
+"""The ASGI application of the pages: a request in, HTML out, under the visitor's key (contract: WEB-1)."""
 
 import hashlib
 import itertools

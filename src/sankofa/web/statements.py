@@ -14,7 +14,7 @@ _MOST_PERIODS: Final = {"year": 6, "half": 6, "quarter": 8}
 _PER_SHARE: Final = ("eps_basic", "eps_diluted", "headline_eps")
 
 
-class Statement(msgspec.Struct, frozen=True):
+class StatementTable(msgspec.Struct, frozen=True):
     """The figures of one statement, one per line item and period."""
 
     periods: list[tuple[str, str]]
@@ -27,7 +27,7 @@ class Statement(msgspec.Struct, frozen=True):
     restated: int
 
 
-def arrange(rows: Iterable[Row], order: Sequence[str], cadence: str) -> Statement:
+def arrange(rows: Iterable[Row], order: Sequence[str], cadence: str) -> StatementTable:
     """Put the rows of an answer into a table; where several tell the same, the currency used most counts."""
     rows = list(rows)
     currencies = Counter(row["currency_reported"] for row in rows if row["currency_reported"])
@@ -44,7 +44,7 @@ def arrange(rows: Iterable[Row], order: Sequence[str], cadence: str) -> Statemen
         if any(line):
             lines.append((item, line))
     shown = [row for _, line in lines for row in line if row]
-    return Statement(
+    return StatementTable(
         periods, lines, currency, _scale(shown), len(shown), sum(bool(row["restated"]) for row in shown)
     )
 
