@@ -53,9 +53,9 @@ def main() -> int:
         gone = sorted(known.keys() - set(wanted))
         if "--check" in sys.argv:
             for message in missing:
-                print(f"{language}: not translated: {message}")
+                sys.stdout.write(f"{language}: not translated: {message}\n")
             for message in gone:
-                print(f"{language}: no longer used: {message}")
+                sys.stdout.write(f"{language}: no longer used: {message}\n")
             failed = failed or bool(missing or gone)
             continue
         catalogue = Catalog(locale=language, charset="utf-8", fuzzy=False, header_comment="")
@@ -64,7 +64,7 @@ def main() -> int:
         buffer = io.BytesIO()
         write_po(buffer, catalogue, width=110, omit_header=True, sort_output=True)
         path.write_bytes(buffer.getvalue())
-        print(f"{language}: {len(wanted)} messages, {len(missing)} to translate")
+        sys.stdout.write(f"{language}: {len(wanted)} messages, {len(missing)} to translate\n")
     return 1 if failed else 0
 
 

@@ -1,4 +1,4 @@
-"""A real Chromium for the tests: one for a file of tests, with everything that a page did wrong written down."""
+"""A real Chromium for the tests, one for a file of tests; what a page does wrong is written down."""
 
 import shutil
 from collections.abc import Iterator
@@ -21,10 +21,11 @@ _SWITCHES = (
 
 def chromium_path() -> str:
     """Where Chromium is; skips the test loudly where there is none."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if (path := shutil.which(name)) is not None:
-            return path
-    missing("a browser (no chromium in PATH)")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next((path for path in map(shutil.which, names) if path), None)
+    if path is None:
+        missing("a browser (no chromium in PATH)")
+    return path
 
 
 @contextmanager

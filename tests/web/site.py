@@ -118,7 +118,7 @@ class Html(HTMLParser):
 
 
 def figures(text: str) -> dict[tuple[str, str, str], tuple[str, bool]]:
-    """What a statement shows: line item, period end and type to the value and whether it is marked restated."""
+    """What a statement shows: line item and period to the value, and whether it is marked restated."""
     shown = {}
     for cell in re.findall(r'<td class="n">(.*?)</td>', text, re.DOTALL):
         page = Html.of(cell)

@@ -83,7 +83,7 @@ async def catalogue(visit: Visit, words: str, country: str, cursor: str) -> dict
     result = await visit.ask("list_series", q=words, country=country, cursor=cursor)
     indicators = {row["series"]: row for row in result.rows if not row["vintages"]}
     if not words and not cursor:
-        # A country's indicators come after its series, and there are many: those of one country stand for all.
+        # Indicators come after the series, and there are many: those of one country stand for all.
         some = await visit.ask("get_macro", shown=False, country=country or "ZA", limit=visit.most_rows)
         for row in some.rows:
             indicators.setdefault(

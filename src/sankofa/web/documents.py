@@ -185,7 +185,7 @@ def _readdress(token: Token, relative: str) -> None:
         joined = _joined(relative, path)
         if attribute == "src" and "docs/pictures/" in joined:
             token.attrs["src"] = f"/docs/pictures/{joined.rpartition('/')[2]}"
-        elif joined.endswith(".md"):
+        elif joined.endswith(".md") and (joined.startswith("docs/") or joined in _TOP):
             token.attrs["href"] = f"/docs/{_name(joined)}" + (f"#{anchor}" if anchor else "")
         else:
             token.attrs[attribute] = f"/docs/readme#{anchor}" if anchor else "/docs"

@@ -22,6 +22,7 @@ LANGUAGES: Final[Mapping[str, str]] = {
 DEFAULT: Final = "en"
 _RIGHT_TO_LEFT: Final = frozenset({"ar"})
 _MINUS: Final = "\N{MINUS SIGN}"
+_NOTHING: Final = "\N{EN DASH}"
 
 
 @cache
@@ -57,7 +58,7 @@ class Language:
     def figure(self, value: Decimal | int | float | None) -> str:
         """Every digit of a figure, grouped."""
         if value is None:
-            return "–"
+            return _NOTHING
         exact = value if isinstance(value, int) else Decimal(str(value))
         plain = f"{exact:,}" if isinstance(exact, int) else f"{exact:,f}"
         return self._localised(plain)
@@ -65,11 +66,11 @@ class Language:
     def share(self, value: Decimal | float | None, digits: int = 1) -> str:
         """A ratio as a percentage, rounded."""
         if value is None:
-            return "–"
+            return _NOTHING
         return self._localised(f"{Decimal(str(value)) * 100:,.{digits}f}") + "\N{NO-BREAK SPACE}%"
 
     def rounded(self, value: Decimal | float | None, digits: int = 2) -> str:
-        return "–" if value is None else self._localised(f"{Decimal(str(value)):,.{digits}f}")
+        return _NOTHING if value is None else self._localised(f"{Decimal(str(value)):,.{digits}f}")
 
     def short(self, value: Decimal | int | float) -> str:
         """A figure for an axis: three digits and a letter."""
@@ -89,14 +90,14 @@ class Language:
         return self._localised(f"{count / 1_000_000:.1f}") + " MB"
 
     def day(self, day: date | str | None) -> str:
-        return "–" if day is None else _written_day(self._locale, _as_date(day))
+        return _NOTHING if day is None else _written_day(self._locale, _as_date(day))
 
     def instant(self, instant: str) -> str:
         return _written_instant(self._locale, instant)
 
     def country(self, code: str | None) -> str:
         """The country's name in this language; the code where it has none."""
-        return "–" if not code else str(self._locale.territories.get(code, code))
+        return _NOTHING if not code else str(self._locale.territories.get(code, code))
 
     def _localised(self, plain: str) -> str:
         signed = plain.replace("-", _MINUS)

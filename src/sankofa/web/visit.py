@@ -26,7 +26,8 @@ from sankofa.web.request import PageRequest
 Row = dict[str, Any]
 
 _PAST_DAY: Final = Day(past=True)
-_decode: Final = msgspec.json.Decoder(float_hook=Decimal).decode
+decode_answer: Final = msgspec.json.Decoder(float_hook=Decimal).decode
+"""Reads the body of an answer, every digit of a figure kept."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -125,7 +126,7 @@ class Visit:
         call = self.call
         arguments = operation.read_tool(given, call.today)
         answer = await operation.perform(call, **arguments)
-        body = _decode(envelope(answer, call.edition, operation))
+        body = decode_answer(envelope(answer, call.edition, operation))
         if shown and (api_call := _api_call(operation, given, call.edition.id if call.pinned else None)):
             self.calls.append(api_call)
         return Result(body.pop(operation.rows_under), body, body["truncated"])

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from sankofa.web.charts.chart import Chart, dot, line, path, text
 from sankofa.web.charts.scales import DayScale, ValueScale
 
+NOTHING = "\N{EN DASH}"
 WIDTH, HEIGHT = 720, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 32
 Write = Callable[[float], str]
@@ -70,7 +71,7 @@ def line_chart(
     """Values against the day they are of, one line each; the last is drawn on top."""
     every = [(day, float(value)) for one in lines for day, value in one.points]
     if not every:
-        return Chart(name, title, WIDTH, 60, text(_LEFT, 34, "–"), *table)
+        return Chart(name, title, WIDTH, 60, text(_LEFT, 34, NOTHING), *table)
     days = DayScale(min(d for d, _ in every), max(d for d, _ in every), _LEFT, WIDTH - _RIGHT)
     values = ValueScale((value for _, value in every), _TOP, height - _BOTTOM)
     parts = [_axes(days, values, write, height)]
@@ -94,7 +95,7 @@ def bar_chart(
 ) -> Chart:
     """Values side by side, upwards and downwards from zero."""
     if not bars:
-        return Chart(name, title, WIDTH, 60, text(_LEFT, 34, "–"), *table)
+        return Chart(name, title, WIDTH, 60, text(_LEFT, 34, NOTHING), *table)
     values = ValueScale((float(value) for _, value in bars), _TOP, height - _BOTTOM, zero=True)
     width = (WIDTH - _LEFT - _RIGHT) / len(bars)
     zero = values(0)
@@ -148,7 +149,8 @@ def heat_map(
         kind = f"heat heat{shade}" + (" restated" if restated else "")
         x, y = days(day), _TOP + rows[period] * row_height
         parts.append(
-            f'<rect class="{kind}" x="{x - 3.5:.1f}" y="{y + 1:.1f}" width="7" height="{row_height - 2}" rx="1.5">'
+            f'<rect class="{kind}" x="{x - 3.5:.1f}" y="{y + 1:.1f}" '
+            f'width="7" height="{row_height - 2}" rx="1.5">'
             f"<title>{escape(words(period, day, count, restated))}</title></rect>"
         )
     if chosen is not None and first <= chosen <= last:

@@ -61,7 +61,7 @@ async def company(visit: Visit) -> View:
 
 
 async def _known(visit: Visit, service_id: str) -> tuple[list[Row], bool]:
-    """Every vintage of every figure. Where the tier shows a part, that of a few line items, to see far back."""
+    """Every vintage of every figure; where the tier shows a part, those of a few line items, to see far."""
     if not visit.call.grant.sample:
         result = await visit.ask("get_fundamentals", service_id=service_id, vintages="all", shown=False)
         return result.rows, result.truncated
