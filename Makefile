@@ -60,6 +60,7 @@ check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check
 	$(BIN)/python tools/client.py --check
+	$(BIN)/python tools/catalogues.py --check
 	@$(MAKE) --no-print-directory openapi-lint
 
 docs: $(DEV) ## write docs/reference and the methods of the client from the code

@@ -58,7 +58,8 @@ class _Commands(click.Group):
 
 def _reads_a_home_that_is_not_there(ctx: click.Context) -> bool:
     """Says so, and that nothing is there to list: a mistyped HOME must not become an empty folder."""
-    words = [word for word in (*ctx._protected_args, *ctx.args) if not word.startswith("-")]
+    given = (*ctx._protected_args, *ctx.args)
+    words = [word for word in given if not word.startswith("-")]
     if not any(words[: len(reading)] == list(reading) for reading in _READING):
         return False
     current = settings.load()
@@ -68,6 +69,8 @@ def _reads_a_home_that_is_not_there(ctx: click.Context) -> bool:
     click.echo(
         f"Warning: HOME is {current.home}, and there is no such folder; SANKOFA_HOME names another.", err=True
     )
+    if "--json" in given:
+        click.echo("[]")
     return True
 
 

@@ -133,7 +133,8 @@ def _prepare(tokens: list[Token], name: str, relative: str) -> tuple[list[Sectio
     """Give headings their anchors and links their addresses, and cut the text into sections."""
     sections: list[Section] = []
     title = ""
-    heading, anchor, text = "", "", []
+    heading, anchor = "", ""
+    text: list[str] = []
     used: set[str] = set()
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         token.attrs.pop("style", None)  # alignment of a column; no style is allowed within a page

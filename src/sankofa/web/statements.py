@@ -70,4 +70,4 @@ def scaled(row: Row, scale: int) -> Decimal | int | None:
     value = row["value_reported"]
     if value is None or not is_money(row):
         return value  # type: ignore[no-any-return]
-    return value // scale if isinstance(value, int) else value / scale  # type: ignore[no-any-return]
+    return value // scale if isinstance(value, int) else value / scale

@@ -24,7 +24,7 @@ class Line(NamedTuple):
     points: Sequence[tuple[date, Decimal | float]]
 
 
-class Step(NamedTuple):
+class KnownValue(NamedTuple):
     """A value from the day on which it became known."""
 
     day: date
@@ -35,7 +35,7 @@ class Step(NamedTuple):
 def step_chart(
     name: str,
     title: str,
-    steps: Sequence[Step],
+    steps: Sequence[KnownValue],
     until: date,
     write: Write,
     table: tuple[tuple[str, ...], Sequence[Sequence[object]]],

@@ -6,7 +6,7 @@ from decimal import Decimal
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.web import data
 from sankofa.web.charts.chart import Chart
-from sankofa.web.charts.drawing import Step, step_chart
+from sankofa.web.charts.drawing import KnownValue, step_chart
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
@@ -49,7 +49,7 @@ def vintage_chart(visit: Visit, rows: list[Row], title: str, as_of: date | None 
     """The vintages of one figure as steps; None where every one was withdrawn."""
     language = visit.language
     steps = [
-        Step(
+        KnownValue(
             date.fromisoformat(row["available_at"]),
             Decimal(row["value_reported"]),
             f"{row['available_at']}: {language.figure(row['value_reported'])}",

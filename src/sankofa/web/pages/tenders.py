@@ -28,7 +28,7 @@ _COMPARED: Final = (
 )
 
 
-class Change(msgspec.Struct, frozen=True):
+class FieldChange(msgspec.Struct, frozen=True):
     """What a release says differently from the one before."""
 
     path: str
@@ -125,12 +125,14 @@ def _parties(row: Row) -> list[dict[str, Any]]:
     ]
 
 
-def _changes(before: Row, after: Row) -> list[Change]:
-    changes = [Change(name, before[name], after[name]) for name in _COMPARED if before[name] != after[name]]
+def _changes(before: Row, after: Row) -> list[FieldChange]:
+    changes = [
+        FieldChange(name, before[name], after[name]) for name in _COMPARED if before[name] != after[name]
+    ]
     old, new = dict(_leaves(before["release"], "")), dict(_leaves(after["release"], ""))
     for path in sorted(old.keys() | new.keys()):
         if path.split(".")[0] not in ("id", "date", "tag") and old.get(path) != new.get(path):
-            changes.append(Change(path, old.get(path), new.get(path)))
+            changes.append(FieldChange(path, old.get(path), new.get(path)))
     return changes[:_MOST_CHANGES]
 
 
