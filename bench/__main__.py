@@ -14,6 +14,7 @@ _AGAINST_TARGETS = (
     "tenders",
     "macro",
     "metrics",
+    "finding",
     "export",
     "client",
 )

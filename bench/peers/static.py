@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from sankofa import settings
-from sankofa.cli import serving
+from sankofa.cli import serving, supervisor
 
 _HEADERS = [(name, value) for name, value in json.loads(os.environ.get("BENCH_HEADERS", "[]"))]
 _AS_BYTES = [(name.encode(), value.encode()) for name, value in _HEADERS]
@@ -33,20 +33,9 @@ async def asgi(scope: dict[str, Any], receive: object, send: Callable[[Any], Awa
     await send({"type": "http.response.body", "body": body})
 
 
-async def rsgi(scope: Any, protocol: Any) -> None:
-    body = _body(scope.path)
-    protocol.response_bytes(200, [("content-length", str(len(body))), *_HEADERS], body)
-
-
 def main() -> None:
-    """Let `sankofa serve` do everything as always, but for the application it runs."""
-    granian: Any = vars(serving)["Granian"]
-
-    def constant(_: str, **options: Any) -> Any:
-        interface = "rsgi" if options["interface"] == "rsgi" else "asgi"
-        return granian(f"bench.peers.static:{interface}", **{**options, "factory": False})
-
-    vars(serving)["Granian"] = constant
+    """Let `sankofa serve` do everything as always, but for the application that its workers load."""
+    vars(supervisor)["_load"] = lambda *_: asgi
     serving.serve(settings.load(), "127.0.0.1", int(sys.argv[1]), 1)
 
 

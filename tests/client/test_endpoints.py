@@ -88,6 +88,13 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("get_signal", {"signal_key": "macro-momentum"}),
     ("get_resolved_parties", {"country": "KE"}),
     ("search_tenders", {"country": "KE", "from_": date(2025, 1, 1), "limit": 30}),
+    ("search", {"q": "sample bank"}),
+    ("list_issuers", {"country": "NG", "as_of": date(2024, 6, 30)}),
+    ("get_statement", {"service_id": "DC8342E4A6CD9A7F25CAC383F4", "period_type": "FY"}),
+    ("list_series", {"q": "gdp", "limit": 5}),
+    ("get_series_vintages", {"series": "CPI.ZA", "limit": 5}),
+    ("get_sources", {}),
+    ("get_coverage", {"country": "ZA"}),
 ]
 
 

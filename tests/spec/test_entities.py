@@ -188,7 +188,6 @@ def test_the_same_files_give_the_same_ids_on_another_machine(tmp_path: Path) -> 
             assert json.loads(found.rows)["service_id"] == issued
 
 
-@pytest.mark.rule("ENTY-3")
 def test_ids_have_no_search_by_name(server: LiveServer, sample_key: str) -> None:
     assert server.get("/v1/entities", sample_key).status_code == 404
     assert server.get(f"/v1/entities/{RETAILER}?name=x", sample_key).status_code == 400

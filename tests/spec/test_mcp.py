@@ -176,6 +176,9 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
                 "search_tenders": {"query": "supply"},
                 "get_macro": {},
                 "get_quality_metrics": {"sku": "AF-FUND"},
+                "list_issuers": {},
+                "list_series": {},
+                "get_coverage": {},
             }
             given = asked.get(tool.name, {"service_id": BANK})
             found = (await client.call_tool(tool.name, given)).structured_content

@@ -56,7 +56,17 @@ SECTION_4 = {
     "/v1/quality-metrics/{sku}": {401, 404, 429, 503},
 }
 # Besides.
-SECTION_4["/v1/changes"] = {400, 401, 402, 404, 410, 429, 503}
+EXTENSIONS = {
+    "/v1/changes": {400, 401, 402, 404, 410, 429, 503},
+    "/v1/search": {400, 401, 402, 429, 503},
+    "/v1/issuers": {400, 401, 402, 429, 503},
+    "/v1/statements/{service_id}": {400, 401, 402, 404, 429, 503},
+    "/v1/series": {400, 401, 402, 429, 503},
+    "/v1/series/{series}/vintages": {400, 401, 402, 404, 429, 503},
+    "/v1/sources": {400, 401, 429, 503},
+    "/v1/coverage": {400, 401, 429, 503},
+}
+SECTION_4 |= EXTENSIONS
 # Without a key.
 OPEN = {"/health": {"200"}, "/v1/status": {"200", "503"}, "/openapi.json": {"200", "304"}}
 
@@ -105,6 +115,13 @@ def test_statuses_of_an_endpoint_are_those_listed_for_it(
 ) -> None:
     responses = document["paths"][operation.path]["get"]["responses"]
     assert set(responses) == {"200", "304", "default", *map(str, SECTION_4[operation.path])}
+
+
+@pytest.mark.rule("SPEC-3")
+@pytest.mark.parametrize("operation", SERVED, ids=IDS)
+def test_what_goes_beyond_the_specification_is_marked(document: dict[str, Any], operation: Operation) -> None:
+    entry = document["paths"][operation.path]["get"]
+    assert entry.get("x-sankofa-extension", False) is (operation.path in EXTENSIONS)
 
 
 @pytest.mark.parametrize("operation", SERVED, ids=IDS)

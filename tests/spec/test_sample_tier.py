@@ -293,8 +293,8 @@ def figure(row: dict[str, Any], item: str = "line_item", value: str = "value") -
 
 @pytest.mark.rule("KEY-9")
 def test_figures_shown_elsewhere_are_those_the_endpoint_of_fundamentals_gives(world: World) -> None:
-    """Shared facts and the inputs of metrics and screens: of each the sample key is given the same by its own
-    endpoint, asked for that line item, period and day."""
+    """Shared facts, statements and the inputs of metrics and screens: of each the sample key is given the same by
+    its own endpoint, asked for that line item, period and day."""
     paid: dict[str, Rows] = {}
     given: dict[tuple[str, ...], set[tuple[str, str, Any]]] = {}
 
@@ -331,6 +331,11 @@ def test_figures_shown_elsewhere_are_those_the_endpoint_of_fundamentals_gives(wo
             for one in row["inputs"]:
                 shown += 1
                 assert is_given(issuer, figure(one)), one
+        for query in ("", "kind=balance", "period_type=FY&kind=cash", "as_of=2023-06-30"):
+            for row in world.get(f"/v1/statements/{issuer}?{query}").json()["data"]:
+                shown += 1
+                fact = next(one for one in paid[issuer] if one["record_ref"] == row["record_ref"])
+                assert is_given(issuer, figure(fact, value="value_reported")), row
     for metric in ("net_margin", "return_on_equity", "revenue_growth"):
         for row in world.get("/v1/screen", params={"metric": metric}).json()["data"]:
             for one in row["inputs"]:

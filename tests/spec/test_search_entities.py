@@ -1,4 +1,4 @@
-"""The MCP tool search_entities. REST has no name search (contract: ENTY-3)."""
+"""The MCP tool search_entities."""
 
 from typing import Any
 
@@ -133,10 +133,3 @@ def test_a_malformed_search_is_a_tool_error_400(
     result = call(live, sample, **arguments)
     assert result["isError"]
     assert '"status":400' in result["content"][0]["text"]
-
-
-@pytest.mark.rule("ENTY-3")
-def test_rest_has_no_name_search(live: LiveServer, sample: str) -> None:
-    for path in ("/v1/entities?query=x", "/v1/entities", "/v1/search?query=x", "/v1/search_entities"):
-        assert live.get(path, sample).status_code == 404
-    assert "search_entities" not in live.get("/openapi.json").text

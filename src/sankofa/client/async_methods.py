@@ -9,6 +9,7 @@ from datetime import date
 from sankofa.client.answers import Answer
 from sankofa.client.rows import (
     ChangeRow,
+    CoverageRow,
     CrosswalkMatchRow,
     CrosswalkRow,
     Dataset,
@@ -18,6 +19,8 @@ from sankofa.client.rows import (
     Frequency,
     FundamentalsRow,
     IdType,
+    IssuerRow,
+    Kind,
     MacroRow,
     Metric,
     MetricsRow,
@@ -26,10 +29,18 @@ from sankofa.client.rows import (
     ProcurementDemandRow,
     QualityRow,
     ScreenRow,
+    SearchRow,
+    SeriesCatalogueRow,
+    SeriesReleaseRow,
+    Shape,
     SharedFactsDataset,
     SignalRow,
+    Sku,
+    SourceRow,
+    StatementRow,
     TenderPartyRow,
     TenderRow,
+    Type,
     Vintages,
 )
 from sankofa.client.sessions import AsyncSession
@@ -93,6 +104,17 @@ class AsyncMethods(AsyncSession):
             for row in page.rows:
                 yield row
 
+    async def get_coverage(
+        self, *, country: str | None = None, sku: Sku | None = None, edition: str | None = None
+    ) -> Answer[CoverageRow]:
+        """What there is of each dataset, by country and source: how much, from when to when, how fresh.
+
+        Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku,
+        country, source_id and unit_of_count. Dates and freshness as in `/v1/sources`. Call it to see what
+        is covered.
+        """
+        return await self._ask("get_coverage", country=country, sku=sku, edition=edition)
+
     async def find_by_identifier(
         self, id_type: IdType, id_value: str, *, edition: str | None = None
     ) -> Answer[CrosswalkMatchRow]:
@@ -116,9 +138,9 @@ class AsyncMethods(AsyncSession):
     async def get_entity(self, service_id: str, *, edition: str | None = None) -> Answer[EntityRow]:
         """One organisation's resolved entity record.
 
-        There is no name search: ids come from the other endpoints. An id that was merged into another
-        answers with the surviving one in `service_id`; one that its register calls merged keeps its own
-        record, and `successor` leads on.
+        `/v1/search` finds organisations by name. An id that was merged into another answers with the
+        surviving one in `service_id`; one that its register calls merged keeps its own record, and
+        `successor` leads on.
         """
         return await self._ask("get_entity", service_id=service_id, edition=edition)
 
@@ -156,6 +178,67 @@ class AsyncMethods(AsyncSession):
             edition=edition,
         )
 
+    async def list_issuers(
+        self,
+        *,
+        country: str | None = None,
+        exchange: str | None = None,
+        as_of: date | str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+    ) -> Answer[IssuerRow]:
+        """The universe as it was knowable on a day: every issuer with a figure that was public by then.
+
+        An issuer is in from the day its first figure was public and never leaves, whether it was delisted
+        or stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates
+        and `fact_count` are those of that day; names, LEI and listings are today's. Ordered by country,
+        those of none last, then service_id.
+        """
+        return await self._ask(
+            "list_issuers",
+            country=country,
+            exchange=exchange,
+            as_of=as_of,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+        )
+
+    async def issuers_pages(
+        self,
+        *,
+        country: str | None = None,
+        exchange: str | None = None,
+        as_of: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[IssuerRow]]:
+        """Every page of `list_issuers`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "list_issuers", country=country, exchange=exchange, as_of=as_of, limit=limit, edition=edition
+        ):
+            yield page
+
+    async def iter_issuers(
+        self,
+        *,
+        country: str | None = None,
+        exchange: str | None = None,
+        as_of: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[IssuerRow]:
+        """Every row of `list_issuers`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "list_issuers", country=country, exchange=exchange, as_of=as_of, limit=limit, edition=edition
+        ):
+            for row in page.rows:
+                yield row
+
     async def get_macro(
         self,
         *,
@@ -178,7 +261,8 @@ class AsyncMethods(AsyncSession):
         descending; no release date is evidenced for them, so none is known under an `as_of`, and the
         envelope's is null. A parameter of the other mode is a 400. An exchange rate is served as it is
         published, never inverted; where its source names no country, it is of the one whose currency it is
-        quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none).
+        quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none). Of a series or indicator that is not there, the
+        answer has no rows and names in `nearest` those that are close.
         """
         return await self._ask(
             "get_macro",
@@ -248,6 +332,102 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             edition=edition,
         )
+
+    async def search(
+        self,
+        q: str,
+        *,
+        country: str | None = None,
+        type: Type | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Answer[SearchRow]:
+        """Organisations, series and indicators by name or identifier.
+
+        Case, accents, legal forms, the order of words and small slips do not matter, and a word may be
+        begun only (from three letters on). An exact identifier comes first: LEI, ticker (`JSE:NPN` or
+        `NPN`), series key, indicator code; ISIN, registry number, FIGI and aggregator id from the starter
+        tier on. Ordered by score descending, then type and id. With `country`, or words that name one (`gdp
+        kenya`), an indicator is found where that country has it.
+        """
+        return await self._ask("search", q=q, country=country, type=type, limit=limit, edition=edition)
+
+    async def list_series(
+        self,
+        *,
+        country: str | None = None,
+        q: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+    ) -> Answer[SeriesCatalogueRow]:
+        """The series and annual indicators that `/v1/macro` serves.
+
+        Ordered by series, frequency and country. An annual indicator has a row for each country, frequency
+        `annual`, dates at the ends of its first and last year, and no vintages: its tables evidence no day
+        of release. With `q`, those whose key or name has every word, or one that begins with it.
+        """
+        return await self._ask(
+            "list_series", country=country, q=q, limit=limit, cursor=cursor, edition=edition
+        )
+
+    async def series_pages(
+        self,
+        *,
+        country: str | None = None,
+        q: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[SeriesCatalogueRow]]:
+        """Every page of `list_series`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk("list_series", country=country, q=q, limit=limit, edition=edition):
+            yield page
+
+    async def iter_series(
+        self,
+        *,
+        country: str | None = None,
+        q: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[SeriesCatalogueRow]:
+        """Every row of `list_series`, page after page; `limit` is of each page."""
+        async for page in self._walk("list_series", country=country, q=q, limit=limit, edition=edition):
+            for row in page.rows:
+                yield row
+
+    async def get_series_vintages(
+        self, series: str, *, limit: int | None = None, cursor: str | None = None, edition: str | None = None
+    ) -> Answer[SeriesReleaseRow]:
+        """The days on which values of a series were released, and how many each added or changed.
+
+        Newest first, then by frequency and country where several series share the key. A release that
+        changed nothing is not listed. An annual indicator has none: its tables evidence no day of release.
+        """
+        return await self._ask(
+            "get_series_vintages", series=series, limit=limit, cursor=cursor, edition=edition
+        )
+
+    async def series_vintages_pages(
+        self, series: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[Answer[SeriesReleaseRow]]:
+        """Every page of `get_series_vintages`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk("get_series_vintages", series=series, limit=limit, edition=edition):
+            yield page
+
+    async def iter_series_vintages(
+        self, series: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[SeriesReleaseRow]:
+        """Every row of `get_series_vintages`, page after page; `limit` is of each page."""
+        async for page in self._walk("get_series_vintages", series=series, limit=limit, edition=edition):
+            for row in page.rows:
+                yield row
 
     async def get_shared_facts(
         self,
@@ -320,6 +500,101 @@ class AsyncMethods(AsyncSession):
         `/methodology/signals-v1/` and its key.
         """
         return await self._ask("get_signal", signal_key=signal_key, limit=limit, edition=edition)
+
+    async def get_sources(self, *, edition: str | None = None) -> Answer[SourceRow]:
+        """Who publishes the data, under which licence, and whom to name.
+
+        Every source that the edition has rows of, ordered by source_id. The first and last date are those
+        of the data: period ends, releases, observations. `freshness_days` counts from the newest day of
+        publication that the source evidences to the edition's last capture, and is null where it evidences
+        none.
+        """
+        return await self._ask("get_sources", edition=edition)
+
+    async def get_statement(
+        self,
+        service_id: str,
+        *,
+        as_of: date | str | None = None,
+        period_type: PeriodType | None = None,
+        kind: Kind | None = None,
+        shape: Shape = "long",
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+    ) -> Answer[StatementRow]:
+        """The statements of one issuer: one figure per line item and period.
+
+        Each is a figure as it was reported, chosen by the order of concepts that the metrics use;
+        `alternatives` counts the others that `/v1/fundamentals` has of the line item and period. What would
+        have to be computed of several figures is no row. Ordered by period_end descending, period_type,
+        then as a statement is. `shape=wide` gives one row per line item with a column for each period,
+        named by its period_end, newest first; full years where `period_type` is omitted. Without `limit`
+        the sample tier gets the first figures with `truncated: true`, paid tiers everything.
+        """
+        return await self._ask(
+            "get_statement",
+            service_id=service_id,
+            as_of=as_of,
+            period_type=period_type,
+            kind=kind,
+            shape=shape,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+        )
+
+    async def statement_pages(
+        self,
+        service_id: str,
+        *,
+        as_of: date | str | None = None,
+        period_type: PeriodType | None = None,
+        kind: Kind | None = None,
+        shape: Shape = "long",
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[StatementRow]]:
+        """Every page of `get_statement`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "get_statement",
+            service_id=service_id,
+            as_of=as_of,
+            period_type=period_type,
+            kind=kind,
+            shape=shape,
+            limit=limit,
+            edition=edition,
+        ):
+            yield page
+
+    async def iter_statement(
+        self,
+        service_id: str,
+        *,
+        as_of: date | str | None = None,
+        period_type: PeriodType | None = None,
+        kind: Kind | None = None,
+        shape: Shape = "long",
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[StatementRow]:
+        """Every row of `get_statement`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "get_statement",
+            service_id=service_id,
+            as_of=as_of,
+            period_type=period_type,
+            kind=kind,
+            shape=shape,
+            limit=limit,
+            edition=edition,
+        ):
+            for row in page.rows:
+                yield row
 
     async def get_resolved_parties(
         self,

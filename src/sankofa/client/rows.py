@@ -15,6 +15,8 @@ Frequency = Literal["daily", "weekly", "monthly", "quarterly", "annual"]
 
 IdType = Literal["lei", "ticker", "registry", "aggregator", "isin", "figi"]
 
+Kind = Literal["income", "balance", "cash"]
+
 Metric = Literal[
     "accruals_ratio",
     "asset_turnover",
@@ -50,7 +52,13 @@ Order = Literal["asc", "desc"]
 
 PeriodType = Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", "TTM"]
 
+Shape = Literal["long", "wide"]
+
 SharedFactsDataset = Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]
+
+Sku = Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]
+
+Type = Literal["organisation", "series", "indicator"]
 
 Vintages = Literal["latest", "as_reported", "all"]
 
@@ -72,6 +80,33 @@ class ChangeRow(TypedDict):
     """What tells the row apart from every other of its dataset."""
     row: dict[str, Any] | None
     """The row as its endpoint serves it; null where it was removed."""
+
+
+class CoverageRow(TypedDict):
+    """How much there is of a dataset for a country, by source."""
+
+    source_ref: str
+    """Where it is from: `<source id>:<document>#<location>`."""
+    license_class: str
+    """Licence class the source is held under."""
+    observed_at: str
+    """When Sankofa captured it (RFC 3339, UTC)."""
+    sku: Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]
+    """The dataset."""
+    country: str | None
+    """ISO 3166-1 alpha-2 code; null where of none."""
+    source_id: str
+    """See `/v1/sources`."""
+    count: int
+    """How many there are."""
+    unit_of_count: Literal["issuers", "releases", "series", "indicators"]
+    """Of what."""
+    first_date: str | None
+    """The earliest period_end, release date or observation."""
+    last_date: str | None
+    """The latest of these."""
+    freshness_days: int | None
+    """Days from the newest evidenced publication to the last capture; null without evidence."""
 
 
 class CrosswalkMatchRow(TypedDict):
@@ -238,6 +273,33 @@ class FundamentalsRow(TypedDict):
     """Extracted from a document, or published as data, maybe with rounded dates."""
 
 
+class IssuerRow(TypedDict):
+    """An issuer as it was knowable on a day."""
+
+    source_ref: str
+    """Where it is from: `<source id>:<document>#<location>`."""
+    license_class: str
+    """Licence class the source is held under."""
+    observed_at: str
+    """When Sankofa captured it (RFC 3339, UTC)."""
+    service_id: str
+    """Organisation identifier."""
+    legal_name: str | None
+    """As registered; the current one."""
+    country: str | None
+    """ISO 3166-1 alpha-2 code."""
+    lei: str | None
+    """Legal Entity Identifier."""
+    listings: list[Listing]
+    """Where it is listed, as far as known today."""
+    first_available: str
+    """The day the first of its figures known by then became public."""
+    last_available: str
+    """The day the last of its figures known by then became public."""
+    fact_count: int
+    """Facts known by then: the rows of `/v1/fundamentals` for that day."""
+
+
 class MacroAnnualRow(TypedDict):
     """One annual indicator of one country in one year: the value of the table captured last."""
 
@@ -402,6 +464,81 @@ class ScreenRow(TypedDict):
     """The figures it is computed from."""
     rank: int
     """Position by size in the whole result; not a rating."""
+
+
+class SearchRow(TypedDict):
+    """Something that a search found."""
+
+    source_ref: str
+    """Where it is from: `<source id>:<document>#<location>`."""
+    license_class: str
+    """Licence class the source is held under."""
+    observed_at: str
+    """When Sankofa captured it (RFC 3339, UTC)."""
+    type: Literal["organisation", "series", "indicator"]
+    """What it is."""
+    id: str
+    """A service_id, a series key or an indicator code."""
+    name: str | None
+    """Legal name, or the series or indicator in words."""
+    country: str | None
+    """ISO 3166-1 alpha-2 code; null where it is of several countries."""
+    matched: str
+    """The name that the query met, or the identifier, as `lei:...` or `ticker:JSE:NPN`."""
+    score: Number
+    """How well it matches; 1 is an exact identifier."""
+
+
+class SeriesCatalogueRow(TypedDict):
+    """A series, or an annual indicator of a country."""
+
+    source_ref: str
+    """Where it is from: `<source id>:<document>#<location>`."""
+    license_class: str
+    """Licence class the source is held under."""
+    observed_at: str
+    """When Sankofa captured it (RFC 3339, UTC)."""
+    series: str
+    """Series key, or indicator code."""
+    name: str | None
+    """In words: the source's own, else put together from its key."""
+    unit: str | None
+    """Of its newest value."""
+    frequency: Literal["daily", "weekly", "monthly", "quarterly", "annual"]
+    """How often it is observed."""
+    country: str | None
+    """ISO 3166-1 alpha-2 code; null where of none."""
+    first_date: str
+    """Of its oldest value; the last day of a year."""
+    last_date: str
+    """Of its newest value; the last day of a year."""
+    vintages: int
+    """Distinct days of release; 0 for annual indicators, which evidence none."""
+    source_id: str
+    """The source of its newest value; see `/v1/sources`."""
+
+
+class SeriesReleaseRow(TypedDict):
+    """A day on which values of a series were released."""
+
+    source_ref: str
+    """Where it is from: `<source id>:<document>#<location>`."""
+    license_class: str
+    """Licence class the source is held under."""
+    observed_at: str
+    """When Sankofa captured it (RFC 3339, UTC)."""
+    series: str
+    """Series key."""
+    frequency: Literal["daily", "weekly", "monthly", "quarterly", "annual"]
+    """How often it is observed."""
+    country: str | None
+    """ISO 3166-1 alpha-2 code; null where of none."""
+    release_date: str
+    """The `available_at` of the values."""
+    added: int
+    """Values that had none before."""
+    changed: int
+    """Values that replaced an earlier one, withdrawals among them."""
 
 
 class FactRow(TypedDict):
@@ -750,6 +887,115 @@ class TenderAwardConcentrationRow(TypedDict):
     """Names the documented method; the service explains it under /methodology/."""
 
 
+class SourceRow(TypedDict):
+    """A source of the edition."""
+
+    source_ref: str
+    """Where it is from: `<source id>:<document>#<location>`."""
+    license_class: str
+    """Licence class the source is held under."""
+    observed_at: str
+    """When Sankofa captured it (RFC 3339, UTC)."""
+    source_id: str
+    """What every `source_ref` of its rows begins with."""
+    title: str | None
+    """What is published."""
+    publisher: str | None
+    """Who publishes it."""
+    url: str | None
+    """Where it is published."""
+    licence: str | None
+    """SPDX id or name of its licence."""
+    licence_url: str | None
+    """Where the licence can be read."""
+    attribution: str
+    """Who is to be named where its data is used."""
+    sku: str | None
+    """The dataset it is of; null where it only says who is who."""
+    countries: list[str]
+    """Alpha-2 codes of the countries its rows are of."""
+    row_count: int
+    """What is served of it, every vintage; of one that says who is who, its records."""
+    first_date: str | None
+    """The earliest period_end, release date or observation."""
+    last_date: str | None
+    """The latest of these."""
+    captured_at: str
+    """When it was captured last."""
+    freshness_days: int | None
+    """Days from the newest evidenced publication to the last capture; null without evidence."""
+    rejected: int
+    """Records rejected when its files were read."""
+
+
+class StatementFigureRow(TypedDict):
+    """The figure of one line item for one period."""
+
+    source_ref: str
+    """Where it is from: `<source id>:<document>#<location>`."""
+    license_class: str
+    """Licence class the source is held under."""
+    observed_at: str
+    """When Sankofa captured it (RFC 3339, UTC)."""
+    service_id: str
+    """Organisation identifier."""
+    record_ref: str
+    """Identifies this vintage across editions."""
+    line_item: str
+    """Financial line item, e.g. revenue."""
+    concept: str | None
+    """The source's own concept, e.g. us-gaap:Revenues."""
+    value_reported: Number | None
+    """As reported, every digit; null where withdrawn."""
+    currency_reported: str | None
+    """ISO 4217 code; null where the unit is not money."""
+    unit: str | None
+    """Unit as the source writes it."""
+    period_start: str | None
+    """Null for an instant."""
+    period_end: str
+    """The last day of the period, or the day of an instant."""
+    period_type: Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", "TTM"]
+    """Told from the dates; TTM are twelve months that end on no year-end of the issuer."""
+    fiscal_year: int | None
+    """The year in which the financial year ends."""
+    available_at: str
+    """The day it became public."""
+    vintage: int
+    """1 is the figure as first reported."""
+    restated: bool
+    """True where this figure replaced an earlier one."""
+    superseded_at: str | None
+    """The day a later figure replaced it, where knowable."""
+    superseding_record_ref: str | None
+    """The vintage that replaced it, where knowable."""
+    extraction_confidence: Number | None
+    """Null where structured."""
+    method: Literal["extracted", "structured", "structured-rounded"]
+    """Extracted from a document, or published as data, maybe with rounded dates."""
+    alternatives: int
+    """Figures of this line item and period in `/v1/fundamentals` that were not chosen."""
+
+
+class WideStatementRow(TypedDict):
+    """One line item, with a further column for each period, named by its period_end."""
+
+    source_ref: str
+    """Where it is from: `<source id>:<document>#<location>`."""
+    license_class: str
+    """Licence class the source is held under."""
+    observed_at: str
+    """When Sankofa captured it (RFC 3339, UTC)."""
+    line_item: str
+    """Financial line item, e.g. revenue."""
+    period_type: str
+    """Of every column."""
+    unit: str | None
+    """Of every value; null where the values differ in it."""
+    cells: dict[str, Any]
+    """By period_end: concept, unit, available_at, vintage, alternatives and references."""
+
+
 class PartyIdentifier(TypedDict):
     """How a register names a party."""
 
@@ -846,3 +1092,5 @@ SignalRow = (
     | SupplierIssuerDemandRow
     | TenderAwardConcentrationRow
 )
+
+StatementRow = StatementFigureRow | WideStatementRow

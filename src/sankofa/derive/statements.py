@@ -1,10 +1,10 @@
 """Statements: of each line item and period the one figure that stands for it on a day.
 
 The rule is that of the metrics (`derive.metrics`): currency, stretch of days, order of routes, guards and
-identities. Where they take one reported figure, it is that one; where they compute the item of several, or use
-none, it is the first concept in the documented order that is served under its name. So a row is always one
-figure that was reported, every line item that `/v1/fundamentals` has for a period is there once, and what is
-computed is left to the metrics. `tests/world/test_statements.py` holds both to each other.
+identities. Where they take one reported figure, it is that one; where they compute the item of several, or
+use none, it is the first concept in the documented order that is served under its name. So a row is always
+one figure that was reported, every line item that `/v1/fundamentals` has for a period is there once, and
+what is computed is left to the metrics.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from sankofa.derive.metrics.lines import Lines, concepts_used, items_asked
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.countries import currency
 from sankofa.model.days import FOREVER, ordinal
-from sankofa.model.line_items import LINE_ITEMS
+from sankofa.model.line_items import LINE_ITEMS, line_item
 from sankofa.model.routes import Route, table
 from sankofa.model.vintages import Vintage, vintages
 
@@ -54,7 +54,7 @@ class StatementFigure(NamedTuple):
     identity: Identity
     vintage: Vintage[Report]
     alternatives: int
-    """How many other reported figures of the period could stand for it."""
+    """How many other figures of the period are served under the line item."""
     first: int
     until: int
 
@@ -120,7 +120,8 @@ def _choose(known: list[_Known], day: int) -> _Chosen:
         allowed = [one for one in own if _stands(item, one.concept, concept)]
         if allowed:
             best = min(allowed, key=lambda one: _preference(item, one, money, start))
-            chosen[item] = best, len(own) - 1
+            others = sum(one is not best and line_item(one.concept) == item for one in own)
+            chosen[item] = best, others
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""The rows of what goes beyond the specification: search, issuers, statements, series, sources, coverage."""
+"""The rows of the extensions of the API: search, issuers, statements, series, sources, coverage."""
 
 from datetime import date
 from typing import Annotated
@@ -16,8 +16,7 @@ UNITS_OF_COUNT = ("issuers", "releases", "series", "indicators")
 _Freshness = Annotated[
     int | None,
     Meta(
-        description="Days from the newest evidenced day of publication to the edition's last capture; null "
-        "where no day of publication is evidenced."
+        description="Days from the newest evidenced publication to the last capture; null without evidence."
     ),
 ]
 
@@ -68,12 +67,15 @@ class IssuerRow(Row, frozen=True, kw_only=True):
     ]
 
 
-class StatementRow(FundamentalsRow, frozen=True, kw_only=True):
+class StatementFigureRow(FundamentalsRow, frozen=True, kw_only=True):
     """The figure of one line item for one period."""
 
     alternatives: Annotated[
         int,
-        Meta(description="How many other reported figures could stand for it and were not chosen.", ge=0),
+        Meta(
+            description="Figures of this line item and period in `/v1/fundamentals` that were not chosen.",
+            ge=0,
+        ),
     ]
 
 
@@ -85,10 +87,7 @@ class WideStatementRow(Row, frozen=True, kw_only=True):
     unit: Annotated[str | None, Meta(description="Of every value; null where the values differ in it.")]
     cells: Annotated[
         dict[str, dict[str, str | int | None]],
-        Meta(
-            description="By period_end: concept, unit, available_at, vintage, alternatives, record_ref and "
-            "source_ref of the value."
-        ),
+        Meta(description="By period_end: concept, unit, available_at, vintage, alternatives and references."),
     ]
 
 
@@ -123,7 +122,7 @@ class SeriesReleaseRow(Row, frozen=True, kw_only=True):
         Meta(description="How often it is observed.", extra_json_schema={"enum": list(FREQUENCIES)}),
     ]
     country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2 code; null where of none.")]
-    release_date: Annotated[date, Meta(description="The day: with it as `as_of`, these values are known.")]
+    release_date: Annotated[date, Meta(description="The `available_at` of the values.")]
     added: Annotated[int, Meta(description="Values that had none before.", ge=0)]
     changed: Annotated[
         int, Meta(description="Values that replaced an earlier one, withdrawals among them.", ge=0)
@@ -151,8 +150,7 @@ class SourceRow(Row, frozen=True, kw_only=True):
     row_count: Annotated[
         int,
         Meta(
-            description="What is served of it: facts in every vintage, releases, values of series in every "
-            "vintage, annual values, records and identifiers of organisations.",
+            description="What is served of it, every vintage; of one that says who is who, its records.",
             ge=0,
         ),
     ]

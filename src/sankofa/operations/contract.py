@@ -122,7 +122,7 @@ class Operation:
     dataset: str = EVERY_SOURCE
     """The dataset whose sources `_license` attributes: a sku, organisations, or every source."""
     extension: bool = False
-    """Whether it goes beyond the specification."""
+    """Whether it extends the agreed API."""
 
     @property
     def shapes(self) -> tuple[type[Row], ...]:
@@ -165,7 +165,7 @@ class Operation:
             raise InvalidParameter(name, str(failure)) from None
 
     def _malformed_id(self, name: str, failure: ValueError) -> InvalidParameter | NotFound:
-        """A 400 where the specification lists one for the path, else a 404 (contract: PAR-8)."""
+        """A 400 where the agreed API lists one for the path, else a 404 (contract: PAR-8)."""
         if self.extension or 400 not in self.errors:
             return NotFound("No record with that identifier.")
         return InvalidParameter(name, str(failure))
@@ -212,7 +212,7 @@ def operation(
     `errors` are the statuses it is described with (contract: SPEC-2); `tool_names` gives the
     name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
     and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
-    `dataset` is the one whose sources `_license` attributes. An `extension` goes beyond the specification.
+    `dataset` is the one whose sources `_license` attributes. An `extension` is no part of the agreed API.
     """
 
     def declare(perform: Perform) -> Perform:

@@ -8,7 +8,7 @@ from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import FundamentalsRow
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import Answer, Call, operation
-from sankofa.operations.nearest import unknown_organisation
+from sankofa.operations.nearest import nearest_line_items, unknown_organisation
 from sankofa.operations.parameters import (
     AsOfParameter,
     LineItemsParameter,
@@ -53,7 +53,7 @@ async def get_fundamentals(
     )
     if selection is None:
         raise await unknown_organisation(call, service_id)
-    return Answer(selection, as_of=day)
+    return Answer(selection, as_of=day, members=nearest_line_items(line_items, selection))
 
 
 def _has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:

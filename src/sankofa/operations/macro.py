@@ -11,6 +11,7 @@ from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
+from sankofa.operations.nearest import nearest_series
 from sankofa.operations.parameters import (
     FrequencyParameter,
     FromParameter,
@@ -58,7 +59,8 @@ async def get_macro(
     release date is evidenced for them, so none is known under an `as_of`, and the envelope's is
     null. A parameter of the other mode is a 400. An exchange rate is served as it is published, never
     inverted; where its source names no country, it is of the one whose currency it is quoted in (FX.EUR.ZAR
-    of ZA, FX.USD.XOF of none).
+    of ZA, FX.USD.XOF of none). Of a series or indicator that is not there, the answer has no rows and names
+    in `nearest` those that are close.
     """
     if series is None and as_of is None:
         for name, value in (("series_type", series_type), ("frequency", frequency)):
@@ -67,7 +69,8 @@ async def get_macro(
         most = call.grant.rows(limit)
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
         selection = await _annual(call, country or "", (indicator or "").upper(), years, most)
-        return Answer(selection, as_of=None, shape=MacroAnnualRow)
+        nearest = await nearest_series(call.edition, indicator, selection)
+        return Answer(selection, as_of=None, shape=MacroAnnualRow, members=nearest)
     if indicator is not None:
         raise InvalidParameter("indicator", _ANNUAL_ONLY)
     as_of = call.day_asked(as_of)
@@ -75,7 +78,8 @@ async def get_macro(
     days = DayRange(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
     most = call.grant.rows(limit)
     selection = await _series(call, series, (series_type, frequency, country), days, most)
-    return Answer(selection, as_of=as_of, shape=MacroSeriesRow)
+    nearest = await nearest_series(call.edition, series, selection)
+    return Answer(selection, as_of=as_of, shape=MacroSeriesRow, members=nearest)
 
 
 async def _annual(call: Call, country: str, indicator: str, years: DayRange, most: int) -> Selection:

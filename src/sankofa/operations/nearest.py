@@ -1,5 +1,6 @@
 """What a mistaken identifier may have meant: said in the problem, so that the next request is right."""
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
@@ -7,11 +8,13 @@ import msgspec
 
 from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import FREE_ID_TYPES, ID_TYPES
-from sankofa.edition.read.edition import Edition
-from sankofa.edition.read.search import codes_sharing_words
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.search import codes_sharing_words, search_code
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
 from sankofa.model.identifiers import lookup_key_of_text
+from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.names import code_words
+from sankofa.model.text import fit
 from sankofa.operations.contract import Call, printable
 from sankofa.operations.service import Service
 
@@ -58,7 +61,7 @@ async def explained_id(
 
 async def service_id_hint(call: Call, text: str) -> str:
     """A sentence that names the service_id behind an identifier, of the kinds that the tier may look up."""
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or not fit(text):
         return ""
     for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
         try:
@@ -84,3 +87,18 @@ async def nearest_codes(edition: Edition, text: str) -> list[str]:
     """The series and indicators whose codes come closest to what was asked for."""
     codes = await codes_sharing_words(edition, code_words(text))
     return get_close_matches(text.upper(), codes, _MOST, 0.5)
+
+
+async def nearest_series(edition: Edition, code: str | None, selection: Selection) -> dict[str, object]:
+    """The member of an answer without rows to a question about a series or indicator that is not there."""
+    if code is None or selection.count or await search_code(edition, code.upper()):
+        return {}
+    return {"nearest": await nearest_codes(edition, code)}
+
+
+def nearest_line_items(asked: Iterable[str] | None, selection: Selection) -> dict[str, object]:
+    """The member of an answer without rows to a question about line items, none of which is documented."""
+    if asked is None or selection.count or not set(asked).isdisjoint(LINE_ITEMS):
+        return {}
+    near = (one for name in asked for one in get_close_matches(name, LINE_ITEMS, 3))
+    return {"nearest": list(dict.fromkeys(near))[:_MOST]}

@@ -23,6 +23,8 @@ from sankofa.operations.parameter_types import Choice, Country, Day, DayOrYear, 
 
 TOOL_ONLY = "tool only"
 """Marks a parameter that the MCP tool takes and the endpoint does not."""
+ALL_BY_DEFAULT = "all by default"
+"""Marks a `limit` that is no limit where it is omitted."""
 
 Vintages = Literal["latest", "as_reported", "all"]
 
@@ -57,6 +59,9 @@ ChangedDatasetParameter = Annotated[
     str | None, Choice(FOLLOWED, "fundamentals"), "Only the changes of this dataset; all where omitted."
 ]
 LimitParameter = Annotated[int | None, Whole(), "Most rows to return."]
+LimitOrAllParameter = Annotated[
+    int | None, Whole(), "Most rows to return; where omitted, all of them on a paid tier.", ALL_BY_DEFAULT
+]
 LineItemsParameter = Annotated[
     tuple[str, ...] | None,
     Words(r"^[a-z0-9_]{1,120}$", "revenue", longest=120),

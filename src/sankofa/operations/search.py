@@ -14,6 +14,7 @@ from sankofa.edition.read.search import Hit, macro_spans, search_code, search_na
 from sankofa.edition.read.series_catalogue import country_entries, entry_of
 from sankofa.edition.read.turns import Turns
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
+from sankofa.model.countries import country_named
 from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.names import code_words, words
 from sankofa.model.provenance import ORGANISATIONS
@@ -28,8 +29,14 @@ from sankofa.operations.parameters import (
 )
 
 _ROWS_A_TURN: Final = 128
+_MOST_KEPT: Final = 4_096
+_LARGEST_KEPT: Final = 8 * 1024
+"""At most 32 MB of answers are kept by a worker."""
 _matches = msgspec.json.Decoder(list[CrosswalkMatchRow]).decode
 _NAMES: Final = ("legal_name", "other_name")
+_LENGTHS: Final = {"lei": 20, "isin": 12, "figi": 12}
+"""Kinds of identifiers that are not looked up for a text of another length."""
+_ID_LENGTH: Final = 26
 
 
 class _Country(msgspec.Struct):
@@ -53,19 +60,51 @@ async def search(
     Case, accents, legal forms, the order of words and small slips do not matter, and a word may be begun only
     (from three letters on). An exact identifier comes first: LEI, ticker (`JSE:NPN` or `NPN`), series key,
     indicator code; ISIN, registry number, FIGI and aggregator id from the starter tier on. Ordered by score
-    descending, then type, id and country. With `country`, an indicator is found where that country has it.
+    descending, then type and id. With `country`, or words that name one (`gdp kenya`), an indicator is found
+    where that country has it.
     """
     most = call.grant.rows(limit)
+    asked = (call.edition.id, q, country, type, most, call.grant.sample)
+    if (recent := _RECENT.get(asked)) is not None:
+        return recent
+    place, macro_words = (country, code_words(q)) if country is not None else _country_in(code_words(q))
     hits: list[Hit] = []
     more = False
-    if type in (None, "organisation"):
-        hits, more = await _organisations(call, q, country, most)
-    if type != "organisation":
-        found, others = await _macro_items(call, q, country, type, most)
-        hits, more = [*hits, *found], more or others
+    for forgiving in (False, True) if type is None else (True,):
+        if type in (None, "organisation"):
+            hits, more = await _organisations(call, q, country, most, forgiving=forgiving)
+        if type != "organisation":
+            coded = await search_code(call.edition, q.strip().upper())
+            items, others = await _macro_items(
+                call, coded, macro_words, place, type, most, forgiving=forgiving
+            )
+            hits, more = [*hits, *items], more or others
+        if hits:
+            break
     hits.sort(key=lambda hit: (-hit.score, SEARCH_TYPES.index(hit.type), hit.id))
-    rows = await _rows(hits[:most], lambda hit: _row(call, hit, country))
-    return Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
+    rows = await _rows(hits[:most], lambda hit: _row(call, hit, place))
+    answer = Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
+    _RECENT.put(asked, answer, sum(map(len, rows)))
+    return answer
+
+
+class _Recent:
+    """The answers given last: people who type ask the same few questions, and an edition never changes."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[object, ...], Answer] = {}
+
+    def get(self, asked: tuple[object, ...]) -> Answer | None:
+        return self._answers.get(asked)
+
+    def put(self, asked: tuple[object, ...], answer: Answer, size: int) -> None:
+        if size <= _LARGEST_KEPT:
+            while len(self._answers) >= _MOST_KEPT:
+                del self._answers[next(iter(self._answers))]  # the oldest
+            self._answers[asked] = answer
+
+
+_RECENT: Final = _Recent()
 
 
 @operation(
@@ -99,11 +138,13 @@ async def _rows(hits: list[Hit], row: Callable[[Hit], Awaitable[bytes]]) -> list
     return rows
 
 
-async def _organisations(call: Call, query: str, country: str | None, most: int) -> tuple[list[Hit], bool]:
+async def _organisations(
+    call: Call, query: str, country: str | None, most: int, *, forgiving: bool = True
+) -> tuple[list[Hit], bool]:
     """The organisations that a query means, best first, and whether there are others."""
     exact = await _identified(call, query, country)
     by_name, more = await search_names(
-        call.edition, ORGANISATION_INDEX, words(query), country, most + len(exact)
+        call.edition, ORGANISATION_INDEX, words(query), country, most + len(exact), forgiving=forgiving
     )
     best: dict[str, Hit] = {}
     for hit in chain(exact, by_name):
@@ -115,25 +156,46 @@ async def _identified(call: Call, query: str, country: str | None) -> list[Hit]:
     """Matches of the query as an identifier of each kind that the tier may use."""
     day = call.today.toordinal()
     hits: list[Hit] = []
+    plain = "".join(query.replace("-", "").split())
     for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
+        if len(plain) != _LENGTHS.get(id_type, len(plain)):
+            continue
         try:
             key = lookup_key_of_text(id_type, query)
         except ValueError:
             continue
-        selection = await call.edition.select("identifier", key, day=day, limit=20)
-        if selection is not None:
-            rows = _matches(b"[%b]" % selection.rows)
+        if await call.edition.holds("identifier", key):
+            selection = await call.edition.select("identifier", key, day=day, limit=20)
+            rows = _matches(b"[%b]" % (selection.rows if selection else b""))
             hits += [Hit(1.0, row.service_id, row.id_type, row.id_value) for row in rows]
     hits += await search_symbol(call.edition, query)
-    if not hits and await call.edition.holds("entity", query.strip().upper()):
-        hits.append(Hit(1.0, query.strip().upper(), "service_id", query.strip().upper()))
+    if not hits and len(plain) == _ID_LENGTH and await call.edition.holds("entity", plain.upper()):
+        hits.append(Hit(1.0, plain.upper(), "service_id", plain.upper()))
     if country is not None:
         hits = [h for h in hits if _country(await _entity(call, h)).country == country]
     return hits
 
 
+def _country_in(query_words: list[str]) -> tuple[str | None, list[str]]:
+    """The country that words name besides others, and the others: `gdp south africa` is the GDP of one."""
+    for length in (3, 2, 1):
+        for at in range(len(query_words) - length + 1):
+            code = country_named(" ".join(query_words[at : at + length]))
+            others = query_words[:at] + query_words[at + length :]
+            if code is not None and others:
+                return code, others
+    return None, query_words
+
+
 async def _macro_items(
-    call: Call, query: str, country: str | None, type: str | None, most: int
+    call: Call,
+    coded: list[Hit],
+    query_words: list[str],
+    country: str | None,
+    type: str | None,
+    most: int,
+    *,
+    forgiving: bool,
 ) -> tuple[list[Hit], bool]:
     """The series and indicators that a query means, best first, and whether there are others."""
     own = None if country is None else await country_entries(call.edition, country)
@@ -142,10 +204,16 @@ async def _macro_items(
     def admits(number: int) -> bool:
         return own is None or entry_of(own, spans[2 * number], spans[2 * number + 1]) is not None
 
-    coded = await search_code(call.edition, query.strip().upper())
     exact = [hit for hit in coded if type in (None, hit.type) and admits(hit.number)]
     by_name, more = await search_names(
-        call.edition, MACRO_ITEMS, code_words(query), None, most + len(exact), admits, type
+        call.edition,
+        MACRO_ITEMS,
+        query_words,
+        None,
+        most + len(exact),
+        None if own is None else admits,
+        type,
+        forgiving=forgiving,
     )
     best: dict[tuple[str, str], Hit] = {}
     for hit in chain(exact, by_name):

@@ -1,14 +1,16 @@
 """GET /v1/statements/{service_id}."""
 
 from collections.abc import Iterable
+from datetime import date
 from typing import Final
 
 import msgspec
 
-from sankofa.edition.format.keys import STATEMENTS
+from sankofa.access.cursors import Position
+from sankofa.edition.format.keys import FULL_YEARS, STATEMENTS
 from sankofa.edition.format.visibility import ANY_TAG, KIND_MODES
 from sankofa.edition.read.edition import Selection
-from sankofa.model.catalogue_rows import StatementRow, WideStatementRow
+from sankofa.model.catalogue_rows import StatementFigureRow, WideStatementRow
 from sankofa.model.facts import FUND
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.periods import PERIOD_TYPES
@@ -19,6 +21,8 @@ from sankofa.operations.contract import Answer, Call, operation
 from sankofa.operations.nearest import unknown_organisation
 from sankofa.operations.parameters import (
     AsOfParameter,
+    CursorParameter,
+    LimitOrAllParameter,
     PeriodTypeParameter,
     ServiceIdParameter,
     ShapeParameter,
@@ -47,14 +51,15 @@ class _Cell(msgspec.Struct):
 
 
 _cells = msgspec.json.Decoder(list[_Cell]).decode
+_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 @operation(
     "/v1/statements/{service_id}",
     dataset=FUND,
-    row=StatementRow,
+    row=StatementFigureRow,
     also=(WideStatementRow,),
-    errors=(400, 401, 404, 429, 503),
+    errors=(400, 401, 402, 404, 429, 503),
     tool="get_statement",
     extension=True,
 )
@@ -66,39 +71,70 @@ async def get_statement(
     period_type: PeriodTypeParameter = None,
     kind: StatementKindParameter = None,
     shape: ShapeParameter = "long",
+    limit: LimitOrAllParameter = None,
+    cursor: CursorParameter = None,
 ) -> Answer:
     """The statements of one issuer: one figure per line item and period.
 
     Each is a figure as it was reported, chosen by the order of concepts that the metrics use; `alternatives`
-    counts the others of the period that could stand for it, and `/v1/fundamentals` has them. What would have
-    to be computed of several figures is no row. Ordered by period_end descending, period_type, then as a
+    counts the others that `/v1/fundamentals` has of the line item and period. What would have to be computed
+    of several figures is no row. Ordered by period_end descending, period_type, then as a
     statement is. `shape=wide` gives one row per line item with a column for each period, named by its
-    period_end, newest first; full years where `period_type` is omitted. The sample tier gets the first rows
-    with `truncated: true`.
+    period_end, newest first; full years where `period_type` is omitted. Without `limit` the sample tier gets
+    the first figures with `truncated: true`, paid tiers everything.
     """
-    day = call.day_asked(as_of)
-    wide = shape == "wide"
-    if wide and period_type is None:
+    filters = f"statement|{service_id.upper()}|{as_of or ''}|{period_type or ''}|{kind or ''}|{shape}"
+    edition, passed, day = call.edition, 0, call.day_asked(as_of)
+    if cursor is not None:
+        position = call.cursors.read(cursor, filters)
+        edition = await call.edition_for_cursor(position.edition)
+        passed, day = int(position.after[0]), date.fromordinal(int(position.after[1]))
+    most = None if limit is None and not call.grant.sample else call.grant.rows(limit)
+    if shape == "wide" and period_type is None:
         period_type = _FULL_YEAR
-    selection = await call.edition.select(
-        STATEMENTS,
+    full_years = period_type == _FULL_YEAR
+    selection = await edition.select(
+        FULL_YEARS if full_years else STATEMENTS,
         service_id.upper(),
         day=day.toordinal(),
         modes=int(Mode.LATEST) if kind is None else KIND_MODES[kind],
-        tag=ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type),
-        limit=call.grant.row_cap if call.grant.sample else None,
+        tag=ANY_TAG if period_type is None or full_years else PERIOD_TYPES.index(period_type),
+        limit=_figures_to_read(call, shape, passed, most),
     )
     if selection is None:
         raise await unknown_organisation(call, service_id)
-    if not wide:
-        return Answer(selection, as_of=day, shape=StatementRow)
-    columns, rows = _wide(cell for piece in selection.lists() for cell in _cells(piece))
+    columns: tuple[str, ...] = ()
+    if shape == "wide":
+        columns, rows = _wide(cell for piece in selection.lists() for cell in _cells(piece))
+        selection = _page(rows, passed, most, more=selection.truncated)
+    elif passed:
+        rows = [bytes(row) for piece in selection.lists() for row in _rows(piece)]
+        selection = _page(rows, passed, most, more=selection.truncated)
+    following = None
+    if selection.truncated:
+        after = (passed + selection.count, day.toordinal())
+        following = call.cursors.issue(Position(edition.id, filters, after))
     return Answer(
-        Selection(rows, len(rows), truncated=selection.truncated),
+        selection,
         as_of=day,
-        shape=WideStatementRow,
+        members={"next_cursor": following},
+        edition_id=edition.id,
+        shape=WideStatementRow if shape == "wide" else StatementFigureRow,
         more_columns=columns,
     )
+
+
+def _figures_to_read(call: Call, shape: str, passed: int, most: int | None) -> int | None:
+    """How many figures a page is made of: a wide one of all that a long answer would have."""
+    if shape == "wide":
+        return call.grant.row_cap if call.grant.sample else None
+    return None if most is None else passed + most
+
+
+def _page(rows: list[bytes], passed: int, most: int | None, *, more: bool) -> Selection:
+    """The rows after those of the pages before."""
+    page = rows[passed:] if most is None else rows[passed : passed + most]
+    return Selection(page, len(page), truncated=more or passed + len(page) < len(rows))
 
 
 def _wide(cells: Iterable[_Cell]) -> tuple[tuple[str, ...], list[bytes]]:

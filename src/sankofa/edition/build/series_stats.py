@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sankofa.derive.series import Series, SeriesReport
-from sankofa.edition.build.tally import NEVER, Counted, Tally, TallyKey
+from sankofa.edition.build.tally import NEVER, Counted, CoverageTally, TallyKey
 from sankofa.ledger.store import CaptureInfo
 from sankofa.model.facts import MACRO
 from sankofa.model.vintages import Vintage
@@ -29,7 +29,7 @@ class CatalogueEntry(NamedTuple):
     observed_at: str
 
 
-class Release(NamedTuple):
+class SeriesRelease(NamedTuple):
     """What one day of release brought to a series, and where its newest value stands."""
 
     day: int
@@ -64,13 +64,13 @@ class SeriesStats:
         counted = self._by_source.setdefault(report.capture_id, Counted())
         counted.add(0, 1, day, day, report.available if report.evidenced else NEVER)
 
-    def releases(self) -> list[Release]:
+    def releases(self) -> list[SeriesRelease]:
         """Newest first."""
         releases = []
         for day in sorted(self._releases, reverse=True):
             report, location = self._newest_of[day]
             added, changed = self._releases[day]
-            releases.append(Release(day, added, changed, report.capture_id, report.document, location))
+            releases.append(SeriesRelease(day, added, changed, report.capture_id, report.document, location))
         return releases
 
     def entry(self, identity: Series, name: str, captures: Mapping[int, CaptureInfo]) -> CatalogueEntry:
@@ -85,7 +85,7 @@ class SeriesStats:
             capture.ref(location, report.document), capture.license_class, capture.observed_at,
         )  # fmt: skip
 
-    def count(self, tally: Tally, country: str, captures: Mapping[int, CaptureInfo]) -> None:
+    def count(self, tally: CoverageTally, country: str, captures: Mapping[int, CaptureInfo]) -> None:
         """Add the series to what its sources have for a country, once for each."""
         by_source: dict[str, Counted] = {}
         for capture_id, counted in self._by_source.items():

@@ -45,7 +45,7 @@ class Counted:
         self.add(other.count, other.rows, other.first, other.last, other.published)
 
 
-class Tally:
+class CoverageTally:
     """Counts by key."""
 
     def __init__(self) -> None:
@@ -58,6 +58,6 @@ class Tally:
         """In the order in which coverage is served."""
         return ((key, self._counted[key]) for key in sorted(self._counted))
 
-    def update(self, other: "Tally") -> None:
+    def update(self, other: "CoverageTally") -> None:
         for key, counted in other.items():
             self._counted[key].merge(counted)

@@ -1,9 +1,9 @@
 """Pages of issuers: what is always true of each, and how its figures stood from each day on that changed it.
 
-A page is the beginnings of its rows, one after another, under an index: how many issuers; where each
-beginning ends; where the steps of each end; then, of every step, the day from which it holds, the days on
-which the first and the last of the figures known by then became public, how many facts are known, and the
-number of the licence class. All are 32-bit numbers, in columns.
+A page is text: the beginning of each issuer's row, then the end of its row for each step, one after another.
+Its index is 32-bit numbers: how many issuers; how many steps; where the beginning of each issuer starts and
+ends; the number of the first step of each, and of all; the day from which each step holds; where its text
+ends. A row is then two slices.
 """
 
 from array import array
@@ -16,10 +16,6 @@ from sankofa.model.days import iso_day
 from sankofa.model.provenance import LICENSE_CLASSES
 
 ISSUERS_ON_A_PAGE: Final = 64
-CLASS_GOES_HERE: Final = b"\0"
-"""Where in the beginning of a row the licence class stands."""
-_COLUMNS: Final = 5
-_CLASSES: Final = tuple(name.encode() for name in LICENSE_CLASSES)
 
 
 class Step(NamedTuple):
@@ -34,45 +30,50 @@ class Step(NamedTuple):
 
 
 def encode_page(issuers: Sequence[tuple[bytes, Sequence[Step]]]) -> tuple[bytes, bytes]:
-    """The index and the beginnings of some issuers' rows."""
-    ends, step_ends = array("I"), array("I")
-    steps: list[Step] = []
+    """The index and the text of some issuers; the beginning of a row ends before its licence class."""
+    beginnings, first_steps = array("I"), array("I")
+    days, ends = array("I"), array("I")
+    text: list[bytes] = []
     position = 0
-    for beginning, own in issuers:
+    for beginning, steps in issuers:
+        text.append(beginning)
+        beginnings.extend((position, position + len(beginning)))
         position += len(beginning)
-        steps += own
-        ends.append(position)
-        step_ends.append(len(steps))
-    columns = b"".join(array("I", column).tobytes() for column in zip(*steps, strict=True))
-    index = array("I", (len(issuers),)).tobytes() + ends.tobytes() + step_ends.tobytes() + columns
-    return index, b"".join(beginning for beginning, _ in issuers)
+        first_steps.append(len(days))
+        for step in steps:
+            text.append(_end(step))
+            position += len(text[-1])
+            days.append(step.day)
+            ends.append(position)
+    first_steps.append(len(days))
+    head = array("I", (len(issuers), len(days)))
+    return (head + beginnings + first_steps + days + ends).tobytes(), b"".join(text)
+
+
+def _end(step: Step) -> bytes:
+    return (
+        f'"license_class":"{LICENSE_CLASSES[step.license_class]}",'
+        f'"first_available":"{iso_day(step.first_available)}",'
+        f'"last_available":"{iso_day(step.last_available)}","fact_count":{step.fact_count}}}'
+    ).encode()
 
 
 def rows_on(block: Block, day: int, wanted: Sequence[int]) -> Iterator[tuple[int, bytes]]:
     """Of the issuers of a page by their number on it, those known on a day, each with its row."""
-    index, beginnings = block
+    index, rows = block
+    text = memoryview(rows)
     words = memoryview(index).cast("I")
-    count = words[0]
-    ends, step_ends = words[1 : 1 + count].tolist(), words[1 + count : 1 + 2 * count].tolist()
-    total = step_ends[-1]
-    start = 1 + 2 * count
-    days, firsts, lasts, counts, classes = (
-        words[start + n * total : start + (n + 1) * total] for n in range(_COLUMNS)
-    )
-    text = bytes(beginnings)
+    count, total = words[0], words[1]
+    beginnings = words[2 : 2 + 2 * count].tolist()
+    first_steps = words[2 + 2 * count : 3 + 3 * count].tolist()
+    days = words[3 + 3 * count : 3 + 3 * count + total]
+    ends = words[3 + 3 * count + total :]
     for number in wanted:
-        before = step_ends[number - 1] if number else 0
-        step = bisect_right(days, day, before, step_ends[number]) - 1
-        if step < before:
-            continue
-        beginning = text[ends[number - 1] if number else 0 : ends[number]]
-        yield (
-            number,
-            b'%b,"first_available":"%b","last_available":"%b","fact_count":%d}'
-            % (
-                beginning.replace(CLASS_GOES_HERE, _CLASSES[classes[step]], 1),
-                iso_day(firsts[step]).encode(),
-                iso_day(lasts[step]).encode(),
-                counts[step],
-            ),
-        )
+        first = first_steps[number]
+        step = bisect_right(days, day, first, first_steps[number + 1]) - 1
+        if step >= first:
+            start, end = beginnings[2 * number], beginnings[2 * number + 1]
+            if step == first:  # it stands right behind the beginning, each other behind the one before it
+                yield number, bytes(text[start : ends[step]])
+            else:
+                yield number, b"".join((text[start:end], text[ends[step - 1] : ends[step]]))

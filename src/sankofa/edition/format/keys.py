@@ -15,6 +15,8 @@ SERIES_ENTRIES: Final = "series-entry"
 SERIES_RELEASES: Final = "series-release"
 ISSUERS: Final = "issuer"
 STATEMENTS: Final = "statement"
+FULL_YEARS: Final = "statement-years"
+"""The rows of statements that are of full years: asked for most, and read without looking at the others."""
 SOURCES: Final = "source"
 COVERAGE: Final = "coverage"
 

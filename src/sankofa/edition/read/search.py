@@ -1,6 +1,5 @@
 """Search by name: the rarest words of a query lead to candidates, which are then weighed against it whole."""
 
-import asyncio
 import math
 import re
 from bisect import bisect_left
@@ -43,6 +42,8 @@ _decode = msgspec.json.Decoder(SearchRecord).decode
 
 Holders = memoryview
 """The numbers of the records that have a word, in order; a view of the index."""
+Meaning = tuple[str, float, Holders]
+"""A word of the index that a word of the query may mean, how close it is, and who has it."""
 Meanings = dict[str, float]
 """The words of the index that a word of the query may mean, and how close each is."""
 
@@ -65,20 +66,29 @@ async def search_names(
     query_words: Iterable[str],
     country: str | None,
     most: int,
-    admits: Callable[[int], bool] = lambda number: True,
+    admits: Callable[[int], bool] | None = None,
     type: str | None = None,
+    *,
+    forgiving: bool = True,
 ) -> tuple[list[Hit], bool]:
     """The best hits for the words of a name, best first, ties by id; and whether there are others.
 
-    `admits` tells by its number whether a record may be found at all; `type` keeps those of one type.
+    `admits` tells by its number whether a record may be found at all; `type` keeps those of one type. Slips
+    of the pen are looked for where another word of the query is known, else only where it is `forgiving`.
     """
     asked: dict[str, Meanings] = {}
     worth: dict[str, float] = {}
     holders: dict[str, list[tuple[float, Holders]]] = {}
     size = max(int(edition.manifest.get("indexes", {}).get(index.records, 1)), 1)
     asked_words = list(islice(dict.fromkeys(query_words), _MOST_WORDS))
-    for word in asked_words:
-        meant = await _meanings(edition, index, word, country, last=word == asked_words[-1])
+    scope = f"{country}|" if country else ""
+    meanings = {
+        word: await _known(edition, index, word, scope, last=word == asked_words[-1]) for word in asked_words
+    }
+    if not (forgiving or any(meanings.values())):
+        return [], False
+    for word, known in meanings.items():
+        meant = known or await _slips(edition, index, word, scope)
         asked[word] = {other: closeness for other, closeness, _ in meant}
         holders[word] = [(closeness, held) for _, closeness, held in meant]
         exact = [len(held) for closeness, held in holders[word] if closeness == 1.0]
@@ -86,12 +96,13 @@ async def search_names(
         worth[word] = math.log(1 + size / fewest)
     weights: defaultdict[int, float] = defaultdict(float)
     passed_over = False
+    turns = Turns(_POSTINGS_READ)
     for word in sorted(worth, key=lambda w: (-worth[w], w)):
         only_adds = bool(weights)
         for closeness, held in holders[word]:
             # A word that is but begun narrows what the others lead to; alone it leads itself.
             passed_over |= not _add(weights, held, worth[word] * closeness, only_adds and closeness < 1.0)
-            await asyncio.sleep(0)
+            await turns.step(max(len(held), len(weights)))
     best = sorted(weights, key=lambda number: (-weights[number], number))
     # What was found of a name is the most it can score: behind the first that falls short, all do.
     least = (_LEAST_SCORE - _ROUNDED) * sum(worth.values())
@@ -101,7 +112,7 @@ async def search_names(
         if len(hits) > most and rank >= max(_WEIGHED, most + 1):
             break
         await turns.step()
-        if not admits(number):
+        if admits is not None and not admits(number):
             continue
         hit = _weigh(await _record(edition, index, number), number, asked, worth, _UNASKED[index])
         if hit.score >= _LEAST_SCORE and type in (None, hit.type):
@@ -140,7 +151,8 @@ async def codes_sharing_words(edition: Edition, query_words: Iterable[str]) -> l
     """Some codes of series and indicators that share a word with a query, or a word a slip away."""
     numbers: dict[int, None] = {}
     for word in islice(dict.fromkeys(query_words), _MOST_WORDS):
-        for _, _, held in await _meanings(edition, MACRO_ITEMS, word, None, last=True):
+        known = await _known(edition, MACRO_ITEMS, word, "", last=True)
+        for _, _, held in known or await _slips(edition, MACRO_ITEMS, word, ""):
             numbers.update(dict.fromkeys(held[:_COMPARED]))
     return [(await _record(edition, MACRO_ITEMS, n)).id for n in islice(numbers, _COMPARED)]
 
@@ -173,24 +185,24 @@ def _add(weights: defaultdict[int, float], held: Holders, weight: float, only_ad
     return True
 
 
-async def _meanings(
-    edition: Edition, index: SearchIndex, word: str, country: str | None, *, last: bool
-) -> list[tuple[str, float, Holders]]:
-    """The word itself where it is known; the words it begins, where it is not or is the last of the query;
-    else the known words a slip of the pen away."""
-    scope = f"{country}|" if country else ""
+async def _known(edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool) -> list[Meaning]:
+    """The word itself where it is known, and the words it begins, where it is not or is the last one."""
     held = await _holders(edition, index, scope + word)
     meant = [(word, 1.0, held)] if held else []
     if last or not held:
         for other in islice(await _begun(edition, index, word), _BEGUN):
             if other_holders := await _holders(edition, index, scope + other):
                 meant.append((other, 0.6 + 0.39 * len(word) / len(other), other_holders))
-    if meant:
-        return meant
+    return meant
+
+
+async def _slips(edition: Edition, index: SearchIndex, word: str, scope: str) -> list[Meaning]:
+    """The known words that are a slip of the pen away."""
     allowed = tolerated(word)
     if not allowed:
         return []
     buckets = int(edition.manifest.get(index.buckets, 1))
+    meant: list[Meaning] = []
     forms = set(neighbourhood(word))
     near: set[str] = set()
     turns = Turns(_WORDS_A_TURN)

@@ -22,7 +22,7 @@ class CataloguePage(NamedTuple):
     """Rows, how many they are, and the number of the entry that the next page begins with."""
 
     runs: list[Run]
-    count: int
+    row_count: int
     following: int | None
 
 
@@ -80,10 +80,10 @@ def _runs(spans: Sequence[Span], own: Sequence[int] | None, first: int) -> Itera
 async def release_rows(
     edition: Edition, series: str, first: int, most: int
 ) -> tuple[list[bytes], bool] | None:
-    """The rows of a series' releases by number, and whether more follow; None where there is no such series."""
+    """Rows of the releases of a series by number, and whether more follow; None where it has none."""
     if not await edition.holds(SERIES_RELEASES, series):
         return None
-    rows = []
+    rows: list[bytes] = []
     async for row in _releases(edition, series, first):
         if len(rows) == most:
             return rows, True

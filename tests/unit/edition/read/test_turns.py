@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.edition.format.search_records import SearchRecord
+from sankofa.edition.format.search_records import ORGANISATIONS, SearchRecord
 from sankofa.edition.format.series_blocks import DayRange, SeriesSummary, pack_pages
 from sankofa.edition.read import changes, facts, search, series
 from sankofa.edition.read import edition as reading
@@ -151,7 +151,10 @@ def test_hits_of_a_name_are_weighed_in_turns(monkeypatch: pytest.MonkeyPatch) ->
         reader.shelve("named", str(n), [(b"", msgspec.json.encode(named))])
     edition = Edition("e", reader)
     most, total = steps_in_a_turn(
-        monkeypatch, search, "_weigh", lambda: search.search_names(edition, "baobab", None, 900)
+        monkeypatch,
+        search,
+        "_weigh",
+        lambda: search.search_names(edition, ORGANISATIONS, ["baobab"], None, 900),
     )
     assert total == 901, "one more tells that there are more"
     assert most <= search._WEIGHED_A_TURN

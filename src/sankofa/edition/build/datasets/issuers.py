@@ -17,7 +17,6 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.issuer_parts import issuer_part
 from sankofa.edition.format.issuer_pages import (
-    CLASS_GOES_HERE,
     ISSUERS_ON_A_PAGE,
     Step,
     encode_page,
@@ -170,10 +169,11 @@ def _listings(entity: Entity) -> list[Listing]:
 
 
 def _beginning(entity: Entity, own: IssuerSteps, listings: list[Listing]) -> bytes:
-    """The row up to what changes with the day; where it stands under its licence class, a mark."""
+    """The row up to what changes with the day."""
     identifiers = (stored_identifier(claim.identifier) for claim in entity.claims)
     fixed = wire.encode(
         {
+            "source_ref": own.source_ref,
             "observed_at": own.observed_at,
             "service_id": entity.service_id,
             "legal_name": entity.legal_name,
@@ -182,8 +182,4 @@ def _beginning(entity: Entity, own: IssuerSteps, listings: list[Listing]) -> byt
             "listings": listings,
         }
     )
-    return b'{"source_ref":%b,"license_class":"%b",%b' % (
-        wire.encode(own.source_ref),
-        CLASS_GOES_HERE,
-        fixed[1:-1],
-    )
+    return fixed[:-1] + b","

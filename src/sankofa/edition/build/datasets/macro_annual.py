@@ -14,7 +14,7 @@ from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dat
 from sankofa.edition.build.json_text import ProvenanceText, figure, json_text
 from sankofa.edition.build.series_stats import CatalogueEntry
 from sankofa.edition.build.tables import Table, TableRows, table
-from sankofa.edition.build.tally import NEVER, Counted, Tally, TallyKey
+from sankofa.edition.build.tally import NEVER, Counted, CoverageTally, TallyKey
 from sankofa.edition.format.keys import MACRO_ANNUAL, annual_key
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import (
@@ -39,13 +39,13 @@ class AnnualIndex(NamedTuple):
     summaries: list[SeriesSummary]
     """Of every indicator in a country, in their order."""
     catalogue: list[CatalogueEntry]
-    tally: Tally
+    tally: CoverageTally
 
 
 @dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series)
 def annual(context: BuildContext) -> Building:
     provenance = ProvenanceText(context.captures)
-    index = AnnualIndex([], [], Tally())
+    index = AnnualIndex([], [], CoverageTally())
     for (country, indicator, name), years in annual_vintages(context.ledger):
         shared = (
             f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
@@ -95,7 +95,7 @@ def annual(context: BuildContext) -> Building:
     return Outcome(index)
 
 
-def _count(tally: Tally, country: str, captures: dict[int, Counted], context: BuildContext) -> None:
+def _count(tally: CoverageTally, country: str, captures: dict[int, Counted], context: BuildContext) -> None:
     by_source: dict[str, Counted] = {}
     for capture_id, counted in captures.items():
         by_source.setdefault(context.captures[capture_id].source_id, Counted()).merge(counted)

@@ -14,9 +14,9 @@ from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.json_text import ProvenanceText, figure, json_text
-from sankofa.edition.build.series_stats import CatalogueEntry, Release, SeriesStats
+from sankofa.edition.build.series_stats import CatalogueEntry, SeriesRelease, SeriesStats
 from sankofa.edition.build.tables import Table, TableRows, table
-from sankofa.edition.build.tally import Tally
+from sankofa.edition.build.tally import CoverageTally
 from sankofa.edition.format.keys import MACRO_SERIES, key_list, series_list
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import (
@@ -45,15 +45,15 @@ class SeriesIndex(NamedTuple):
     days: list[KeyRows]
     """Of each long series, the day on which each of its blocks begins."""
     catalogue: list[CatalogueEntry]
-    releases: dict[str, list[tuple[Series, list[Release]]]]
+    releases: dict[str, list[tuple[Series, list[SeriesRelease]]]]
     """By key, of each series under it, the days of release, newest first."""
-    tally: Tally
+    tally: CoverageTally
 
 
 @dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series)
 def series(context: BuildContext) -> Building:
     provenance = ProvenanceText(context.captures)
-    index = SeriesIndex([], [], [], {}, Tally())
+    index = SeriesIndex([], [], [], {}, CoverageTally())
     for name, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
         filled = []
         for identity, reports in group:

@@ -16,7 +16,7 @@ from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dat
 from sankofa.edition.build.datasets.macro_annual import AnnualIndex
 from sankofa.edition.build.datasets.macro_series import SeriesIndex
 from sankofa.edition.build.fact_counts import issuer_counts
-from sankofa.edition.build.tally import NEVER, Counted, Tally, TallyKey
+from sankofa.edition.build.tally import NEVER, Counted, CoverageTally, TallyKey
 from sankofa.edition.format.keys import COVERAGE, MACRO_ANNUAL, MACRO_SERIES, SOURCES, coverage_key
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.ledger.store import CaptureInfo
@@ -41,7 +41,7 @@ _RELEASES: Final = """
 @dataset(COVERAGE, CoverageRow, needs=(MACRO_SERIES, MACRO_ANNUAL))
 def coverage(context: BuildContext, series: Built[SeriesIndex], annual: Built[AnnualIndex]) -> Building:
     """By country and sku, each or both. Returns the tally."""
-    tally = Tally()
+    tally = CoverageTally()
     tally.update(series.result.tally)
     tally.update(annual.result.tally)
     for entity in context.entities:
@@ -64,15 +64,17 @@ def coverage(context: BuildContext, series: Built[SeriesIndex], annual: Built[An
 
 
 @dataset(SOURCES, SourceRow, needs=(COVERAGE,))
-def sources(context: BuildContext, coverage: Built[Tally]) -> Iterator[KeyRows]:
+def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[KeyRows]:
     counted: defaultdict[str, Counted] = defaultdict(Counted)
     countries: defaultdict[str, set[str]] = defaultdict(set)
     for key, counts in coverage.result.items():
         counted[key.source_id].merge(counts)
         countries[key.source_id].update(filter(None, (key.country,)))
+    of_datasets = frozenset(counted)
     for source_id, country in _statements(context):
-        counted[source_id].rows += 1
-        countries[source_id].update(filter(None, (country,)))
+        if source_id not in of_datasets:  # else it names the issuers of its own figures
+            counted[source_id].rows += 1
+            countries[source_id].update(filter(None, (country,)))
     rejected = _rejected(context)
     yield KeyRows(
         "",

@@ -14,16 +14,16 @@ from sankofa.edition.build.dataset import PreparedKeyRows, dataset
 from sankofa.edition.build.datasets.fundamentals import TAGS, fact_row
 from sankofa.edition.build.issuer_parts import issuer_part
 from sankofa.edition.build.prepared_rows import NO_ROWS, PreparedRows, prepare
-from sankofa.edition.format.keys import STATEMENTS
+from sankofa.edition.format.keys import FULL_YEARS, STATEMENTS
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import KIND_MODES
-from sankofa.model.catalogue_rows import StatementRow
+from sankofa.model.catalogue_rows import StatementFigureRow
 from sankofa.model.days import ordinal
 from sankofa.model.line_items import LINE_ITEMS, statement_kind
 from sankofa.model.rows import wire
 from sankofa.model.vintages import Mode
 
-_read = msgspec.msgpack.Decoder(PreparedRows).decode
+_read = msgspec.msgpack.Decoder(list[PreparedRows]).decode
 _write = msgspec.msgpack.Encoder().encode
 _PLACE = {item: place for place, item in enumerate(LINE_ITEMS)}
 _MODES = {item: int(Mode.LATEST) | KIND_MODES[statement_kind(item)] for item in LINE_ITEMS}
@@ -31,14 +31,26 @@ _MODES = {item: int(Mode.LATEST) | KIND_MODES[statement_kind(item)] for item in 
 
 @issuer_part(STATEMENTS)
 def _made(issuer: Issuer) -> bytes:
-    return _write(prepare(STATEMENTS, StatementRow, issuer.entity.service_id, _entries(issuer)))
+    entries = _entries(issuer)
+    years = [entry for entry in entries if entry.tag == TAGS["FY"]]
+    key = issuer.entity.service_id
+    return _write([prepare(STATEMENTS, StatementFigureRow, key, rows) for rows in (entries, years)])
 
 
-@dataset(STATEMENTS, StatementRow)
+@dataset(STATEMENTS, StatementFigureRow)
 def statements(context: BuildContext) -> Iterator[PreparedKeyRows]:
+    return _prepared(context, 0)
+
+
+@dataset(FULL_YEARS, StatementFigureRow)
+def full_years(context: BuildContext) -> Iterator[PreparedKeyRows]:
+    return _prepared(context, 1)
+
+
+def _prepared(context: BuildContext, number: int) -> Iterator[PreparedKeyRows]:
     for entity in context.entities:
         part = context.issuers.part(STATEMENTS, entity.service_id)
-        yield PreparedKeyRows(entity.service_id, _read(part) if part else NO_ROWS, entity.aliases)
+        yield PreparedKeyRows(entity.service_id, _read(part)[number] if part else NO_ROWS, entity.aliases)
 
 
 def _entries(issuer: Issuer) -> list[Entry]:

@@ -1,0 +1,111 @@
+"""Finding things: a search, a page of the universe of a day, and a statement of ten years.
+
+    python -m bench.finding [--issuers 2000] [--rounds 5] [--seconds 3] [--fresh]
+
+Each answer against a constant body of the same size from the same server. Every question is another one:
+words of names (whole, begun, with a slip), days, issuers. The issuers are those of `bench.metrics`, of twenty
+years with a hundred facts a year.
+"""
+
+import argparse
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from datetime import date, timedelta
+from pathlib import Path
+from urllib.parse import quote
+
+from bench import histories
+from bench.fundamentals import issue_key
+from bench.identifiers import lei, organisation, write_files
+from bench.load import CONNECTIONS, Contender, Question, Server, cpu_ratio, load_tool, measure, ratio, table
+from bench.peers import commands
+from bench.world import CACHE, SANKOFA, environment_of
+from sankofa.model.identifiers import service_id
+
+_NAMED = 30_000
+"""Organisations that can be searched for, besides the issuers."""
+_TARGETS = {"search": 0.30, "issuers": 0.30, "statement": 0.25}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.finding")
+    parser.add_argument("--issuers", type=int, default=2_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--fresh", action="store_true")
+    options = parser.parse_args()
+    home = _published(options.issuers, fresh=options.fresh)
+    print(f"load: {load_tool()}, {CONNECTIONS} connections; {options.rounds} rounds of {options.seconds:g} s")
+    asked = {
+        "search": list(_searches()),
+        "issuers": list(_universes()),
+        "statement": list(_statements(options.issuers)),
+    }
+    with ExitStack() as running:
+        server = running.enter_context(commands.sankofa(home))
+        key = {"X-API-Key": issue_key(home, "professional")}
+        for name, questions in asked.items():
+            ours = Contender(name, server, questions, key)
+            size = _median_size(server, questions, key)
+            with server.fetch(questions[0], key) as answer:
+                sent = answer.getheaders()
+            fields = {n: v for n, v in sent if n not in ("content-length", "date", "server")}
+            ceiling = running.enter_context(commands.static(home, fields))
+            static = Contender(f"static, {size:,} bytes", ceiling, [Question(f"/{size}")])
+            measure([ours, static], options.rounds, options.seconds)
+            print(table([ours, static], ours))
+            by_rate, by_cpu = ratio(ours, static), cpu_ratio(ours, static)
+            print(f"{by_rate:8.2f} of the static body by rate, {by_cpu:.2f} by cpu; target {_TARGETS[name]}")
+
+
+def _published(issuers: int, *, fresh: bool) -> Path:
+    home = CACHE / f"home-finding-{issuers}"
+    if (home / "made").exists() and not fresh:
+        return home
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    (home / "gate-secret").write_text(histories.SECRET)
+    histories.fill(home, range(issuers))
+    golden, _ = write_files(CACHE / f"files-identifiers-{_NAMED}", _NAMED)
+    environment = environment_of(home)
+    for arguments in (("ingest", "gleif-lei", str(golden)), ("publish",)):
+        subprocess.run([SANKOFA, *arguments], env=environment, check=True, capture_output=True)
+    (home / "made").touch()
+    return home
+
+
+def _searches() -> Iterator[Question]:
+    chance = random.Random(1)
+    for _ in range(5_000):
+        number = chance.randrange(_NAMED)
+        name, _ = organisation(number)
+        first, second, *_ = name.split()
+        query = chance.choice((name, f"{first} {second[:4]}", first[:-1] + "x", lei(number)))
+        yield Question(f"/v1/search?q={quote(query)}&limit=10")
+
+
+def _universes() -> Iterator[Question]:
+    chance = random.Random(2)
+    for _ in range(2_000):
+        day = date(2008, 1, 1) + timedelta(days=chance.randrange(16 * 365))
+        yield Question(f"/v1/issuers?as_of={day}&limit=100")
+
+
+def _statements(issuers: int) -> Iterator[Question]:
+    """Ten full years: those of a twenty-year history that were known half-way."""
+    chance = random.Random(3)
+    for _ in range(2_000):
+        issuer = service_id(histories.subject(chance.randrange(issuers)))
+        yield Question(f"/v1/statements/{issuer}?period_type=FY&as_of=2013-12-31")
+
+
+def _median_size(server: Server, questions: list[Question], key: Mapping[str, str]) -> int:
+    sizes = sorted(len(server.body(question, key)) for question in questions[:101])
+    return sizes[len(sizes) // 2]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Another identifier in the place of a service_id, and names that are not there: the problem says what is."""
+
+import pytest
+
+from tests.live import LiveServer
+from tests.spec import register
+from tests.spec.asking import call_tool, get
+from tests.spec.register import BANK, BREWER, HELD, sid
+
+live, sample, paid = register.live, register.sample, register.paid
+
+PATHS = {
+    "/v1/fundamentals/{}": 400,
+    "/v1/statements/{}": 404,
+    "/v1/entities/{}": 404,
+    "/v1/crosswalk/{}": 404,
+}
+"""Where an organisation is asked about, and the status of an id that is malformed (contract: PAR-8)."""
+
+
+@pytest.mark.rule("ERR-7", "PAR-8")
+@pytest.mark.parametrize("path", PATHS)
+def test_a_ticker_or_lei_in_the_place_of_an_id_is_refused_with_the_service_id(
+    live: LiveServer, sample: str, path: str
+) -> None:
+    for text, status in (("JSE:THV", PATHS[path]), ("xjse:thv", PATHS[path]), (BREWER, 404)):
+        answer = live.get(path.format(text), sample)
+        assert answer.status_code == status
+        assert sid(f"lei:{BREWER}") in answer.json()["detail"]
+        assert answer.json()["error"] == answer.json()["detail"]
+    assert live.get(path.format("JSE:NOBODY"), sample).status_code == PATHS[path]
+
+
+@pytest.mark.rule("ERR-7", "KEY-9")
+@pytest.mark.parametrize("path", PATHS)
+def test_a_paid_identifier_is_named_to_paid_keys_alone(
+    live: LiveServer, sample: str, paid: str, path: str
+) -> None:
+    assert sid(f"lei:{BANK}") in live.get(path.format(HELD), paid).json()["detail"]
+    refused = live.get(path.format(HELD), sample)
+    assert refused.status_code == 404
+    assert sid(f"lei:{BANK}") not in refused.text
+
+
+@pytest.mark.rule("ERR-7")
+def test_the_tools_say_the_same(live: LiveServer, sample: str, paid: str) -> None:
+    for tool in ("get_entity", "get_fundamentals", "get_statement"):
+        for text in ("JSE:THV", BREWER):
+            problem = call_tool(live, sample, tool, {"service_id": text})
+            assert problem["status"] in (400, 404)
+            assert sid(f"lei:{BREWER}") in problem["detail"]
+        assert sid(f"lei:{BANK}") not in str(call_tool(live, sample, tool, {"service_id": HELD}))
+        assert sid(f"lei:{BANK}") in str(call_tool(live, paid, tool, {"service_id": HELD}))
+
+
+@pytest.mark.rule("ERR-8")
+def test_a_name_that_is_not_there_is_answered_with_the_nearest(server: LiveServer, sample_key: str) -> None:
+    for path, nearest in (
+        ("/v1/screen?metric=revenue_grwth", "nearest: revenue_growth"),
+        ("/v1/screen?metric=Net_Margin", "nearest: net_margin"),
+        ("/v1/series/CPI.SA/vintages", "Nearest: CPI.ZA"),
+        ("/v1/series/NY.GDP.MKTP.CN/vintages", "NY.GDP.MKTP.CD"),
+    ):
+        assert nearest in server.get(path, sample_key).json()["detail"], path
+
+
+@pytest.mark.rule("ERR-8")
+def test_an_answer_without_rows_names_what_is_close(server: LiveServer, sample_key: str) -> None:
+    for path, nearest in (
+        ("/v1/macro?series=CPI.ZB", "CPI.ZA"),
+        ("/v1/macro?indicator=NY.GDP.MKTP.CN", "NY.GDP.MKTP.CD"),
+    ):
+        body = get(server, path, sample_key)
+        assert body["count"] == 0
+        assert body["nearest"][0] == nearest
+    assert "nearest" not in get(server, "/v1/macro?series=CPI.ZA&as_of=1990-01-01", sample_key)
+    assert "nearest" not in get(server, "/v1/macro?country=AQ", sample_key)
+    arguments = {"service_id": "DC46AF1B1AAA424B58D1368176", "line_items": ["revenu", "profits"]}
+    body = call_tool(server, sample_key, "get_fundamentals", arguments)
+    assert body["count"] == 0
+    assert {"revenue", "profit"} <= set(body["nearest"])

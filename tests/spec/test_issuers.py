@@ -1,0 +1,130 @@
+"""GET /v1/issuers: the universe as it was knowable on a day."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from sankofa.model.identifiers import service_id
+from tests.live import LiveServer
+from tests.spec.asking import call_tool, get
+
+RETAILER = service_id("lei:999900SAMPLEZA000189")
+FIELDS = set(
+    "service_id legal_name country lei listings first_available last_available fact_count source_ref "
+    "license_class observed_at".split()
+)
+Rows = list[dict[str, Any]]
+
+
+def universe(server: LiveServer, key: str, query: str = "") -> Rows:
+    rows: Rows = get(server, f"/v1/issuers?limit=1000&{query}", key)["data"]
+    return rows
+
+
+def days_of_change(server: LiveServer, key: str) -> list[date]:
+    """The first and last days on which anything became known of anybody, with those around them."""
+    changes = {date.fromisoformat(row[name]) for row in universe(server, key) for name in _DAYS}
+    return sorted({day + timedelta(days=n) for day in changes for n in (-1, 0)})
+
+
+_DAYS = ("first_available", "last_available")
+
+
+@pytest.mark.rule("ISS-1", "ISS-3")
+def test_on_every_day_it_is_what_fundamentals_say_of_every_issuer(server: LiveServer, paid_key: str) -> None:
+    organisations = [row["service_id"] for row in universe(server, paid_key)]
+    assert len(organisations) > 5
+    facts = {
+        one: get(server, f"/v1/fundamentals/{one}?vintages=all", paid_key)["data"] for one in organisations
+    }
+    for day in [date(2019, 1, 1), *days_of_change(server, paid_key)[::3], date(2022, 2, 2)]:
+        known = {row["service_id"]: row for row in universe(server, paid_key, f"as_of={day}")}
+        for one, rows in facts.items():
+            then = [row for row in rows if max(row["available_at"], row["period_end"]) <= str(day)]
+            assert (one in known) == bool(then), (one, day)
+            if then:
+                available = [row["available_at"] for row in then]
+                latest = get(server, f"/v1/fundamentals/{one}?as_of={day}", paid_key)["count"]
+                shown = known[one]
+                assert (shown["first_available"], shown["last_available"]) == (min(available), max(available))
+                assert shown["fact_count"] == latest
+
+
+@pytest.mark.rule("ISS-2")
+def test_rows_have_the_documented_fields_and_order(server: LiveServer, paid_key: str) -> None:
+    rows = universe(server, paid_key)
+    assert all(set(row) == FIELDS for row in rows)
+    order = [(row["country"] or "~", row["service_id"]) for row in rows]
+    assert order == sorted(order)
+    assert len({row["service_id"] for row in rows}) == len(rows)
+    for row in rows:
+        entity = get(server, f"/v1/entities/{row['service_id']}", paid_key)["data"][0]
+        same = ("legal_name", "country", "lei", "listings")
+        assert {name: row[name] for name in same} == {name: entity[name] for name in same}
+
+
+@pytest.mark.rule("ISS-2")
+def test_filters_keep_those_of_a_country_and_of_an_exchange(server: LiveServer, paid_key: str) -> None:
+    everybody = universe(server, paid_key)
+    for country in {row["country"] for row in everybody if row["country"]}:
+        assert universe(server, paid_key, f"country={country.lower()}") == [
+            row for row in everybody if row["country"] == country
+        ]
+    on_jse = [row for row in everybody if any(one["exchange"] == "JSE" for one in row["listings"])]
+    assert len(on_jse) > 1
+    assert universe(server, paid_key, "exchange=JSE") == on_jse
+    assert universe(server, paid_key, "exchange=xjse") == on_jse
+    assert universe(server, paid_key, "exchange=JSE&country=ZA") == [
+        row for row in on_jse if row["country"] == "ZA"
+    ]
+    assert universe(server, paid_key, "exchange=NONE") == universe(server, paid_key, "country=AQ") == []
+
+
+@pytest.mark.rule("ISS-2", "PAR-6")
+def test_a_walk_gives_every_issuer_once(server: LiveServer, paid_key: str) -> None:
+    for query in ("", "as_of=2023-06-30", "exchange=JSE"):
+        pages = list(walk(server, paid_key, query))
+        assert [row for page in pages for row in page["data"]] == universe(server, paid_key, query)
+        assert [page["truncated"] for page in pages] == [True] * (len(pages) - 1) + [False]
+        assert len(pages) > 1
+
+
+def walk(server: LiveServer, key: str, query: str) -> Iterator[dict[str, Any]]:
+    page = get(server, f"/v1/issuers?limit=2&{query}", key)
+    yield page
+    while page["next_cursor"] is not None:
+        page = get(server, f"/v1/issuers?limit=2&{query}&cursor={page['next_cursor']}", key)
+        yield page
+
+
+def test_a_cursor_is_of_its_filters(server: LiveServer, paid_key: str) -> None:
+    cursor = get(server, "/v1/issuers?limit=2", paid_key)["next_cursor"]
+    answer = server.get(f"/v1/issuers?limit=2&as_of=2023-06-30&cursor={cursor}", paid_key)
+    assert (answer.status_code, answer.json()["parameter"]) == (400, "cursor")
+
+
+@pytest.mark.rule("ISS-1", "PIT-2")
+def test_the_day_is_that_of_the_envelope_and_never_in_the_future(server: LiveServer, paid_key: str) -> None:
+    assert get(server, "/v1/issuers?as_of=2023-06-30", paid_key)["as_of"] == "2023-06-30"
+    now = get(server, "/v1/issuers", paid_key)
+    assert universe(server, paid_key, f"as_of={now['as_of']}") == now["data"]
+    later = datetime.now(UTC).date() + timedelta(days=2)
+    assert server.get(f"/v1/issuers?as_of={later}", paid_key).status_code == 400
+    assert server.get("/v1/issuers?asof=2023-06-30", paid_key).json()["parameter"] == "asof"
+
+
+@pytest.mark.rule("KEY-8", "KEY-10")
+def test_a_sample_key_gets_its_cap_and_no_walk(server: LiveServer, sample_key: str, paid_key: str) -> None:
+    assert server.get("/v1/issuers?limit=26", sample_key).status_code == 402
+    cursor = get(server, "/v1/issuers?limit=2", paid_key)["next_cursor"]
+    assert server.get(f"/v1/issuers?limit=2&cursor={cursor}", sample_key).status_code == 402
+
+
+@pytest.mark.rule("MCP-2", "MCP-9")
+def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
+    arguments = {"country": "ZA", "as_of": "2023-06-30"}
+    body = call_tool(server, paid_key, "list_issuers", arguments)
+    assert body["data"] == universe(server, paid_key, "country=ZA&as_of=2023-06-30")
+    assert body["data"][0]["service_id"] == RETAILER

@@ -1,0 +1,159 @@
+"""GET /v1/search: organisations, series and indicators by name or identifier."""
+
+from typing import Any
+
+import pytest
+
+from tests.live import LiveServer
+from tests.spec import register
+from tests.spec.asking import call_tool, get
+from tests.spec.register import BANK, BREWER, DISPUTED, HELD, MINER, sid
+
+live, sample, paid = register.live, register.sample, register.paid
+
+FIELDS = set("type id name country matched score source_ref license_class observed_at".split())
+Rows = list[dict[str, Any]]
+
+
+def found(server: LiveServer, key: str, **query: str) -> Rows:
+    answer = server.http.get("/v1/search", params=query, headers={"x-api-key": key})
+    assert answer.status_code == 200, answer.text
+    rows: Rows = answer.json()["data"]
+    return rows
+
+
+@pytest.mark.rule("SEARCH-1", "SEARCH-2")
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Thornveld Breweries", BREWER),
+        ("thornveld breweries pty ltd", BREWER),
+        ("breweries thornveld", BREWER),
+        ("thornv", BREWER),  # begun
+        ("thornveld brew", BREWER),
+        ("brew thornveld", BREWER),
+        ("Thornvled Breweries", BREWER),  # two letters swapped
+        ("SOCIETE MINIERE DU FOUTA DJALLON", MINER),
+        ("Société minière du Fouta-Djallon SARL", MINER),
+        ("fouta gold", MINER),  # another of its names
+        ("marula bank", BANK),
+        ("mar ban", BANK),
+    ],
+)
+def test_an_organisation_is_found_however_its_name_is_written(
+    live: LiveServer, sample: str, query: str, expected: str
+) -> None:
+    first = found(live, sample, q=query)[0]
+    assert set(first) == FIELDS
+    assert (first["type"], first["id"]) == ("organisation", sid(f"lei:{expected}"))
+    assert 0 < first["score"] < 1
+    entity = get(live, f"/v1/entities/{first['id']}", sample)["data"][0]
+    assert (first["name"], first["country"]) == (entity["legal_name"], entity["country"])
+    assert first["matched"] in (entity["legal_name"], *entity["other_names"])
+    assert first["source_ref"] == entity["source_ref"]
+
+
+@pytest.mark.rule("SEARCH-3")
+@pytest.mark.parametrize(
+    ("query", "matched", "expected"),
+    [
+        (BREWER.lower(), f"lei:{BREWER}", BREWER),
+        ("JSE:THV", "ticker:JSE:THV", BREWER),
+        ("thv", "ticker:JSE:THV", BREWER),
+        (HELD, f"isin:{HELD}", BANK),
+        ("RC 4411", "registry:RC 4411", BANK),
+        ("sn/12345", "aggregator:sn/12345", MINER),
+    ],
+)
+def test_an_identifier_comes_first(
+    live: LiveServer, paid: str, query: str, matched: str, expected: str
+) -> None:
+    first = found(live, paid, q=query)[0]
+    assert (first["id"], first["matched"]) == (sid(f"lei:{expected}"), matched)
+    assert first["score"] >= 0.99
+
+
+@pytest.mark.rule("SEARCH-3", "KEY-9")
+@pytest.mark.parametrize("query", [HELD, DISPUTED, "RC 4411", "sn/12345", "2001/000777/07"])
+def test_a_paid_identifier_is_not_confirmed_to_a_sample_key(
+    live: LiveServer, sample: str, query: str
+) -> None:
+    assert not [row for row in found(live, sample, q=query) if row["score"] >= 0.99]
+
+
+@pytest.mark.rule("SEARCH-1")
+def test_the_order_is_total_and_the_same_each_time(live: LiveServer, sample: str) -> None:
+    rows = found(live, sample, q="shared number")
+    assert rows == found(live, sample, q="shared number")
+    order = [(-row["score"], row["type"], row["id"]) for row in rows]
+    assert order == sorted(order)
+    assert len(rows) == 25
+
+
+@pytest.mark.rule("SEARCH-1")
+def test_limit_country_and_type_narrow_it(live: LiveServer, paid: str) -> None:
+    answer = get(live, "/v1/search?q=shared+number&limit=5", paid)
+    assert (answer["count"], answer["truncated"]) == (5, True)
+    assert not get(live, "/v1/search?q=shared+number&limit=25", paid)["truncated"]
+    assert found(live, paid, q="thornveld", country="NG") == []
+    assert found(live, paid, q="thornveld", type="series") == []
+    assert [row["id"] for row in found(live, paid, q="thornveld", country="za")] == [sid(f"lei:{BREWER}")]
+
+
+@pytest.mark.rule("SEARCH-1")
+@pytest.mark.parametrize(
+    ("query", "type_", "expected"),
+    [
+        ("CPI.ZA", "series", "CPI.ZA"),
+        ("cpi south africa", "series", "CPI.ZA"),
+        ("south african cpi", "series", "CPI.ZA"),
+        ("rand euro", "series", "FX.EUR.ZAR"),
+        ("NY.GDP.MKTP.CD", "indicator", "NY.GDP.MKTP.CD"),
+        ("inflation consumer prices", "indicator", "FP.CPI.TOTL.ZG"),
+        ("Consumer infl", "indicator", "FP.CPI.TOTL.ZG"),
+        ("inflaton", "indicator", "FP.CPI.TOTL.ZG"),
+    ],
+)
+def test_series_and_indicators_are_found_by_code_and_by_name(
+    server: LiveServer, sample_key: str, query: str, type_: str, expected: str
+) -> None:
+    first = found(server, sample_key, q=query, type=type_)[0]
+    assert (first["type"], first["id"]) == (type_, expected)
+    assert set(first) == FIELDS
+    assert expected in [row["id"] for row in found(server, sample_key, q=query)]
+
+
+@pytest.mark.rule("SEARCH-1")
+def test_an_indicator_is_found_where_a_country_has_it(server: LiveServer, sample_key: str) -> None:
+    (everywhere,) = found(server, sample_key, q="NY.GDP.MKTP.CD", type="indicator")[:1]
+    assert everywhere["country"] is None
+    (there,) = found(server, sample_key, q="NY.GDP.MKTP.CD", type="indicator", country="NG")[:1]
+    assert there["country"] == "NG"
+    assert " NG " in there["source_ref"]
+    assert found(server, sample_key, q="NY.GDP.MKTP.CD", country="AQ") == []
+    for query in ("gdp growth kenya", "Kenya GDP growth", "south africa gdp growth"):
+        first = found(server, sample_key, q=query, type="indicator")[0]
+        assert (first["id"], first["country"]) == (
+            "NY.GDP.MKTP.KD.ZG",
+            "ZA" if "africa" in query else "KE",
+        )
+    assert found(server, sample_key, q="kenya cpi", type="series")[0]["id"] == "CPI.KE"
+
+
+@pytest.mark.rule("SEARCH-1", "KEY-8", "PAR-1")
+def test_parameters_and_caps_are_those_of_every_endpoint(live: LiveServer, sample: str) -> None:
+    assert live.get("/v1/search?q=x&limit=26", sample).status_code == 402
+    for query, parameter in (("", "q"), ("query=x", "query"), ("q=x&type=person", "type"), ("q=", "q")):
+        answer = live.get(f"/v1/search?{query}", sample)
+        assert (answer.status_code, answer.json()["parameter"]) == (400, parameter)
+    for odd in ("%F0%9F%92%A9", "a" * 200, "(*)[", "%22%27"):
+        assert live.get(f"/v1/search?q={odd}", sample).status_code == 200
+
+
+@pytest.mark.rule("MCP-6")
+def test_the_tool_for_organisations_finds_the_same(live: LiveServer, sample: str) -> None:
+    for query in ("thornveld", "shared number", "JSE:THV"):
+        by_tool = call_tool(live, sample, "search_entities", {"query": query})["data"]
+        by_rest = found(live, sample, q=query, type="organisation")
+        assert [{name: row[name] for name in FIELDS} for row in by_tool] == by_rest
+        assert all(row["service_id"] == row["id"] for row in by_tool)

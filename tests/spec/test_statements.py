@@ -1,0 +1,221 @@
+"""GET /v1/statements/{service_id}: one figure per line item and period."""
+
+import csv
+import io
+import json
+from collections import defaultdict
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+
+from sankofa.model.identifiers import service_id
+from sankofa.model.line_items import LINE_ITEMS, statement_kind
+from tests.live import LiveServer, create_key
+from tests.spec.asking import call_tool, get
+from tests.world.desk import Desk
+
+RETAILER = service_id("lei:999900SAMPLEZA000189")
+FILER = service_id("registry:US-SEC-CIK:9999900003")
+ZAR_AND_USD = service_id("registry:US-SEC-CIK:9999900001")
+NVIDIA = service_id("registry:US-SEC-CIK:0001045810")
+DAYS = ("2020-11-02", "2022-06-30", "2023-08-27", "2024-06-30", "2026-01-01")
+Rows = list[dict[str, Any]]
+Cell = tuple[str, str, str]
+
+
+def statement(server: LiveServer, key: str, issuer: str, query: str = "") -> Rows:
+    rows: Rows = get(server, f"/v1/statements/{issuer}?{query}", key)["data"]
+    return rows
+
+
+def cell(row: dict[str, Any]) -> Cell:
+    return row["line_item"], row["period_end"], row["period_type"]
+
+
+@pytest.mark.rule("STMT-1", "STMT-2")
+@pytest.mark.parametrize("issuer", [RETAILER, FILER, ZAR_AND_USD])
+def test_every_line_item_of_a_period_is_there_once_with_a_figure_that_was_reported(
+    server: LiveServer, paid_key: str, issuer: str
+) -> None:
+    for day in DAYS:
+        hold_against_fundamentals(server, paid_key, issuer, day)
+
+
+def hold_against_fundamentals(server: LiveServer, key: str, issuer: str, day: str) -> None:
+    facts = get(server, f"/v1/fundamentals/{issuer}?as_of={day}", key)["data"]
+    rows = statement(server, key, issuer, f"as_of={day}")
+    cells = [cell(row) for row in rows]
+    assert len(set(cells)) == len(cells)
+    reported = {fact["record_ref"]: fact for fact in facts}
+    by_cell: defaultdict[Cell, Rows] = defaultdict(list)
+    for fact in facts:
+        if fact["line_item"] in LINE_ITEMS and fact["value_reported"] is not None:
+            by_cell[cell(fact)].append(fact)
+    assert by_cell.keys() <= set(cells)
+    for row in rows:
+        fact = reported[row["record_ref"]]
+        same = {name: value for name, value in row.items() if name not in ("alternatives", "line_item")}
+        assert same.items() <= fact.items()
+        others = [one for one in by_cell[cell(row)] if one["record_ref"] != row["record_ref"]]
+        assert row["alternatives"] == len(others)
+
+
+@pytest.mark.rule("STMT-2")
+@pytest.mark.parametrize("issuer", [RETAILER, FILER, ZAR_AND_USD])
+def test_the_figures_are_those_that_the_metrics_use(server: LiveServer, paid_key: str, issuer: str) -> None:
+    compared = sum(hold_against_metrics(server, paid_key, issuer, day) for day in DAYS)
+    assert compared > 20
+
+
+def hold_against_metrics(server: LiveServer, key: str, issuer: str, day: str) -> int:
+    """Where a metric takes an item from one figure, proven by others or not, the statement has that figure.
+
+    Of metrics of one year: both ends of an average or a growth rate come by one route, which need not be the
+    first of either.
+    """
+    rows = statement(server, key, issuer, f"as_of={day}&period_type=FY")
+    figures = {(row["line_item"], row["period_end"]): row for row in rows}
+    compared = 0
+    for metric in get(server, f"/v1/metrics/{issuer}?as_of={day}", key)["data"]:
+        inputs: defaultdict[str, Rows] = defaultdict(list)
+        for one in metric["inputs"]:
+            inputs[one["line_item"]].append(one)
+        for item, own in inputs.items():
+            row = figures.get((item, metric["period_end"]))
+            if row is not None and not _paired(metric):
+                compared += 1
+                shown = (row["concept"], row["value_reported"], row["vintage"], row["source_ref"])
+                assert shown in [
+                    (one["concept"], one["value"], one["vintage"], one["source_ref"]) for one in own
+                ], (metric["metric"], item)
+    return compared
+
+
+def _paired(metric: dict[str, Any]) -> bool:
+    """Whether it has figures of two years."""
+    return len({one["period_end"] for one in metric["inputs"]}) > 1
+
+
+@pytest.mark.rule("STMT-1")
+def test_rows_come_as_a_statement_has_them(server: LiveServer, paid_key: str) -> None:
+    rows = statement(server, paid_key, FILER)
+    order = [
+        (-date.fromisoformat(r["period_end"]).toordinal(), r["period_type"], LINE_ITEMS.index(r["line_item"]))
+        for r in rows
+    ]
+    assert order == sorted(order)
+
+
+@pytest.mark.rule("STMT-3")
+def test_kind_and_period_type_keep_their_rows(server: LiveServer, paid_key: str) -> None:
+    rows = statement(server, paid_key, FILER)
+    for kind in ("income", "balance", "cash"):
+        own = [row for row in rows if statement_kind(row["line_item"]) == kind]
+        assert own
+        assert statement(server, paid_key, FILER, f"kind={kind}") == own
+        years = [row for row in own if row["period_type"] == "FY"]
+        assert statement(server, paid_key, FILER, f"kind={kind}&period_type=FY") == years
+    assert server.get(f"/v1/statements/{FILER}?kind=cashflow", paid_key).json()["parameter"] == "kind"
+
+
+@pytest.mark.rule("STMT-4")
+def test_wide_has_a_row_for_each_line_item_and_a_column_for_each_period(
+    server: LiveServer, paid_key: str
+) -> None:
+    long = statement(server, paid_key, FILER, "period_type=FY")
+    wide = statement(server, paid_key, FILER, "shape=wide")
+    ends = sorted({row["period_end"] for row in long}, reverse=True)
+    items = {row["line_item"] for row in long}
+    assert [row["line_item"] for row in wide] == [item for item in LINE_ITEMS if item in items]
+    for row in wide:
+        assert list(row)[-len(ends) :] == ends
+        own = {one["period_end"]: one for one in long if one["line_item"] == row["line_item"]}
+        assert {end: row[end] for end in ends if row[end] is not None} == {
+            end: one["value_reported"] for end, one in own.items()
+        }
+        assert row["cells"].keys() == own.keys()
+        for end, shown in row["cells"].items():
+            assert shown.items() <= own[end].items()
+        assert all(row[name] for name in ("source_ref", "license_class", "observed_at"))
+    quarters = statement(server, paid_key, FILER, "shape=wide&period_type=Q1&kind=income")
+    assert {row["period_type"] for row in quarters} <= {"Q1"}
+
+
+@pytest.mark.rule("STMT-4", "ENV-7")
+def test_wide_is_the_same_in_csv_and_arrow(server: LiveServer, paid_key: str) -> None:
+    path = f"/v1/statements/{FILER}?shape=wide"
+    rows = json.loads(server.get(path, paid_key).text, parse_int=Decimal, parse_float=Decimal)["data"]
+    text = server.get(path, paid_key, accept="text/csv").text
+    lines = list(csv.DictReader(io.StringIO(text, newline="")))
+    stream = server.get(path, paid_key, accept="application/vnd.apache.arrow.stream").content
+    table = pyarrow.ipc.open_stream(stream).read_all()
+    assert list(lines[0]) == list(rows[0]) == table.column_names
+    for row, line, columns in zip(rows, lines, table.to_pylist(), strict=True):
+        for end in list(row)[list(row).index("cells") + 1 :]:
+            value = None if line[end] == "" else Decimal(line[end])
+            assert value == row[end] == (None if columns[end] is None else Decimal(columns[end]))
+
+
+@pytest.mark.rule("STMT-1", "PAR-6")
+def test_pages_follow_one_another(server: LiveServer, paid_key: str) -> None:
+    for query in ("", "shape=wide", "period_type=FY&kind=balance"):
+        walked: Rows = []
+        page = get(server, f"/v1/statements/{FILER}?limit=7&{query}", paid_key)
+        walked += page["data"]
+        while page["next_cursor"]:
+            following = f"/v1/statements/{FILER}?limit=7&{query}&cursor={page['next_cursor']}"
+            page = get(server, following, paid_key)
+            walked += page["data"]
+        assert walked == statement(server, paid_key, FILER, query)
+
+
+@pytest.mark.rule("KEY-8", "KEY-9", "KEY-10")
+def test_a_sample_key_gets_the_first_figures(server: LiveServer, sample_key: str, paid_key: str) -> None:
+    everything = statement(server, paid_key, FILER)
+    body = get(server, f"/v1/statements/{FILER}", sample_key)
+    assert (body["data"], body["truncated"]) == (everything[:25], True)
+    wide = get(server, f"/v1/statements/{FILER}?shape=wide", sample_key)
+    assert sum(len(row["cells"]) for row in wide["data"]) == 25
+    assert server.get(f"/v1/statements/{FILER}?limit=26", sample_key).status_code == 402
+    cursor = get(server, f"/v1/statements/{FILER}?limit=7", paid_key)["next_cursor"]
+    assert server.get(f"/v1/statements/{FILER}?limit=7&cursor={cursor}", sample_key).status_code == 402
+
+
+@pytest.mark.rule("STMT-5")
+def test_an_id_that_nobody_has_is_not_found(server: LiveServer, paid_key: str) -> None:
+    for unknown in ("DC000000000000000000000000", "a.b", "JSE:NOBODY"):
+        assert server.get(f"/v1/statements/{unknown}", paid_key).status_code == 404
+    assert statement(server, paid_key, FILER, "as_of=1990-01-01") == []
+
+
+@pytest.mark.rule("MCP-2", "MCP-9")
+def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
+    arguments = {"service_id": FILER, "period_type": "FY", "kind": "income", "as_of": "2024-06-30"}
+    body = call_tool(server, paid_key, "get_statement", arguments)
+    query = "period_type=FY&kind=income&as_of=2024-06-30"
+    assert body["data"] == statement(server, paid_key, FILER, query)
+
+
+@pytest.mark.rule("STMT-1", "STMT-2")
+def test_a_real_filer_has_one_figure_a_period_and_those_of_its_metrics(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    desk = Desk(tmp_path / "home", date(2026, 6, 30))
+    desk.take("sec-companyfacts", shared_data / "fundamentals" / "companyfacts" / "CIK0001045810.json")
+    desk.publish()
+    with LiveServer(desk.home) as server:
+        key = create_key(desk.home, "starter", "--per-minute", "100000")
+        compared = 0
+        for day in ("2011-06-30", "2016-06-30", "2019-03-01", "2023-06-30", "2026-06-30"):
+            hold_against_fundamentals(server, key, NVIDIA, day)
+            compared += hold_against_metrics(server, key, NVIDIA, day)
+        assert compared > 50
+        revenue = [r for r in statement(server, key, NVIDIA, "period_type=FY") if r["line_item"] == "revenue"]
+        assert len(revenue) > 15
+        both = [row for row in revenue if row["alternatives"]]
+        assert both
+        assert {row["concept"] for row in both} == {"us-gaap:Revenues"}
