@@ -2,9 +2,9 @@
 
     python -m bench.web [--rounds 5] [--seconds 2]
 
-`home` and `company` are asked as visitors ask them: the same pages again and again, under a key that is checked and
-counted each time. `a new day` asks for the part of a company's page that a slider moves, every time on another
-day: nothing of it is kept.
+`home` and `company` are asked as visitors ask them: the same pages again and again, under a key that is
+checked and counted each time. `a new day` asks for the part of a company's page that a slider moves, every
+time on another day: nothing of it is kept.
 """
 
 import argparse
@@ -60,9 +60,7 @@ def main() -> None:
             if name != "a new day":
                 rate, cpu = ratio(page, ceiling), cpu_ratio(page, ceiling)
                 verdict = "met" if max(rate, cpu) >= _TARGET else "MISSED"
-                print(
-                    f"{name} of the static body: {rate:.2f} by rate, {cpu:.2f} by cpu (target {_TARGET}): {verdict}"
-                )
+                print(f"{name}: {rate:.2f} by rate, {cpu:.2f} by cpu (target {_TARGET}): {verdict}")
 
 
 if __name__ == "__main__":

@@ -47,11 +47,9 @@ async def statement(
     return rows, truncated
 
 
-async def vintages(visit: Visit, service_id: str, line_item: str, *, shown: bool = True) -> Result:
+async def vintages(visit: Visit, service_id: str, line_item: str) -> Result:
     """Every vintage of a line item."""
-    return await visit.ask(
-        "get_fundamentals", shown=shown, service_id=service_id, vintages="all", line_items=[line_item]
-    )
+    return await visit.ask("get_fundamentals", service_id=service_id, vintages="all", line_items=[line_item])
 
 
 async def countries(visit: Visit) -> list[Row]:
@@ -84,7 +82,7 @@ async def catalogue(visit: Visit, words: str, country: str, cursor: str) -> dict
     indicators = {row["series"]: row for row in result.rows if not row["vintages"]}
     if not words and not cursor:
         # Indicators come after the series, and there are many: those of one country stand for all.
-        some = await visit.ask("get_macro", shown=False, country=country or "ZA", limit=visit.most_rows)
+        some = await visit.ask("get_macro", shown=False, country=country or "ZA", limit=visit.most_rows(2000))
         for row in some.rows:
             indicators.setdefault(
                 row["indicator"], {"series": row["indicator"], "name": row["indicator_name"]}
@@ -99,7 +97,7 @@ async def catalogue(visit: Visit, words: str, country: str, cursor: str) -> dict
 
 async def releases(visit: Visit, series: str, rows: Sequence[Row]) -> list[date]:
     """The days on which a series was released, the first first."""
-    result = await visit.ask("get_series_vintages", series=series, limit=visit.most_rows)
+    result = await visit.ask("get_series_vintages", series=series, limit=visit.most_rows(1000))
     return sorted({date.fromisoformat(row["release_date"]) for row in result.rows})
 
 

@@ -4,11 +4,12 @@ A page asks the operations that REST has, under the visitor's key, with the caps
 other way to a row from here. A page is one counted request, however many operations it asks.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -24,6 +25,7 @@ from sankofa.web.languages import Language
 from sankofa.web.request import PageRequest
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 _PAST_DAY: Final = Day(past=True)
 decode_answer: Final = msgspec.json.Decoder(float_hook=Decimal).decode
@@ -89,11 +91,10 @@ class Visit:
     def today(self) -> date:
         return self.service.today()
 
-    @property
-    def most_rows(self) -> str | None:
-        """The largest `limit` to ask for: none on the sample tier, which has its preview."""
+    def most_rows(self, most: int) -> str | None:
+        """The `limit` to ask for, of that many at most: none on the sample tier, which has its preview."""
         grant = self.call.grant
-        return None if grant.sample else str(grant.row_cap)
+        return None if grant.sample else str(min(most, grant.row_cap))
 
     def given(self, name: str, otherwise: str = "") -> str:
         return self.request.query.get(name, otherwise)
@@ -130,6 +131,18 @@ class Visit:
         if shown and (api_call := _api_call(operation, given, call.edition.id if call.pinned else None)):
             self.calls.append(api_call)
         return Result(body.pop(operation.rows_under), body, body["truncated"])
+
+    async def ask_fields(self, name: str, row: type[T], **parameters: Any) -> tuple[list[T], bool]:
+        """As `ask`, of each row only some fields, and of many rows a piece at a time: others are waiting."""
+        operation = _operations()[name]
+        given = {label: text for label, text in parameters.items() if text}
+        answer = await operation.perform(self.call, **operation.read_tool(given, self.call.today))
+        decode = msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
+        rows: list[T] = []
+        for piece in answer.selection.lists():
+            rows += decode(piece)
+            await asyncio.sleep(0)
+        return rows, answer.selection.truncated
 
     def address(self, path: str = "", **changes: str | int | None) -> str:
         """The address of a page; of this one, with these parameters changed, where no path is given.

@@ -1,7 +1,7 @@
 """The kinds of charts: steps, lines, bars, heat maps and small multiples."""
 
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from html import escape
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from typing import NamedTuple
 from sankofa.web.charts.chart import Chart, dot, line, path, text
 from sankofa.web.charts.scales import DayScale, ValueScale
 
+_SHORTEST_TAIL = 120
 NOTHING = "\N{EN DASH}"
 WIDTH, HEIGHT = 720, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 32
@@ -41,15 +42,20 @@ def step_chart(
     table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
     chosen: date | None = None,
 ) -> Chart:
-    """A value against the day it became known: each holds until the next, the last until today."""
-    first = steps[0].day
-    days = DayScale(first, max(until, first), _LEFT, WIDTH - _RIGHT)
+    """A value against the day it became known: each holds until the next, the last until now.
+
+    What has not changed for long is cut short, so that the steps can be seen.
+    """
+    first, last = steps[0].day, steps[-1].day
+    tail = timedelta(days=max((last - first).days, _SHORTEST_TAIL))
+    until = max(min(until, max(last, chosen or last) + tail), first)
+    days = DayScale(first, until, _LEFT, WIDTH - _RIGHT)
     values = ValueScale((float(step.value) for step in steps), _TOP + 10, HEIGHT - _BOTTOM)
     points: list[tuple[float, float]] = []
     for step, following in zip(steps, [*steps[1:], None], strict=True):
         y = values(float(step.value))
         points.append((days(step.day), y))
-        points.append((days(following.day if following else max(until, first)), y))
+        points.append((days(following.day if following else until), y))
     parts = [_axes(days, values, write), path(points, "line main")]
     if chosen is not None and first <= chosen <= until:
         parts.append(line(days(chosen), _TOP, days(chosen), HEIGHT - _BOTTOM, "chosen"))

@@ -4,6 +4,8 @@ from collections import defaultdict
 from datetime import date
 from typing import Any, Final
 
+import msgspec
+
 from sankofa.derive.metrics.contract import metrics
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.web import data
@@ -43,7 +45,7 @@ async def company(visit: Visit) -> View:
     metrics_known = await visit.ask("get_metrics", service_id=service_id, as_of=as_of.isoformat())
     parties = await visit.ask("get_resolved_parties", service_id=service_id)
     known, known_truncated = await _known(visit, service_id)
-    stops = sorted({date.fromisoformat(row["available_at"]) for row in known})
+    stops = sorted({row.available_at for row in known})
     charts = (_heat(visit, known, as_of),) if known else ()
     context.update(
         entity=entity,
@@ -60,17 +62,26 @@ async def company(visit: Visit) -> View:
     return View("company.html", name, context, charts, ("statements",))
 
 
-async def _known(visit: Visit, service_id: str) -> tuple[list[Row], bool]:
+class _Known(msgspec.Struct, gc=False):
+    """Of a vintage, when it became known of which period."""
+
+    period_end: date
+    available_at: date
+    vintage: int
+
+
+async def _known(visit: Visit, service_id: str) -> tuple[list[_Known], bool]:
     """Every vintage of every figure; where the tier shows a part, those of a few line items, to see far."""
     if not visit.call.grant.sample:
-        result = await visit.ask("get_fundamentals", service_id=service_id, vintages="all", shown=False)
-        return result.rows, result.truncated
-    rows: list[Row] = []
+        return await visit.ask_fields("get_fundamentals", _Known, service_id=service_id, vintages="all")
+    rows: list[_Known] = []
     truncated = False
     for item in _TELLING:
-        result = await data.vintages(visit, service_id, item, shown=False)
-        rows += result.rows
-        truncated = truncated or result.truncated
+        some, more = await visit.ask_fields(
+            "get_fundamentals", _Known, service_id=service_id, vintages="all", line_items=[item]
+        )
+        rows += some
+        truncated = truncated or more
     return rows, truncated
 
 
@@ -117,13 +128,13 @@ def _definitions() -> dict[str, Any]:
     return {metric.slug: metric for metric in metrics()}
 
 
-def _heat(visit: Visit, rows: list[Row], as_of: date) -> Chart:
+def _heat(visit: Visit, rows: list[_Known], as_of: date) -> Chart:
     """Periods against days of publication: everything known of this issuer."""
     counts: dict[tuple[date, date], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
-        cell = counts[date.fromisoformat(row["period_end"]), date.fromisoformat(row["available_at"])]
+        cell = counts[row.period_end, row.available_at]
         cell[0] += 1
-        cell[1] += row["vintage"] > 1
+        cell[1] += row.vintage > 1
     cells = {key: (count, restated) for key, (count, restated) in counts.items()}
     latest = sorted({period for period, _ in cells}, reverse=True)[:60]
     cells = {key: value for key, value in cells.items() if key[0] >= latest[-1]}

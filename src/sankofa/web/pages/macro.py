@@ -13,6 +13,8 @@ from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
 _MOST_LINES: Final = 10
+_MOST_VALUES: Final = 500
+_MOST_OF_A_LINE: Final = 200
 _MOST_BARS: Final = 48
 _COUNTRIES: Final = ("ZA", "NG", "KE", "EG", "GH", "ET", "TZ", "MA", "CI", "SN", "UG", "RW")
 _MOST_COUNTRIES: Final = 16
@@ -35,8 +37,9 @@ async def series(visit: Visit) -> View:
     then_rows = _one(await _values(visit, key, as_of, shown=True))
     today_rows = then_rows
     if as_of < visit.today:
-        # The sample tier has the newest values only: today's are those of the days that were known then.
-        span = _span(then_rows) if visit.call.grant.sample and then_rows else {}
+        # Only so many values are shown, the newest: today's are then those of the days that were known.
+        cut = visit.call.grant.sample or len(then_rows) >= _MOST_VALUES
+        span = _span(then_rows) if cut and then_rows else {}
         today_rows = _one(await _values(visit, key, visit.today, shown=True, **span))
     if not today_rows:
         raise NotFound(f"No series {key} is known.")
@@ -60,10 +63,11 @@ async def series(visit: Visit) -> View:
     return View("series.html", key, context, tuple(charts), ("series",))
 
 
-async def _values(visit: Visit, key: str, day: date, *, shown: bool = False, **span: str) -> list[Row]:
-    result = await visit.ask(
-        "get_macro", shown=shown, series=key, as_of=day.isoformat(), limit=visit.most_rows, **span
-    )
+async def _values(
+    visit: Visit, key: str, day: date, *, shown: bool = False, most: int = _MOST_VALUES, **span: str
+) -> list[Row]:
+    limit = visit.most_rows(most)
+    result = await visit.ask("get_macro", shown=shown, series=key, as_of=day.isoformat(), limit=limit, **span)
     return result.rows
 
 
@@ -145,7 +149,7 @@ async def _fan(visit: Visit, key: str, releases: list[date]) -> Chart:
     days = releases[::-1][::step][::-1]
     lines, table = [], []
     for day in days:
-        rows = _one(await _values(visit, key, day))
+        rows = _one(await _values(visit, key, day, most=_MOST_OF_A_LINE))
         lines.append(Line(day.isoformat(), "old" if day != days[-1] else "main", _points(rows)))
         table += [(day.isoformat(), row["date"], row["value"]) for row in rows]
     title = visit.language.text(
@@ -165,7 +169,11 @@ async def indicator(visit: Visit) -> View:
     charts, latest, meta = [], [], None
     for country in countries:
         result = await visit.ask(
-            "get_macro", shown=country == countries[0], country=country, indicator=code, limit=visit.most_rows
+            "get_macro",
+            shown=country == countries[0],
+            country=country,
+            indicator=code,
+            limit=visit.most_rows(200),
         )
         rows = [row for row in result.rows if row["value"] is not None][::-1]
         if not rows:

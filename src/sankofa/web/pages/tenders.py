@@ -12,6 +12,7 @@ from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
 _PAGES_WALKED: Final = 12
+_WALKED_AT_ONCE: Final = 200
 _MOST_CHANGES: Final = 40
 _LONGEST_QUERY: Final = 200
 _WORD: Final = re.compile(r"\w+")
@@ -107,7 +108,7 @@ async def _releases(visit: Visit, country: str, ocid: str) -> list[Row]:
             country=country,
             query=visit.given("q"),
             cursor=cursor,
-            limit=visit.most_rows,
+            limit=visit.most_rows(_WALKED_AT_ONCE),
         )
         found += [row for row in result.rows if row["ocid"] == ocid]
         cursor = result.members.get("next_cursor")
