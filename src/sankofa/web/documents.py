@@ -136,8 +136,13 @@ def _prepare(tokens: list[Token], name: str, relative: str) -> tuple[list[Sectio
     heading, anchor = "", ""
     text: list[str] = []
     used: set[str] = set()
+    empty_heading = False
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         token.attrs.pop("style", None)  # alignment of a column; no style is allowed within a page
+        if token.type == "th_open":
+            empty_heading = following is not None and not following.content
+        if token.type in ("th_open", "th_close") and empty_heading:
+            token.tag = "td"  # a heading without words says nothing to who cannot see the table
         if token.type == "heading_open" and following is not None:
             if heading or text:
                 sections.append(_section(name, title, heading, anchor, text))
