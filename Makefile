@@ -29,13 +29,16 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 IN_MEMORY = $(shell test -z "$$TMPDIR" && test "$$(df -kP /dev/shm 2>/dev/null | awk 'END { print int($$4) }')" -gt 6000000 \
     && echo TMPDIR=/dev/shm)
 
+# One more than there are cores: some tests wait, for a store that is frozen or a window that ends.
+PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1)
+
 # Bytecode is kept even where the environment says not to: hundreds of processes would compile the same files.
-PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile \
+PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses $(PROCESSES) --maxprocesses 9 --dist loadfile \
     --no-loadscope-reorder --durations 10 --durations-min 0.5
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test test-fast check docs openapi-lint bench lock clean
+.PHONY: help setup serve test test-fast torture check docs sbom openapi-lint bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +56,12 @@ test: $(DEV) ## run the tests; ARGS are passed to pytest
 test-fast: $(DEV) ## the unit tests and tests/spec on files alone, in less than a minute
 	TEST_ENGINES=files $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
 
+# One process: what is measured in milliseconds would be measured beside another test.
+torture: $(DEV) ## attacks and faults in full, over an hour; writes the figures of docs/reliability.md. ARGS are passed to pytest
+	rm -f build/torture.jsonl
+	TORTURE=1 TORTURE_RECORD=build/torture.jsonl PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest -m torture $(ARGS); \
+	    status=$$?; $(BIN)/python tools/reliability.py build/torture.jsonl && exit $$status
+
 check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -61,11 +70,16 @@ check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/python tools/reference.py --check
 	$(BIN)/python tools/client.py --check
 	$(BIN)/python tools/catalogues.py --check
+	$(BIN)/python tools/sbom.py --check
+	$(BIN)/python tools/reliability.py --check
 	@$(MAKE) --no-print-directory openapi-lint
 
 docs: $(DEV) ## write docs/reference and the methods of the client from the code
 	$(BIN)/python tools/reference.py
 	$(BIN)/python tools/client.py
+
+sbom: $(DEV) ## write docs/licences.md, and build/sbom.cdx.json: what is installed, with digests and licences
+	$(BIN)/python tools/sbom.py
 
 openapi-lint: $(DEV) $(LINTERS) ## lint the OpenAPI document with spectral and redocly
 	@mkdir -p $(dir $(OPENAPI))

@@ -9,6 +9,7 @@ import gc
 import io
 import os
 import pkgutil
+import select
 import shutil
 import signal
 import socket
@@ -27,9 +28,9 @@ from typing import IO
 import msgspec
 
 import sankofa
+from tests.patience import PATIENCE
 
 _LONGEST = 1 << 17
-_PATIENCE = 120.0
 
 
 class _Call(msgspec.Struct):
@@ -90,6 +91,7 @@ class Commands:
                 code = running.wait(seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(running.pid, signal.SIGKILL)
+                running.wait()
                 raise
             texts = [_written(stream) for stream in (out, err)]
         return subprocess.CompletedProcess(list(arguments), code, *texts)
@@ -108,7 +110,7 @@ class Commands:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", __name__, self._folder / "socket"], cwd=Path(__file__).parents[1]
                 )
-                deadline = time.monotonic() + _PATIENCE
+                deadline = time.monotonic() + PATIENCE
                 while not (self._folder / "socket").exists():
                     assert self._process.poll() is None
                     assert time.monotonic() < deadline
@@ -128,19 +130,51 @@ def _written(stream: IO[bytes]) -> str:
 
 
 def _listen(address: str) -> None:
+    """Fork a command for each who connects, and tell how each ended.
+
+    The commands are waited for, not ignored: so their processor time is counted to this process.
+    """
     _load()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    running: dict[int, socket.socket] = {}
+    ended, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)  # a byte for each command that ended
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(f"{address}.new")
         listening.listen(64)
         Path(f"{address}.new").rename(address)  # there once it listens
         while True:
-            line, _ = listening.accept()
-            if os.fork() == 0:
-                listening.close()
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                _answer(line)
-                os._exit(0)
+            ready, _, _ = select.select([listening.fileno(), ended], [], [])
+            if ended in ready:
+                os.read(ended, 4096)
+                _tell(running)
+            if listening.fileno() in ready:
+                _begin(listening.accept()[0], running)
+
+
+def _begin(line: socket.socket, running: dict[int, socket.socket]) -> None:
+    text, streams, _, _ = socket.recv_fds(line, _LONGEST, 2)
+    if not text:
+        line.close()
+        return
+    call = msgspec.json.decode(text, type=_Call)
+    command = os.fork()
+    if command == 0:
+        _become(call, *streams)
+    for stream in streams:
+        os.close(stream)
+    running[command] = line
+    with suppress(OSError):  # whoever asked may have gone
+        line.send(b"%d" % command)
+
+
+def _tell(running: dict[int, socket.socket]) -> None:
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            line = running.pop(ended[0])
+            with suppress(OSError):
+                line.send(b"%d" % os.waitstatus_to_exitcode(ended[1]))
             line.close()
 
 
@@ -172,24 +206,11 @@ def _rehearse(home: Path) -> None:
     del os.environ["SANKOFA_HOME"]
 
 
-def _answer(line: socket.socket) -> None:
-    """Fork once more: this process waits for the command, and tells how it ended."""
-    text, streams, _, _ = socket.recv_fds(line, _LONGEST, 2)
-    call = msgspec.json.decode(text, type=_Call)
-    command = os.fork()
-    if command == 0:
-        line.close()
-        _become(call, *streams)
-    for stream in streams:
-        os.close(stream)
-    line.send(b"%d" % command)
-    _, status = os.waitpid(command, 0)
-    line.send(b"%d" % os.waitstatus_to_exitcode(status))
-
-
 def _become(call: _Call, out: int, err: int) -> None:
     from sankofa.cli.main import main  # loaded above
 
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(out, 1)
     os.dup2(err, 2)

@@ -1,10 +1,12 @@
 """Fixtures every suite may use. Each xdist worker starts a server of its own, and only when a test asks."""
 
+import gc
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.live import LiveServer, run
@@ -18,10 +20,23 @@ from tests.services import (
     postgres_binaries,
     redis_binary,
 )
+from tests.torture import remember_outcome
+from tests.torture import trial as trial
 
 # What a developer exported for a service of their own must not reach the one under test, nor its data.
 for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
     del os.environ[name]
+
+
+# The same examples in every run, so that a run fails for what changed; TEST_RANDOM=1 looks for more. No
+# example fails for being slow: whether it is depends on the machine.
+hypothesis.settings.register_profile(
+    "tests",
+    derandomize=os.environ.get("TEST_RANDOM") != "1",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+)
+hypothesis.settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")
@@ -98,6 +113,17 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def starter_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A HOME in which the starter world is published, the same for all workers. Do not change it: copy it."""
+
+    def make(folder: Path) -> None:
+        published = run(folder / "home", "starter")
+        assert published.returncode == 0, published.stderr
+
+    return made_once(tmp_path_factory, "starter", make) / "home"
+
+
+@pytest.fixture(scope="session")
 def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """The sample world, served. High limits, so that no test spends another's quota."""
     home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("served") / "home"))
@@ -146,7 +172,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())) or item.path.name in SLOW_FILES:
             item.add_marker("slow")
+        if "trial" in getattr(item, "fixturenames", ()):
+            item.add_marker("torture")
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay until the end: the collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    remember_outcome(item, report)
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

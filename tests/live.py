@@ -3,7 +3,6 @@
 import atexit
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,18 +14,19 @@ from typing import IO
 import httpx
 
 from tests.commands import Commands, Running
+from tests.patience import PATIENCE
+from tests.ports import free_port
+
+__all__ = ["COMMAND", "PATIENCE", "LiveServer", "create_key", "free_port", "run"]
 
 COMMAND = Path(sys.executable).with_name("sankofa")
-PATIENCE = 30.0
-
-
 _COMMANDS = Commands()
 atexit.register(_COMMANDS.close)
 
 
 def run(home: Path, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run one command to its end, well or not; settings by name, e.g. `rows_sample="3"`."""
-    return _COMMANDS.run([*map(str, arguments)], _environment(home, settings), seconds=120)
+    return _COMMANDS.run([*map(str, arguments)], _environment(home, settings), seconds=5 * PATIENCE)
 
 
 def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
@@ -47,7 +47,7 @@ class LiveServer:
         self.log_path = home.parent / f"serve-{self.port}.log"
         self._process: Running | None = None
         self._log: IO[bytes] | None = None
-        self.http = httpx.Client(base_url=self.url, timeout=10, verify=False)  # noqa: S501 - no TLS: no trust to load
+        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE, verify=False)  # noqa: S501 - no TLS: no trust to load
 
     def __enter__(self) -> "LiveServer":
         self.start()
@@ -65,11 +65,12 @@ class LiveServer:
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                if self.http.get("/health", timeout=1).status_code == 200:
+                if self.http.get("/health", timeout=5).status_code == 200:
                     return
             except httpx.TransportError:
                 pass
             if self._process.poll() is not None or time.monotonic() > deadline:
+                self.__exit__()
                 raise AssertionError(f"the server did not start:\n{self.log}")
             time.sleep(0.05)
 
@@ -80,10 +81,10 @@ class LiveServer:
         with suppress(ProcessLookupError):
             os.kill(self._process.pid, signal.SIGTERM)
         try:
-            self._process.wait(10)
+            self._process.wait(30)
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(10)
+            self._process.wait(PATIENCE)
         self._log.close()
         self._process = None
 
@@ -106,12 +107,6 @@ class LiveServer:
     @property
     def log(self) -> str:
         return self.log_path.read_text(errors="replace")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:

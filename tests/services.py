@@ -23,9 +23,23 @@ import psutil
 import psycopg
 import pytest
 
+from tests.patience import PATIENCE
+from tests.ports import free_port
+
+__all__ = [
+    "MISSING",
+    "REPOSITORY",
+    "PostgresServer",
+    "RedisServer",
+    "free_port",
+    "missing",
+    "postgres_binaries",
+    "redis_binary",
+    "wheel_binaries",
+]
+
 REPOSITORY = Path(__file__).parent.parent
 MISSING = "NOT TESTED: "
-START_TIMEOUT = 30.0
 
 
 def missing(what: str) -> NoReturn:
@@ -98,7 +112,7 @@ class Server:
     def start(self) -> None:
         """Starts the server on the same port and data as before, and waits until it answers."""
         self.process = self.run(self.command())
-        deadline = time.monotonic() + START_TIMEOUT
+        deadline = time.monotonic() + PATIENCE
         while not self.answers():
             if not self.running or time.monotonic() > deadline:
                 self.kill()
@@ -216,7 +230,7 @@ class PostgresServer(Server):
 
     def execute(self, statement: str) -> None:
         """Runs a statement of the tests' own making, outside any transaction."""
-        with psycopg.connect(self.url, autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(self.url, autocommit=True, connect_timeout=30) as connection:
             connection.execute(statement.encode())
 
     @contextmanager
@@ -256,20 +270,12 @@ class RedisServer(Server):
 
     def execute(self, command: str) -> str:
         """Sends one inline command, so that the tests need no driver to look after the server."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
             connection.sendall(f"{command}\r\n".encode())
             return connection.recv(4096).decode().rstrip()
 
     def flush(self) -> None:
         self.execute("FLUSHALL")
-
-
-def free_port() -> int:
-    """A loopback port nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def wheel_binaries() -> Path | None:

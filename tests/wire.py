@@ -3,10 +3,12 @@
 import re
 import socket
 
+from tests.patience import PATIENCE
+
 STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([0-9]{3}) ")
 
 
-def exchange(port: int, request: bytes, seconds: float = 15.0) -> bytes:
+def exchange(port: int, request: bytes, seconds: float = PATIENCE) -> bytes:
     """Everything the server answers until it closes; raises TimeoutError when it does not."""
     answer = b""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:

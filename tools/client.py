@@ -55,7 +55,12 @@ class Words:
 def modules() -> dict[str, str]:
     """Every generated module by the name of its file."""
     paths = describe(Settings())["paths"]
-    asked = {operation.name: paths[operation.path]["get"]["parameters"] for operation in endpoints()}
+    asked = {
+        operation.name: [
+            p for p in paths[operation.path]["get"]["parameters"] if p["name"] != "format"
+        ]  # which the client chooses by `Accept`
+        for operation in endpoints()
+    }
     words = Words()
     signatures = {o.name: _signature(o.name, asked[o.name], words) for o in endpoints()}
     texts = {
@@ -180,6 +185,8 @@ def _taken(operation: str, parameter: dict[str, Any], words: Words) -> str:
         return "date | int | str"
     if schema.get("format") == "date":
         return "date | str"
+    if schema["type"] == "array":
+        return "Sequence[str]"
     return _PYTHON[schema["type"]]
 
 
@@ -190,7 +197,7 @@ def _methods(signatures: dict[str, list[tuple[str, str, str]]], words: Words, *,
     iterator = "AsyncIterator" if awaited else "Iterator"
     parts = [
         f'"""One method per endpoint, {how}.\n\n{_NOTICE}\n"""',
-        f"from collections.abc import {iterator}\nfrom datetime import date\n\n"
+        f"from collections.abc import {iterator}, Sequence\nfrom datetime import date\n\n"
         f"from sankofa.client.answers import Answer\nfrom sankofa.client.rows import ({', '.join(names)})\n"
         f"from sankofa.client.sessions import {session}",
     ]

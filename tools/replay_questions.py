@@ -1,5 +1,6 @@
 """The questions of `replay.py`: every parameter with every kind of value, drawn by a fixed seed."""
 
+import base64
 import json
 import random
 import re
@@ -21,6 +22,8 @@ TOKEN = re.compile(rb"[A-Za-z0-9_-]{60,600}")
 """In what is not text: a cursor, wherever it stands."""
 DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
 """Of a Parquet file, which names its edition; the files themselves are compared too."""
+DIGESTS = re.compile(rb"[0-9a-f]{64,}")
+"""The same as a column of text has them, one after another."""
 BUILD = re.compile(rb"(sankofa-[0-9.]+\+)\w+")
 CURSOR = re.compile(rb'(cursor\\*"?[:=] ?\\*"?)[A-Za-z0-9_-]{20,600}')
 
@@ -35,10 +38,20 @@ def normal(body: bytes) -> bytes:
     """Without edition ids, what follows from them, and durations; in what is not text, of the same length."""
     if b"\0" in body[:200]:
         body = EDITION.sub(lambda match: b"e" * len(match[0]), body)
-        return TOKEN.sub(lambda match: b"t" * len(match[0]), body)
+        body = DIGESTS.sub(lambda match: b"d" * len(match[0]), body)
+        return TOKEN.sub(lambda match: b"t" * len(match[0]) if _is_cursor(match[0]) else match[0], body)
     body = DIGEST.sub(b"<digest>", TOOK.sub(rb"\g<1>0", EDITION.sub(b"<edition>", body)))
     body = BUILD.sub(rb"\1<commit>", body)
     return CURSOR.sub(rb"\1<cursor>", body)
+
+
+def _is_cursor(token: bytes) -> bool:
+    """Texts of a column stand without anything between them: only what has the form of a cursor is one."""
+    try:
+        content = base64.b64decode(token + b"=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except ValueError:
+        return False
+    return content[16:17] == b"\x93" and EDITION.search(content) is not None
 
 
 class Question(NamedTuple):

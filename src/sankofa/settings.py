@@ -5,6 +5,7 @@ sets it, its metadata the help text, from which `sankofa settings` and docs/refe
 """
 
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -14,6 +15,9 @@ from typing import Any
 from sankofa.model.errors import SettingsError
 
 PREFIX = "SANKOFA_"
+ANY_ORIGIN = "*"
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@]+")
+UNSET_KEYS_SECRET = b"a shared key store without KEYS_SECRET"
 
 
 def _setting(default: Any, help: str, *, secret: bool = False, choices: tuple[str, ...] = ()) -> Any:
@@ -60,8 +64,8 @@ class Settings:
     )
     keys_secret: str = _setting(
         "",
-        "Seals the records in the key store; the same wherever that store is used. Generated in HOME when "
-        "unset and the store is a file there.",
+        "Seals the records in the key store; the same wherever that store is used. Comma-separated, the "
+        "first seals, all verify. Generated in HOME when unset and the store is a file there.",
         secret=True,
     )
     rows_sample: int = _setting(25, "Most rows of one response on the sample tier.")
@@ -74,6 +78,9 @@ class Settings:
     per_month_starter: int = _setting(100_000, "Requests per UTC calendar month, starter tier.")
     per_month_professional: int = _setting(2_000_000, "Requests per UTC calendar month, professional tier.")
     editions_kept: int = _setting(5, "Editions kept behind the current one.")
+    block_cache_bytes: int = _setting(
+        128 << 20, "Bytes of rows that one worker keeps decompressed, of those it read last."
+    )
     ingest_file_bytes: int = _setting(64 << 30, "Most bytes of one ingested file, decompressed.")
     ingest_document_bytes: int = _setting(
         1 << 30, "Most bytes of a document that is read as a whole: a JSON file, or a member of an archive."
@@ -81,6 +88,37 @@ class Settings:
     ingest_line_bytes: int = _setting(64 << 20, "Most bytes of one line, or of one element of a JSON list.")
     ingest_text_length: int = _setting(
         1_000_000, "Most characters of one text; a row with a longer one is rejected."
+    )
+    mcp_answer_bytes: int = _setting(
+        61_440, "Most bytes of JSON in the answer of an MCP tool; rows beyond are left out, with a cursor."
+    )
+    cors_origins: str = _setting(
+        "",
+        "Comma-separated Origins whose pages may call REST and MCP in a browser; * for any, empty for none.",
+    )
+    vault: str = _setting(
+        "on",
+        "Whether files that are fetched or ingested are kept as they came, in HOME/vault.",
+        choices=("on", "off"),
+    )
+    vault_key: str = _setting(
+        "",
+        "32 bytes in base64url that encrypt kept files that may name people; of those only the hash is kept "
+        "without it.",
+        secret=True,
+    )
+    vault_retention_days: int = _setting(365, "Days after which encrypted files are removed from the vault.")
+    collect_sources: str = _setting(
+        "", "Comma-separated built-in sources that `sankofa collect` fetches without being told to."
+    )
+    collect_contact: str = _setting(
+        "",
+        "Name and e-mail address of who fetches, sent to publishers as part of User-Agent; SEC asks for it.",
+    )
+    collect_attempts: int = _setting(5, "How often a request is tried before its source has failed.")
+    fred_key: str = _setting("", "Your own key of the FRED API, for `{fred_key}` in addresses.", secret=True)
+    openfigi_key: str = _setting(
+        "", "Your own key of the OpenFIGI API, for `{openfigi_key}` in headers.", secret=True
     )
     mcp_allowed_hosts: str = _setting(
         "", "Comma-separated Host values MCP answers to besides the local ones and MCP_URL's; * for any."
@@ -102,10 +140,32 @@ class Settings:
         "info", "Least level that is logged.", choices=("debug", "info", "warning", "error")
     )
     log_format: str = _setting("text", "How log lines are written.", choices=("text", "json"))
+    access_log: str = _setting(
+        "off",
+        "A line of JSON on stderr for each request, with no value that a client sent.",
+        choices=("off", "json"),
+    )
+    metrics_port: str = _setting("", "Port of the Prometheus metrics, at /metrics; empty for none.")
+    metrics_host: str = _setting("127.0.0.1", "Address that the metrics are served on; they need no key.")
+    otlp_endpoint: str = _setting(
+        "", "Where traces are sent by OTLP over HTTP (http://host:4318/v1/traces); empty for none."
+    )
 
     @property
     def public_mcp_url(self) -> str:
         return (self.mcp_url or self.base_url).rstrip("/")
+
+    def cors_allowed(self) -> frozenset[str]:
+        """The origins that may call from a browser; `*` among them for any. Raises SettingsError."""
+        parts = (part.strip().lower().rstrip("/") for part in self.cors_origins.split(","))
+        origins = frozenset(part for part in parts if part)
+        for origin in sorted(origins):
+            if origin != ANY_ORIGIN and not _ORIGIN.fullmatch(origin):
+                raise SettingsError(
+                    f"SANKOFA_CORS_ORIGINS: {origin!r} is no origin: expected https://app.example, without a "
+                    "path, or * for any"
+                )
+        return origins
 
     def keyvalue_url(self, url: str, name: str) -> str:
         """`embedded:` alone means a file of that name in HOME."""
@@ -114,27 +174,38 @@ class Settings:
     def cursor_secrets(self) -> tuple[bytes, ...]:
         """The secrets that sign and verify cursors, the signing one first."""
         text = self.cursor_secret or self._stored_secret("cursor-secret", replaceable=True)
-        parts = tuple(part.strip().encode() for part in text.split(",") if part.strip())
-        if not parts:
-            raise SettingsError(
-                "SANKOFA_CURSOR_SECRET (or cursor-secret in HOME): no secret between its commas"
-            )
-        return parts
+        return _secrets(text, "SANKOFA_CURSOR_SECRET (or cursor-secret in HOME)")
 
     def gate_key(self) -> bytes:
+        """Raises SettingsError where there is none beside a ledger: another would fit nothing in it."""
+        if self.lacks_gate_secret():
+            raise SettingsError("gate-secret in HOME: missing beside a ledger; put it back from a backup")
         return (self.gate_secret or self._stored_secret("gate-secret")).encode()
 
-    def keys_key(self) -> bytes:
-        """What seals the records of the key store.
+    def lacks_gate_secret(self) -> bool:
+        """Whether there is a ledger in HOME, and nothing to open it with."""
+        if self.gate_secret or (self.home / "gate-secret").exists():
+            return False
+        ledger = self.home / "ledger.sqlite"
+        return self.datastore == "sqlite:" and ledger.exists() and ledger.stat().st_size > 0
+
+    def lacks_keys_secret(self) -> bool:
+        """Whether there are key records in HOME, and nothing to open them with."""
+        if self.keys_secret or (self.home / "keys-secret").exists():
+            return False
+        return self.keystore == "embedded:" and (self.home / "keys").exists()
+
+    def keys_secrets(self) -> tuple[bytes, ...]:
+        """The secrets that seal and verify the records of the key store, the sealing one first.
 
         A store that several machines share has no HOME of its own: without KEYS_SECRET its records are sealed
         with a key that everybody knows, which shows damage and not a hand that knows what it does.
         """
-        if self.keys_secret:
-            return self.keys_secret.encode()
-        if self.keystore.partition(":")[0] != "embedded":
-            return b"a shared key store without KEYS_SECRET"
-        return self._stored_secret("keys-secret").encode()
+        if not self.keys_secret and self.keystore.partition(":")[0] != "embedded":
+            return (UNSET_KEYS_SECRET,)
+        text = self.keys_secret or self._stored_secret("keys-secret")
+        parts = _secrets(text, "SANKOFA_KEYS_SECRET (or keys-secret in HOME)")
+        return parts if len(parts) == 1 else (*parts, text.encode())  # it was once one secret, commas and all
 
     def _stored_secret(self, name: str, *, replaceable: bool = False) -> str:
         """A secret in HOME, generated by whoever asks first. Raises SettingsError where it cannot be used.
@@ -170,6 +241,14 @@ class Settings:
         return path.read_text().strip()
 
 
+def _secrets(text: str, name: str) -> tuple[bytes, ...]:
+    """The secrets between commas. Raises SettingsError where there is none."""
+    parts = tuple(part.strip().encode() for part in text.split(",") if part.strip())
+    if not parts:
+        raise SettingsError(f"{name}: no secret between its commas")
+    return parts
+
+
 def load(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings of this process. Raises SettingsError naming the variable."""
     return _load(os.environ if environment is None else environment)
@@ -194,9 +273,14 @@ def _load(environment: Mapping[str, str]) -> Settings:
             )
         else:
             values[f.name] = text.lower() if f.metadata["choices"] else text.strip()
+            port = values[f.name] if f.name.endswith("_port") else ""
+            if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+                raise SettingsError(f"{variable}: expected a port from 1 to 65535, not {text!r}")
             if f.name.endswith("_url"):
                 values[f.name] = values[f.name].rstrip("/")
-    return Settings(**values)
+    settings = Settings(**values)
+    settings.cors_allowed()
+    return settings
 
 
 def unknown(environment: Mapping[str, str] | None = None) -> list[str]:

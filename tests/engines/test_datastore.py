@@ -19,6 +19,7 @@ from tests.engines.datastores import (
     fact_rows,
     publish_sample,
 )
+from tests.patience import PATIENCE
 
 TABLES = ("capture", "fact", "entity_record", "withheld")
 ABSORB = (
@@ -159,12 +160,12 @@ def test_writers_take_turns(engine: Engine) -> None:
         with session.transaction():
             thread = threading.Thread(target=second_writer)
             thread.start()
-            assert ready.wait(10)
+            assert ready.wait(PATIENCE)
             time.sleep(0.2)
             session.stage("fact", fact_rows(4))
             session.absorb(ABSORB)
             events.append("first is done")
-        thread.join(10)
+        thread.join(PATIENCE)
     assert events == ["first is done", "second sees 4"]
 
 

@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-import time
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from tests.engines.datastores import (
     run,
     shelve,
 )
+from tests.patience import until
 
 TABLES = ("capture", "fact", "entity_record", "withheld")
 ABSORB = (
@@ -141,9 +142,13 @@ def test_what_a_killed_build_left_is_gone_with_the_next(engine: Engine) -> None:
     alive.abandon()
     worker.kill()
     worker.communicate()
-    time.sleep(0.1)
-    shelve(engine.store, "one")
-    assert engine.leftovers() == []
+    names = (f"build-{number}" for number in count())
+
+    def nothing_left() -> bool:
+        shelve(engine.store, next(names))
+        return engine.leftovers() == []
+
+    until(nothing_left)  # the server has to notice that the connection of the killed one is gone
 
 
 def test_keep_removes_what_is_not_listed_and_rollback_is_one_step(engine: Engine) -> None:

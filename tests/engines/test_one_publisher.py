@@ -11,8 +11,8 @@ from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.errors import EditionError
 from tests.engines.datastores import NOW, SAMPLE_SOURCES, Engine, ingest_sample, shelve
+from tests.patience import PATIENCE
 
-PATIENCE = 30.0
 LATER = "20990101T000000Z-99999-aaaaaaaaaa"
 
 

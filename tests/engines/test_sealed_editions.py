@@ -1,7 +1,4 @@
-"""Every kind of file of an edition, flipped and cut at random: refused, or read as it was published.
-
-`TEST_ROUNDS` has more of it tried, `TEST_SEED` the same again.
-"""
+"""Every kind of file of an edition, flipped and cut at random: refused, or read as it was published."""
 
 import hashlib
 import json
@@ -20,15 +17,7 @@ from sankofa.engines.datastore import EditionReader
 from sankofa.engines.manifest import open_manifest, seal_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.engines.datastores import Engine, block_file, publish_sample, run
-
-ROUNDS = int(os.environ.get("TEST_ROUNDS", "60"))
-SEED = int(os.environ.get("TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
-
-
-@pytest.fixture
-def chance() -> random.Random:
-    print(f"TEST_SEED={SEED}")  # noqa: T201 - to be run again with
-    return random.Random(SEED)
+from tests.torture import Trial
 
 
 class Kept:
@@ -81,36 +70,39 @@ def cut(path: Path, chance: random.Random) -> None:
     os.truncate(path, chance.randrange(path.stat().st_size))
 
 
-def test_one_flipped_bit_in_any_file_of_an_edition_is_refused(kept: Kept, chance: random.Random) -> None:
+def test_one_flipped_bit_in_any_file_of_an_edition_is_refused(kept: Kept, trial: Trial) -> None:
     accepted = []
-    for number in range(ROUNDS):
+    for number in range(trial.count(60, 1000)):
         engine = kept.copy()
-        name = kept.names()[number % 4] if number % 2 else chance.choice(kept.names())
-        flip(engine.home / "editions" / name, chance)
+        name = kept.names()[number % 4] if number % 2 else trial.chance.choice(kept.names())
+        flip(engine.home / "editions" / name, trial.chance)
         if (reader := kept.opened(engine, check_all=True)) is not None:
             reader.close()
             accepted.append(name)
+        else:
+            trial.saw("refused")
         shutil.rmtree(engine.home)
     assert accepted == []
 
 
-def test_a_file_of_an_edition_cut_short_anywhere_is_refused(kept: Kept, chance: random.Random) -> None:
-    for number in range(ROUNDS // 3):
+def test_a_file_of_an_edition_cut_short_anywhere_is_refused(kept: Kept, trial: Trial) -> None:
+    for number in range(trial.count(20, 200)):
         engine = kept.copy()
-        name = kept.names()[number % 4] if number % 2 else chance.choice(kept.names())
-        cut(engine.home / "editions" / name, chance)
+        name = kept.names()[number % 4] if number % 2 else trial.chance.choice(kept.names())
+        cut(engine.home / "editions" / name, trial.chance)
         assert kept.opened(engine, check_all=False) is None, name
+        trial.saw("refused")
         shutil.rmtree(engine.home)
 
 
 def test_a_block_is_read_as_it_was_published_or_not_at_all(
-    kept: Kept, chance: random.Random, monkeypatch: pytest.MonkeyPatch
+    kept: Kept, trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(edition_folder, "_CHECKED_AT_OPENING_SECONDS", 0.0)  # as with a large edition
     monkeypatch.setattr("sankofa.engines.block_file._AT_ONCE", 100_000)
     whole = kept.copy().store.open(kept.edition)
-    unavailable = 0
-    for _ in range(ROUNDS // 3):
+    chance, unavailable = trial.chance, 0
+    for _ in range(trial.count(20, 300)):
         engine = kept.copy()
         flip(engine.home / "editions" / kept.edition / "edition.blocks", chance)
         keys = chance.sample(kept.keys, min(len(kept.keys), 200))
@@ -133,7 +125,9 @@ def test_a_block_is_read_as_it_was_published_or_not_at_all(
             reader.close()
             return refused
 
-        unavailable += run(read)
+        refused = run(read)
+        unavailable += refused
+        trial.saw("refused in part, the rest as published" if refused else "every block as published")
         shutil.rmtree(engine.home)
     assert unavailable
 
@@ -184,21 +178,21 @@ def test_an_edition_of_another_store_or_name_is_refused(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
-def test_one_changed_byte_of_an_edition_in_postgresql_is_refused(
-    engine: Engine, chance: random.Random
-) -> None:
+def test_one_changed_byte_of_an_edition_in_postgresql_is_refused(engine: Engine, trial: Trial) -> None:
+    chance = trial.chance
     edition = publish_sample(engine)["edition"]
     with psycopg.connect(engine.url, autocommit=True) as connection:
         connection.execute(f'SET search_path = "sankofa_e_{edition}"'.encode())
         for table in ("block", "directory", "file", "manifest"):
             connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER ALL".encode())
         (text,) = connection.execute(b"SELECT json FROM manifest").fetchone() or ("",)
-        for _ in range(ROUNDS):
+        for _ in range(trial.count(60, 500)):
             at = chance.randrange(len(text))
             changed = text[:at] + chr(ord(text[at]) ^ (1 << chance.randrange(6)) or 33) + text[at + 1 :]
             connection.execute(b"UPDATE manifest SET json = %s", (changed,))
             with pytest.raises(EditionError, match="its manifest is damaged"):
                 engine.store.open(edition)
+            trial.saw("refused")
         connection.execute(b"UPDATE manifest SET json = %s", (text,))
         reader = engine.store.open(edition)
         (number,) = connection.execute(b"SELECT id FROM block ORDER BY random() LIMIT 1").fetchone() or (0,)

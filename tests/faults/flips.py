@@ -1,22 +1,7 @@
-"""Random damage: a run prints its seed, TEST_SEED repeats it, TEST_FLIPS does more."""
+"""Random damage to a file."""
 
-import os
 import random
 from pathlib import Path
-
-FEW = 6
-
-
-def chance() -> random.Random:
-    """A source of chance whose seed is printed, which pytest shows where a test fails."""
-    seed = int(os.environ.get("TEST_SEED", random.SystemRandom().randrange(1 << 32)))
-    print(f"TEST_SEED={seed}")  # noqa: T201
-    return random.Random(seed)
-
-
-def flips(few: int = FEW) -> int:
-    """How many to try."""
-    return int(os.environ.get("TEST_FLIPS", few))
 
 
 def flip_a_bit(path: Path, picked: random.Random) -> str:
@@ -24,5 +9,14 @@ def flip_a_bit(path: Path, picked: random.Random) -> str:
     content = bytearray(path.read_bytes())
     at, bit = picked.randrange(len(content)), picked.randrange(8)
     content[at] ^= 1 << bit
+    path.chmod(0o600)
     path.write_bytes(content)
     return f"bit {bit} of byte {at} of {path.name}"
+
+
+def cut_short(path: Path, picked: random.Random) -> str:
+    """Take away the end of a file; says how much is left."""
+    left = picked.randrange(path.stat().st_size)
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[:left])
+    return f"{path.name} cut to {left} bytes"

@@ -1,6 +1,5 @@
 """Clients that mean harm, on loopback and in bounded numbers, and one that pays and takes the time."""
 
-import os
 import selectors
 import socket
 import statistics
@@ -11,10 +10,8 @@ from types import TracebackType
 
 from tests.faults.load import ISSUER
 from tests.live import LiveServer
+from tests.patience import PATIENCE, Stopwatch, until
 
-CONNECTIONS = int(os.environ.get("TORTURE_CONNECTIONS", "1100"))
-"""Hostile connections at once; 5000 is what docs/operating.md promises to bear."""
-SECONDS = float(os.environ.get("TORTURE_SECONDS", "2"))
 BOUND = 0.250
 
 KINDS = {
@@ -30,7 +27,7 @@ _PIPELINED = 64 * 1024
 class Crowd:
     """`with Crowd(server, kind, count): ...`: every connection sends as much as it can and reads nothing."""
 
-    def __init__(self, server: LiveServer, kind: str, count: int = CONNECTIONS) -> None:
+    def __init__(self, server: LiveServer, kind: str, count: int) -> None:
         self._port = server.port
         request = KINDS[kind]
         whole = request.endswith(b"\r\n\r\n")
@@ -43,9 +40,7 @@ class Crowd:
 
     def __enter__(self) -> "Crowd":
         self._thread.start()
-        deadline = time.monotonic() + 20
-        while self.opened < self._count and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: self.opened >= self._count)
         return self
 
     def __exit__(
@@ -90,26 +85,26 @@ class Crowd:
             selector.unregister(link)
 
 
-def paying_client(server: LiveServer, key: str, seconds: float = SECONDS) -> tuple[float, list[str]]:
+def paying_client(server: LiveServer, key: str, seconds: float = 2.0) -> tuple[float, list[str]]:
     """The median time of an answer, on fresh connections and a kept one by turns, and whatever failed."""
     took: list[float] = []
     failures: list[str] = []
-    kept = HTTPConnection("127.0.0.1", server.port, timeout=5)
+    kept = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     end = time.monotonic() + seconds
     while time.monotonic() < end or len(took) < 10:
-        fresh = HTTPConnection("127.0.0.1", server.port, timeout=5)
+        fresh = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         for link in (fresh, kept):
-            began = time.monotonic()
-            try:
-                link.request("GET", ISSUER, headers={"X-API-Key": key})
-                answer = link.getresponse()
-                answer.read()
-                if answer.status != 200:
-                    failures.append(f"status {answer.status}")
-            except (OSError, HTTPException) as failure:
-                failures.append(repr(failure))
-                link.close()
-            took.append(time.monotonic() - began)
+            with Stopwatch() as watch:
+                try:
+                    link.request("GET", ISSUER, headers={"X-API-Key": key})
+                    answer = link.getresponse()
+                    answer.read()
+                    if answer.status != 200:
+                        failures.append(f"status {answer.status}")
+                except (OSError, HTTPException) as failure:
+                    failures.append(repr(failure))
+                    link.close()
+            took.append(watch.seconds)
         fresh.close()
         time.sleep(0.01)
     kept.close()

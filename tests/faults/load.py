@@ -9,9 +9,11 @@ from types import TracebackType
 import psutil
 
 from tests.live import LiveServer
+from tests.patience import PATIENCE
+
+__all__ = ["PATIENCE", "Load", "ask", "wait_for_edition", "workers"]
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2022-01-01"
-PATIENCE = 30.0
 
 
 def ask(server: LiveServer, key: str, connection: HTTPConnection | None = None) -> tuple[int, str]:

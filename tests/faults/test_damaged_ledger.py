@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.conftest import current
-from tests.faults.flips import chance, flip_a_bit, flips
+from tests.faults.flips import flip_a_bit
 from tests.live import run
+from tests.torture import Trial
 
 
 def change(home: Path, statement: str) -> None:
@@ -22,28 +23,25 @@ def change(home: Path, statement: str) -> None:
 
 
 def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
-    home: Path, editions: tuple[str, str]
+    home: Path, editions: tuple[str, str], trial: Trial
 ) -> None:
-    picked = chance()
     whole = home / "ledger.sqlite"
     saved = whole.read_bytes()
-    refused = 0
-    for _ in range(flips()):
+    for _ in range(trial.count(6, 200)):
         for companion in home.glob("ledger.sqlite-*"):
             companion.unlink()
         whole.write_bytes(saved)
-        flipped = flip_a_bit(whole, picked)
+        flipped = flip_a_bit(whole, trial.chance)
         verified = run(home, "ledger", "verify")
         published = run(home, "publish")
         print(flipped, verified.stderr, published.stderr)  # noqa: T201 - told where the test fails
         assert verified.returncode == published.returncode
         assert "Traceback" not in verified.stderr + published.stderr
         if published.returncode:
-            refused += 1
             assert verified.stderr.count("\n") == 1
         assert current(home) == editions[1]
         assert list((home / "editions").glob("*/manifest.json"))
-    print(f"{refused} refused")  # noqa: T201 - told where the test fails
+        trial.saw("refused" if published.returncode else "the same edition")
 
 
 @pytest.mark.parametrize(

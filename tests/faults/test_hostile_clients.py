@@ -1,7 +1,4 @@
-"""Clients that never read, never finish a request or never leave do not delay the others.
-
-TORTURE_CONNECTIONS and TORTURE_SECONDS make it larger and longer.
-"""
+"""Clients that never read, never finish a request or never leave do not delay the others."""
 
 import socket
 import time
@@ -16,6 +13,8 @@ from tests.faults.conftest import Serve
 from tests.faults.hostile import BOUND, KINDS, Crowd, paying_client
 from tests.faults.load import PATIENCE, ask, workers
 from tests.live import LiveServer
+from tests.patience import Stopwatch, until
+from tests.torture import Trial
 
 
 def descriptors(process: psutil.Process) -> int:
@@ -24,14 +23,17 @@ def descriptors(process: psutil.Process) -> int:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_crowd_of_hostile_connections_does_not_delay_a_paying_client(
-    serve: Serve, key: str, kind: str
+    serve: Serve, key: str, kind: str, trial: Trial
 ) -> None:
     live = serve()
-    with Crowd(live, kind):
-        median, failures = paying_client(live, key)
+    connections = trial.count(1100, 5000)  # docs/operating.md promises to bear the latter
+    with Crowd(live, kind, connections):
+        median, failures = paying_client(live, key, trial.seconds(2, 6))
         assert failures == []
         assert median < BOUND
         assert live.get("/health").status_code == 200
+        trial.saw("hostile connections", connections)
+        trial.measured("median ms of a paying client", median * 1000)
     assert "Traceback" not in live.log
     assert "does not answer" not in live.log  # nor was the worker replaced
 
@@ -48,7 +50,7 @@ def test_with_few_file_descriptors_the_slowest_make_room_and_the_worker_does_not
         assert failures == []
         assert median < BOUND
         assert descriptors(worker) < 200
-        assert crowd.cut_off > 200
+        until(lambda: crowd.cut_off > 200)
         before, began = _busy(worker), time.monotonic()
         time.sleep(1)
         assert _busy(worker) - before < 0.5 * (time.monotonic() - began)
@@ -64,14 +66,14 @@ def test_of_more_connections_than_are_allowed_those_that_stand_still_the_longest
     serve: Serve, key: str
 ) -> None:
     live = serve(connections="300")
-    kept = HTTPConnection("127.0.0.1", live.port, timeout=5)
+    kept = HTTPConnection("127.0.0.1", live.port, timeout=PATIENCE)
     assert ask(live, key, kept)[0] == 200
     with Crowd(live, "sends nothing", 900) as crowd:
         end = time.monotonic() + 3
         while time.monotonic() < end:
             assert ask(live, key, kept)[0] == 200  # it is never among the slowest
             assert ask(live, key)[0] == 200
-        assert crowd.cut_off >= 600
+        until(lambda: crowd.cut_off >= 600)
         assert descriptors(workers(live)[0]) < 300 + 256
     kept.close()
 
@@ -93,10 +95,10 @@ def test_a_client_that_takes_nothing_of_its_answer_is_cut_off(serve: Serve) -> N
         link.connect(("127.0.0.1", live.port))
         link.settimeout(PATIENCE)
         request = KINDS["never reads a large answer"] * 100
-        began = time.monotonic()
-        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+        with Stopwatch() as watch, pytest.raises((ConnectionResetError, BrokenPipeError)):
             _send_for_ever(link, request)
-        assert 1 < time.monotonic() - began < 15
+        assert watch.elapsed > 1
+        assert watch.seconds < 15
 
 
 def _send_for_ever(link: socket.socket, request: bytes) -> None:
@@ -127,7 +129,7 @@ def test_a_large_answer_without_a_key_arrives_whole(serve: Serve) -> None:
 
 
 def _raw(live: LiveServer, path: str) -> bytes:
-    with socket.create_connection(("127.0.0.1", live.port), timeout=5) as link:
+    with socket.create_connection(("127.0.0.1", live.port), timeout=PATIENCE) as link:
         link.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
         received = b""
         while part := link.recv(4096):

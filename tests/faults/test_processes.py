@@ -16,9 +16,13 @@ import pytest
 from tests.faults.conftest import Serve
 from tests.faults.load import PATIENCE, ask, wait_for_edition, workers
 from tests.live import COMMAND, LiveServer, free_port
+from tests.patience import until
 from tests.services import RedisServer
 
 SANDBOX = "sankofa-sandbox"
+STORE_TIMEOUT = 0.9
+"""Seconds for which a key store may be silent."""
+_ESTABLISHED = "01"
 
 
 def test_a_killed_worker_is_replaced(serve: Serve, key: str, editions: tuple[str, str]) -> None:
@@ -74,20 +78,39 @@ def test_a_full_disk_under_the_counters_is_503_and_not_a_crash(serve: Serve, key
 
 
 def test_sigterm_lets_the_requests_under_way_finish(home: Path, redis_server: RedisServer) -> None:
-    with LiveServer(home, keystore=redis_server.url) as live:
+    scenes = (_stopped_while_asked(home, redis_server) for _ in range(5))
+    # On a slow machine the store may be frozen for so long that the request rightly fails.
+    assert next(answers for answers, frozen in scenes if frozen < STORE_TIMEOUT) == [200]
+
+
+def _stopped_while_asked(home: Path, redis: RedisServer) -> tuple[list[int], float]:
+    """The answer to a request that waits for its key store while the server is told to stop, and how long."""
+    with LiveServer(home, keystore=redis.url) as live:
         assert ask(live, SANDBOX)[0] == 200
         answers: list[int] = []
-        redis_server.freeze()
+        began = time.monotonic()
+        redis.freeze()
         asking = threading.Thread(target=lambda: answers.append(ask(live, SANDBOX)[0]))
         asking.start()
-        time.sleep(0.2)  # it waits for the key store by now
+        until(lambda: _unread(redis.port), every=0.005)
         stopping = threading.Thread(target=live.stop)
         stopping.start()
-        time.sleep(0.2)
-        redis_server.thaw()
+        time.sleep(0.2)  # it is about to stop by now, or not yet: either is to go well
+        redis.thaw()
+        frozen = time.monotonic() - began
         asking.join()
         stopping.join()
-        assert answers == [200]
+    return answers, frozen
+
+
+def _unread(port: int) -> bool:
+    """Whether the process that listens on a port has something to read that it has not."""
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, _, state, queues, *_ = line.split()
+        unread = int(queues.partition(":")[2], 16)
+        if unread and state == _ESTABLISHED and int(local.partition(":")[2], 16) == port:
+            return True
+    return False
 
 
 def test_workers_end_with_a_killed_supervisor_and_let_the_port_go(serve: Serve) -> None:
@@ -96,7 +119,7 @@ def test_workers_end_with_a_killed_supervisor_and_let_the_port_go(serve: Serve) 
     (supervisor,) = {worker.parent() for worker in before}
     assert supervisor is not None
     supervisor.kill()
-    _, alive = psutil.wait_procs(before, timeout=3)
+    _, alive = psutil.wait_procs(before, timeout=PATIENCE)
     assert alive == []
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -112,12 +135,10 @@ def test_a_worker_that_stands_still_is_replaced_and_its_connections_are_answered
     stopped.suspend()
     while stopped.status() != psutil.STATUS_STOPPED:
         time.sleep(0.01)
-    began = time.monotonic()
     # A connection that the kernel gave to it waits for its successor, and is not refused.
     assert [ask(live, key)[0] for _ in range(20)] == [200] * 20
     psutil.wait_procs([stopped], timeout=PATIENCE)
     assert not stopped.is_running()
-    assert time.monotonic() - began < PATIENCE
     deadline = time.monotonic() + PATIENCE
     while len(workers(live)) < 2:
         assert time.monotonic() < deadline
@@ -132,14 +153,18 @@ def test_sigterm_ends_an_idle_server_with_connections_open(serve: Serve) -> None
     assert supervisor is not None
     family = [supervisor, *supervisor.children(recursive=True)]
     supervisor.terminate()
-    _, alive = psutil.wait_procs(family, timeout=8)
+    _, alive = psutil.wait_procs(family, timeout=30)
     assert alive == []
 
 
 def test_a_port_that_is_taken_is_an_error_of_one_line(serve: Serve, home: Path) -> None:
     live = serve()
     second = subprocess.run(
-        [COMMAND, "serve", "--port", str(live.port)], capture_output=True, text=True, timeout=30, check=False
+        [COMMAND, "serve", "--port", str(live.port)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert second.returncode == 1
     assert len(second.stderr.splitlines()) == 1

@@ -11,9 +11,7 @@ import pytest
 
 from sankofa.edition.format.edition_id import ledger_position
 from tests.faults.conftest import CORRECTION, current
-from tests.live import COMMAND, run
-
-PATIENCE = 60.0
+from tests.live import COMMAND, PATIENCE, run
 
 
 def _publish(home: Path) -> subprocess.Popen[str]:

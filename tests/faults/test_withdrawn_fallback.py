@@ -30,3 +30,19 @@ def test_an_edition_whose_licence_was_withdrawn_is_not_fallen_back_to(
     assert run(home, "publish").returncode == 0  # makes it again, whole
     live = serve()
     assert ask(live, key) == (200, current(home))
+
+
+def test_a_withdrawn_edition_is_not_rolled_back_to_although_the_one_that_withdrew_it_is_damaged(
+    home: Path, editions: tuple[str, str]
+) -> None:
+    (home / "sources.toml").write_text(REFUSED)
+    assert run(home, "publish").returncode == 0
+    now = current(home)
+    (home / "sources.toml").unlink()  # nothing but the list remembers that it was withdrawn
+    flip_one_bit(home / "editions" / now)
+    for edition in editions:
+        refused = run(home, "editions", "rollback", edition)
+        assert refused.returncode == 1
+        assert f"{edition} is withdrawn by a later edition" in refused.stderr
+        assert refused.stderr.count("\n") == 1
+    assert current(home) == now

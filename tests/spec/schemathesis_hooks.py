@@ -35,7 +35,8 @@ def map_query(context: schemathesis.HookContext, query: dict[str, Any] | None) -
     """Has every filter of a walk said, so that the link to its next page can say them again."""
     query = query or {}
     if context.operation is not None and context.operation.path == "/v1/tenders":
-        return {"country": "ZA", "from": "2024-01-01", "limit": "2", **query}
+        filters = {"country": "ZA", "from": "2024-01-01", "query": "supply", "detail": "full"}
+        return {**filters, "limit": "2", **query}
     if context.operation is not None and context.operation.path == "/v1/changes":
         return {"since": KEPT, "dataset": "tenders", "limit": "2", **query}
     return query

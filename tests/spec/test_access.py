@@ -1,7 +1,9 @@
 """Keys and tiers, and the order in which a request is checked."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -259,6 +261,65 @@ def test_401_429_and_400_come_before_402(server: LiveServer, sample_key: str, ex
     assert server.get(PAID_LOOKUP, exhausted).status_code == 429
     for query in ("id_type=registry", "id_type=registry&id_value=", "id_type=registry&id_value=1&x=1"):
         assert server.get(f"/v1/crosswalk?{query}", sample_key).status_code == 400
+
+
+GONE = "20010101T000000Z-00001-0123456789"
+"""The id of an edition that never was."""
+MUCH = 1_000_000
+REFUSED = [
+    (PAID_LOOKUP, 402),
+    (f"/v1/changes?since={GONE}", 402),
+    (f"{NOBODY.replace('fundamentals', 'metrics')}?limit={MUCH}", 402),
+    (f"/v1/macro?limit={MUCH}", 402),
+    (f"/v1/macro?series_type=fx&limit={MUCH}", 400),
+    ("/v1/macro?series=FX.EUR.ZAR&from=2020", 400),
+    ("/v1/macro?series=FX.EUR.ZAR&indicator=NY.GDP.MKTP.CD", 400),
+    (f"/v1/shared/facts?limit={MUCH}", 400),
+    ("/v1/shared/facts?country=ZAF&dataset=AF-FUND", 400),
+    ("/v1/crosswalk?id_type=ticker&id_value=NPN", 400),
+    (NOBODY, 404),
+]
+
+
+@pytest.mark.rule("KEY-7")
+@pytest.mark.parametrize(("path", "status"), REFUSED)
+def test_400_and_402_come_before_an_edition_is_looked_for(
+    server: LiveServer, sample_key: str, path: str, status: int
+) -> None:
+    assert server.get(path, sample_key).status_code == status
+    asked = f"{path}{'&' if '?' in path else '?'}edition={GONE}"
+    assert server.get(asked, sample_key).status_code == status
+    assert server.get(path, sample_key, x_edition=GONE).status_code == status
+
+
+@pytest.mark.rule("KEY-7")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "status"),
+    [
+        ("get_entity", {"service_id": NOBODY.rpartition("/")[2]}, 404),
+        ("get_resolved_parties", {"limit": MUCH}, 402),
+        ("get_macro", {"series_type": "fx", "limit": MUCH}, 400),
+        ("get_macro", {"series": "FX.EUR.ZAR", "from_date": "2020"}, 400),
+        ("get_macro", {"limit": MUCH}, 402),
+        ("search_entities", {"query": "sample", "limit": MUCH}, 402),
+    ],
+)
+def test_a_tool_checks_in_the_same_order(
+    server: LiveServer, sample_key: str, tool: str, arguments: dict[str, object], status: int
+) -> None:
+    call = {"name": tool, "arguments": arguments}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    headers = {"X-API-Key": sample_key, "Accept": "application/json, text/event-stream"}
+    result = _result(server.http.post("/mcp", json=body, headers=headers).text)
+    assert result["isError"] is True
+    assert json.loads(result["content"][0]["text"])["status"] == status
+
+
+def _result(text: str) -> dict[str, Any]:
+    """Of a JSON-RPC answer, whether it is a body or an event."""
+    line = next((line[5:] for line in text.splitlines() if line.startswith("data:")), text)
+    found: dict[str, Any] = json.loads(line)["result"]
+    return found
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,7 +186,7 @@ def test_every_change_brings_a_copy_in_step(kept: Kept) -> None:
 
 @settings(
     max_examples=12,
-    deadline=timedelta(minutes=1),
+    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())

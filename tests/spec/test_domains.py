@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +11,8 @@ import httpx
 import pytest
 
 from tests.live import LiveServer, run
+from tests.patience import Stopwatch
+from tests.patience import until as wait_until
 from tests.wire import exchange, request, statuses
 
 HOST = "data.customer.example"
@@ -44,10 +45,9 @@ class Customer(NamedTuple):
 
 
 def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS_TO_BE_SEEN
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    with Stopwatch() as watch:
+        wait_until(holds)
+    assert watch.seconds < SECONDS_TO_BE_SEEN
 
 
 def ids(home: Path, **settings: str) -> dict[str, str]:

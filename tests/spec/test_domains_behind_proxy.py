@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.live import LiveServer, free_port, run
+from tests.patience import PATIENCE
 from tests.services import REPOSITORY, missing
 
 HOST = "data.customer.example"
@@ -85,7 +86,7 @@ def get(client: httpx.Client, path: str, key: str | None = None, **headers: str)
 
 
 def wait_for(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             assert get(client, "/health").status_code == 200

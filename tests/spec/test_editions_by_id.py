@@ -11,6 +11,7 @@ import pytest
 
 from sankofa.operations.contract import Operation, endpoints
 from tests.live import LiveServer
+from tests.patience import PATIENCE
 from tests.spec import market
 from tests.spec.market import BREWER, ENTITIES, Desk, release
 from tests.spec.test_formats import questions
@@ -184,7 +185,7 @@ def test_an_edition_removed_while_it_is_open_is_gone(desk: Desk) -> None:
         assert count(asked.server.get(path, asked.key)) == (made[0], 1)
         desk.ingest("portal-za", "more.json", [release("more")])
         made.append(desk.publish())
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while (answer := asked.server.get(path, asked.key)).status_code != 410:
             assert answer.status_code in (200, 503)  # 503 in the moment before its removal is noticed
             assert time.monotonic() < deadline

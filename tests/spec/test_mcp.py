@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 from sankofa.model.identifiers import service_id
 from sankofa.operations.contract import operations
 from tests.live import LiveServer, run
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -84,7 +85,7 @@ def post(
     if key is not None:
         sent["x-api-key"] = key
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return checked(server.http.post("/mcp", content=content, headers={**sent, **headers}, timeout=20))
+    return checked(server.http.post("/mcp", content=content, headers={**sent, **headers}, timeout=PATIENCE))
 
 
 def checked(response: httpx.Response) -> httpx.Response:
@@ -163,8 +164,23 @@ async def test_every_operation_with_a_tool_is_listed_with_its_schemas_and_as_rea
             Draft202012Validator.check_schema(schema)
             assert "$ref" not in json.dumps(schema)
     arguments = tools["get_fundamentals"].input_schema
-    assert list(arguments["properties"]) == ["service_id", "as_of", "period_type", "vintages", "line_items"]
+    assert list(arguments["properties"]) == [
+        *("service_id", "as_of", "period_type", "vintages", "line_items", "order", "limit", "cursor")
+    ]
     assert arguments["required"] == ["service_id"]
+
+
+@pytest.mark.rule("MCP-11")
+def test_the_list_of_tools_is_short_and_each_says_how_to_begin_and_what_comes_next(server):
+    listed = post(server, message("tools/list", OLD)).json()["result"]["tools"]
+    assert len(json.dumps(listed, separators=(",", ":"))) / 4 < 6_000, "tokens, of about four characters"
+    for tool in listed:
+        assert "Example: {" in tool["description"] or "e.g. {" in tool["description"], tool["name"]
+        given = re.search(r"(?:Example:|e\.g\.) (\{.*?\})", tool["description"])
+        assert given is not None
+        answer = call(server, tool["name"], json.loads(given[1]))
+        assert answer.json()["result"]["isError"] is False, answer.text
+    assert "no name search" not in json.dumps(listed).lower()
 
 
 async def test_answers_keep_to_the_output_schema_which_knows_every_field(server):
@@ -179,36 +195,54 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
                 "list_issuers": {},
                 "list_series": {},
                 "get_coverage": {},
+                "screen_issuers": {"metric": "net_margin"},
+                "get_signal": {"signal_key": "macro-momentum"},
+                "get_procurement_demand": {},
+                "lookup_identifier": {"id_type": "lei", "id_value": "999900SAMPLENG000126"},
+                "get_fundamentals": {"service_id": BANK, "line_items": ["revenue"]},
+                "get_resolved_parties": {"service_id": BANK},
             }
             given = asked.get(tool.name, {"service_id": BANK})
+            under = "observations" if tool.name in ("get_signal", "get_procurement_demand") else "data"
             found = (await client.call_tool(tool.name, given)).structured_content
             assert tool.output_schema is not None
             Draft202012Validator(tool.output_schema).validate(found)
             assert found is not None
-            assert set(found) == set(tool.output_schema["properties"])
-            items = tool.output_schema["properties"]["data"]["items"]
-            row = items.get("oneOf", [items])[0]
-            assert set(found["data"][0]) == set(row["properties"]) == set(row["required"])
+            assert set(found) == set(tool.output_schema["required"])
+            items = tool.output_schema["properties"][under]["items"]
+            row = items.get("anyOf", [items])[0]
+            provenance = {"source_ref", "license_class", "observed_at"}
+            own = set(found[under][0]) - provenance
+            assert own >= set(row["required"]) if tool.name == "get_signal" else own == set(row["required"])
 
 
 # The same call, the same answer
 
 
 FUNDAMENTALS = f"/v1/fundamentals/{RETAILER}"
-SAME_CALLS = [
+SAME_CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("get_entity", f"/v1/entities/{RETAILER}", {"service_id": RETAILER}, {}),
     ("get_entity", f"/v1/entities/{RETAILER.lower()}", {"service_id": RETAILER.lower()}, {}),
-    ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {}),
-    ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"as_of": "2024-01-31"}),
+    ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"as_of": "2020-01-31"}),
     ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"as_of": "1990-01-01"}),
-    ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"vintages": "all", "period_type": "FY"}),
-    ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"vintages": "as_reported"}),
-    ("get_fundamentals", f"/v1/fundamentals/{BANK}", {"service_id": BANK}, {"vintages": "all"}),
+    ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"vintages": "all", "period_type": "H1"}),
+    ("get_fundamentals", FUNDAMENTALS, {"service_id": RETAILER}, {"vintages": "as_reported", "limit": 20}),
+    (
+        "get_fundamentals",
+        f"/v1/fundamentals/{BANK}",
+        {"service_id": BANK},
+        {"order": "statement", "limit": 9},
+    ),
     ("get_fundamentals", f"/v1/fundamentals/{FUND}", {"service_id": FUND}, {}),
     ("get_macro", "/v1/macro", {}, {"country": "ZAF"}),
     ("get_macro", "/v1/macro", {}, {"series": "FX.EUR.ZAR", "as_of": "2024-01-31"}),
-    ("search_tenders", "/v1/tenders", {}, {}),
-    ("search_tenders", "/v1/tenders", {}, {"country": "ke"}),
+    ("search_tenders", "/v1/tenders", {}, {"country": "ZA", "detail": "compact"}),
+    ("search_tenders", "/v1/tenders", {}, {"country": "ke", "detail": "full", "limit": 20}),
+    ("screen_issuers", "/v1/screen", {}, {"metric": "net_margin", "order": "asc"}),
+    ("get_metrics", f"/v1/metrics/{RETAILER}", {"service_id": RETAILER}, {}),
+    ("get_signal", "/v1/signals/macro-momentum", {"signal_key": "macro-momentum"}, {}),
+    ("get_procurement_demand", "/v1/signals/procurement-demand", {}, {"country": "KE"}),
+    ("lookup_identifier", "/v1/crosswalk", {}, {"id_type": "lei", "id_value": "999900SAMPLENG000126"}),
     ("get_resolved_parties", "/v1/tender-parties", {}, {"role": "buyer", "country": "ng"}),
     ("get_resolved_parties", "/v1/tender-parties", {}, {"service_id": BANK}),
 ]
@@ -223,6 +257,7 @@ async def test_structured_content_and_text_are_the_rest_body_byte_for_byte(serve
         for tool, path, arguments, query in SAME_CALLS:
             body = rest(server, path, key, **query)
             assert body.status_code == 200
+            assert len(body.content) <= 61_440
             answer = call(server, tool, {**arguments, **query}, revision, key)
             assert answer.content.count(b'"structuredContent":' + body.content) == 1
             assert answer.json()["result"]["content"] == [{"type": "text", "text": body.text}]
@@ -233,9 +268,8 @@ async def test_structured_content_and_text_are_the_rest_body_byte_for_byte(serve
 
 @pytest.mark.rule("FIG-1")
 def test_whole_numbers_beyond_2_to_the_53_keep_every_digit(server):
-    answer = call(
-        server, "get_fundamentals", {"service_id": BANK, "vintages": "all"}, NEW, server.key("professional")
-    )
+    asked = {"service_id": BANK, "vintages": "all", "line_items": ["payments_processed"]}
+    answer = call(server, "get_fundamentals", asked, NEW, server.key("professional"))
     structured = answer.content.partition(b'"structuredContent":')[2]
     for figure in (b"9007199254740992", b"9007199254740993", b"11258999068426241", b"8123456789012345.67"):
         assert b'"value_reported":' + figure + b"," in structured
@@ -277,7 +311,10 @@ def test_null_for_an_optional_argument_is_the_same_as_leaving_it_out(server):
         ("get_entity", {"service_id": RETAILER, "as_of": "2024-01-01"}, "as_of"),
         ("get_fundamentals", {"service_id": RETAILER, "asof": "2024-01-01"}, "asof"),
         ("get_fundamentals", {"service_id": RETAILER, "x\u0000\u00e9": 1}, "x??"),
-        ("get_fundamentals", {"service_id": RETAILER, "limit": 5}, "limit"),
+        ("get_fundamentals", {"service_id": RETAILER, "limit": 0}, "limit"),
+        ("get_fundamentals", {"service_id": RETAILER, "limit": "5"}, "limit"),
+        ("get_fundamentals", {"service_id": RETAILER, "line_items": []}, "line_items"),
+        ("search_tenders", {"cursor": "altered"}, "cursor"),
         ("get_fundamentals", {"service_id": "not an id"}, "service_id"),
         ("get_fundamentals", {"service_id": RETAILER, "as_of": "2024-02-30"}, "as_of"),
         ("get_fundamentals", {"service_id": RETAILER, "as_of": "2999-01-01"}, "as_of"),
@@ -512,7 +549,7 @@ def test_only_the_names_of_this_server_and_pages_of_its_own_are_answered(server,
 
 @pytest.mark.parametrize("hosts", [b"", b"host:\r\n", b"host: localhost\r\nhost: localhost\r\n"])
 def test_a_request_without_exactly_one_host_is_400(server, hosts):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         connection.sendall(
             b"POST /mcp HTTP/1.1\r\nx-api-key: any\r\ncontent-length: 2\r\n" + hosts + b"\r\n{}"
         )
@@ -550,7 +587,7 @@ def test_an_asterisk_allows_any_host_and_any_origin(serve):
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "PUT", "PATCH"])
 def test_another_method_than_post_is_405_with_allow_and_is_not_held_open(server, method):
     headers = {"x-api-key": SANDBOX, "accept": "text/event-stream"}
-    response = checked(server.http.request(method, "/mcp", headers=headers, timeout=5))
+    response = checked(server.http.request(method, "/mcp", headers=headers, timeout=PATIENCE))
     assert response.status_code == 405
     assert response.headers["allow"] == "POST, OPTIONS"
     assert bool(response.content) == (method != "HEAD")
@@ -604,7 +641,7 @@ def test_a_counted_message_beyond_the_quota_is_a_429_and_a_free_one_is_answered(
 
 @pytest.mark.rule("MCP-4")
 def test_a_message_that_is_too_long_is_refused_before_it_is_sent(server):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as link:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as link:
         link.sendall(_head("Content-Length: 2000000"))
         answer = _until_closed(link)
     assert answer.startswith(b"HTTP/1.1 413 ")
@@ -633,7 +670,7 @@ def test_a_message_that_is_too_long_is_refused_before_it_is_sent(server):
     ],
 )
 def test_chunks_that_are_not_well_formed_are_a_400_problem(server, body):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as link:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as link:
         link.sendall(_head("Transfer-Encoding: chunked") + body)
         link.shutdown(socket.SHUT_WR)
         answer = _until_closed(link)

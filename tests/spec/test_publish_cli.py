@@ -247,3 +247,41 @@ def test_a_variable_that_is_no_setting_is_warned_of(home: Path) -> None:
     done = run(home, "settings", base_ulr="http://127.0.0.1:9")
     assert done.returncode == 0
     assert done.stderr == "Warning: SANKOFA_BASE_ULR is no setting; see `sankofa settings`.\n"
+
+
+def test_publishing_when_nothing_changed_says_so_and_builds_nothing(desk: Desk, home: Path) -> None:
+    add(desk, figure(1))
+    first = publish(home)
+    before = {path: path.stat().st_mtime_ns for path in home.rglob("*") if "editions" in path.parts}
+    again = run(home, "publish")
+    assert f"nothing changed since edition {first} was published\n" in again.stdout
+    assert again.stdout.splitlines()[-1].startswith(f"published edition {first}: ")
+    after = {path: path.stat().st_mtime_ns for path in home.rglob("*") if "editions" in path.parts}
+    assert after == before
+    add(desk, figure(2))
+    changed = run(home, "publish")
+    assert "nothing changed" not in changed.stdout
+    assert f"edition {first}" not in changed.stdout
+
+
+def test_a_rollback_and_damage_are_changes(desk: Desk, home: Path) -> None:
+    add(desk, figure(1))
+    first = publish(home)
+    add(desk, figure(2))
+    second = publish(home)
+    assert run(home, "editions", "rollback", first).returncode == 0
+    assert "nothing changed" not in run(home, "publish").stdout
+    assert editions(home)[1] == second
+    assert "nothing changed" in run(home, "publish").stdout
+    path = home / "editions" / second / "edition.blocks"
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert "nothing changed" not in run(home, "publish").stdout
+    assert "nothing changed" in run(home, "publish").stdout
+    with sqlite3.connect(home / "ledger.sqlite") as ledger:
+        ledger.execute("DROP TRIGGER fact_refuses_update")
+        ledger.execute("UPDATE fact SET value = value || '9'")
+    ledger.close()
+    refused = run(home, "publish")
+    assert refused.returncode == 1
+    assert "the ledger is damaged" in refused.stderr

@@ -1,7 +1,6 @@
 """Quotas: every authenticated request counts once (contract: KEY-5, KEY-6)."""
 
 import re
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ import httpx
 import pytest
 
 from tests.live import LiveServer
+from tests.patience import PATIENCE, in_one_minute
 from tests.wire import exchange, request
 
 ID = "DC46AF1B1AAA424B58D1368176"
@@ -23,18 +23,11 @@ STATE = re.compile(r'"minute";r=(\d+);t=(\d+), "month";r=(\d+);t=(\d+)')
 DAY = 86400
 
 
-def within_one_minute(seconds: float = 5.0) -> None:
-    """Waits for the next UTC minute where this one has too little left for a test."""
-    left = 60 - time.time() % 60
-    if left < seconds:
-        time.sleep(left + 0.05)
-
-
 def at_once(server: LiveServer, key: str, times: int) -> list[tuple[int, str]]:
     """Status and RateLimit of that many requests: sixteen at a time, each on a connection of its own."""
 
     def ask(_: int) -> tuple[int, str]:
-        connection = HTTPConnection("127.0.0.1", server.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         connection.request("GET", ENTITY, headers={"X-API-Key": key})
         answer = connection.getresponse()
         connection.close()
@@ -58,12 +51,12 @@ def left(server: LiveServer, key: str) -> int:
 
 
 @pytest.mark.rule("KEY-6")
+@in_one_minute
 def test_exactly_the_quota_is_admitted_across_workers(sample_home: Path) -> None:
     quota, asked = 40, 100
     with LiveServer(sample_home, workers=4) as live:
         for place, window in ((0, "minute"), (2, "month")):
             key = live.key("starter", f"--per-{window}", str(quota))
-            within_one_minute()
             answers = at_once(live, key, asked)
             assert Counter(status for status, _ in answers) == {200: quota, 429: asked - quota}
             admitted = sorted(state(limit)[place] for status, limit in answers if status == 200)
@@ -97,9 +90,9 @@ def test_each_tier_has_its_own_quota(server: LiveServer, tier: str, minute: int,
     assert policy.startswith(f'"minute";q={minute};w=60, "month";q={month};')
 
 
+@in_one_minute
 def test_the_state_counts_down_to_the_end_of_each_window(server: LiveServer) -> None:
     key = server.key("starter", "--per-minute", "5", "--per-month", "50")
-    within_one_minute()
     before = datetime.now(UTC)
     states = [state(server.get(ENTITY, key)) for _ in range(3)]
     after = datetime.now(UTC)
@@ -112,10 +105,10 @@ def test_the_state_counts_down_to_the_end_of_each_window(server: LiveServer) -> 
 
 
 @pytest.mark.rule("KEY-6")
+@in_one_minute
 def test_a_429_tells_when_to_retry(server: LiveServer) -> None:
     minute = server.key("starter", "--per-minute", "1")
     month = server.key("starter", "--per-month", "1")
-    within_one_minute()
     for key in (minute, month):
         assert server.get(ENTITY, key).status_code == 200
     refused = server.get(ENTITY, minute)
@@ -167,9 +160,9 @@ def test_a_304_counts_once(server: LiveServer, counting_key: str) -> None:
     assert left(server, counting_key) == before - 2
 
 
+@in_one_minute
 def test_a_429_counts_too(server: LiveServer) -> None:
     key = server.key("starter", "--per-minute", "1", "--per-month", "100")
-    within_one_minute()
     answers = [server.get(ENTITY, key) for _ in range(4)]
     assert [answer.status_code for answer in answers] == [200, 429, 429, 429]
     assert [state(answer)[2] for answer in answers] == [99, 98, 97, 96]

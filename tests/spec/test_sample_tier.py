@@ -293,8 +293,8 @@ def figure(row: dict[str, Any], item: str = "line_item", value: str = "value") -
 
 @pytest.mark.rule("KEY-9")
 def test_figures_shown_elsewhere_are_those_the_endpoint_of_fundamentals_gives(world: World) -> None:
-    """Shared facts, statements and the inputs of metrics and screens: of each the sample key is given the same by
-    its own endpoint, asked for that line item, period and day."""
+    """Shared facts, statements and the inputs of metrics and screens: of each the sample key is given the
+    same by its own endpoint, asked for that line item, period and day."""
     paid: dict[str, Rows] = {}
     given: dict[tuple[str, ...], set[tuple[str, str, Any]]] = {}
 

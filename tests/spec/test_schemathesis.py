@@ -1,7 +1,7 @@
 """The API description against the running server, by Schemathesis: all checks, all phases.
 
-The run is the same each time, so that it fails for what changed. To look for more, let it draw at
-random: SCHEMATHESIS_EXAMPLES=1000 make test ARGS=tests/spec/test_schemathesis.py
+In `make test` the run is the same each time, so that it fails for what changed. `make torture` draws at
+random, with three seeds on two tiers.
 """
 
 import os
@@ -13,22 +13,33 @@ from pathlib import Path
 import pytest
 
 from tests.live import LiveServer
+from tests.torture import FULL, Trial
 
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
 PHASES = ("Examples", "Coverage", "Fuzzing", "Stateful")
 
 
+RUNS = [f"{tier}, seed {n}" for tier in ("starter", "sample") for n in (1, 2, 3)] if FULL else ["starter"]
+
+
 @pytest.mark.rule("SPEC-2")
-def test_server_does_what_its_description_says(server: LiveServer, tmp_path: Path) -> None:
-    key = server.key("starter", "--per-minute", "1000000", "--per-month", "100000000")
+@pytest.mark.parametrize("tried", RUNS)
+def test_server_does_what_its_description_says(
+    server: LiveServer, tmp_path: Path, trial: Trial, tried: str
+) -> None:
+    tier = tried.partition(",")[0]
+    key = server.key(tier, "--per-minute", "1000000", "--per-month", "100000000")
     # From a file, because the path that serves the description is left out where it is loaded from there.
     description = tmp_path / "openapi.json"
     description.write_bytes(server.get("/openapi.json").content)
 
     edition = server.get("/v1/status").json()["edition"]
+    extent = ["--generation-deterministic"]
+    if FULL:
+        extent = ["--seed", str(trial.seed), "--max-examples", str(trial.count(0, 150))]
 
     report = _schemathesis(
-        tmp_path, {"KEY": key, "EDITION": edition}, "run", description, "--url", server.url, *_extent()
+        tmp_path, {"KEY": key, "EDITION": edition}, "run", description, "--url", server.url, *extent
     )
 
     assert report.returncode == 0, report.stdout + report.stderr
@@ -37,11 +48,9 @@ def test_server_does_what_its_description_says(server: LiveServer, tmp_path: Pat
     for phase in PHASES:
         assert f"✅  {phase} (in" in report.stdout, report.stdout
     assert re.search(r"API Links: +[1-9]\d* covered", report.stdout), report.stdout
-
-
-def _extent() -> list[str]:
-    number = os.environ.get("SCHEMATHESIS_EXAMPLES")
-    return ["--generation-deterministic"] if number is None else ["--max-examples", number]
+    cases = re.search(r"([\d,]+) generated, ([\d,]+) passed", report.stdout)
+    assert cases is not None, report.stdout
+    trial.saw("cases without a finding", int(cases[1].replace(",", "")))
 
 
 def _schemathesis(

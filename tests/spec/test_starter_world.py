@@ -11,22 +11,13 @@ from typing import Any
 import pytest
 
 from tests.live import LiveServer, run
-from tests.once import made_once
 
 STARTER = Path(str(files("sankofa").joinpath("starter")))
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    def make(folder: Path) -> None:
-        published = run(folder / "home", "starter")
-        assert published.returncode == 0, published.stderr
-
-    return made_once(tmp_path_factory, "starter", make) / "home"
-
-
-@pytest.fixture(scope="module")
-def starter(home: Path) -> Iterator[LiveServer]:
+def starter(starter_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    home = Path(shutil.copytree(starter_home, tmp_path_factory.mktemp("starter") / "home"))
     with LiveServer(home) as live:
         yield live
 
@@ -51,6 +42,23 @@ def test_nigerias_gdp_of_2010_is_todays_figure_in_its_fourth_vintage(starter: Li
     assert (row["value"], row["vintage"]) == (366990417129.04, 4)
 
 
+@pytest.mark.parametrize(
+    ("day", "value", "vintage"),
+    [
+        ("2012-12-31", 196837602739.825, 1),
+        ("2013-12-31", 228637855746.94, 2),
+        ("2015-12-31", 369062464570.387, 3),
+        ("2026-07-01", 366990417129.04, 4),
+    ],
+)
+def test_nigerias_gdp_of_2010_as_it_was_known_on_a_day(
+    starter: LiveServer, day: str, value: float, vintage: int
+) -> None:
+    path = f"/v1/macro?series=WDI:NY.GDP.MKTP.CD:NGA&as_of={day}&from=2010-12-31&to=2010-12-31"
+    (row,) = rows(starter, path)
+    assert (row["value"], row["vintage"]) == (value, vintage)
+
+
 @pytest.mark.rule("CLI-5")
 @pytest.mark.parametrize(("day", "rate"), [("2024-03-04", 30.89818524), ("2024-03-31", 47.25166141)])
 def test_the_egyptian_pound_before_and_after_its_devaluation(
@@ -70,9 +78,9 @@ def test_gold_fields_is_found_by_its_ticker_and_shows_no_later_figure(starter: L
 
 @pytest.mark.parametrize(("first", "second"), [("starter", "sample"), ("sample", "starter")])
 def test_the_two_bundled_worlds_never_share_an_edition(
-    first: str, second: str, sample_home: Path, home: Path, tmp_path: Path
+    first: str, second: str, sample_home: Path, starter_home: Path, tmp_path: Path
 ) -> None:
-    held = Path(shutil.copytree(home if first == "starter" else sample_home, tmp_path / "home"))
+    held = Path(shutil.copytree(starter_home if first == "starter" else sample_home, tmp_path / "home"))
     refused = run(held, second)
     assert refused.returncode == 1
     assert f"holds data of the {first} world" in refused.stderr

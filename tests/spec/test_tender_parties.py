@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.spec.market import (
     BREWER,
     CITY,
@@ -322,7 +323,7 @@ def test_a_party_is_resolved_once_its_record_is_there(desk: Desk) -> None:
         assert [row["service_id"] for row in asked.parties(role="supplier")] == [None]
         desk.records(record(number, "Later Known Proprietary Limited", "ZA"))
         desk.publish()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while (rows := asked.parties(role="supplier"))[0]["service_id"] is None:
             assert time.monotonic() < deadline
             time.sleep(0.05)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.patience import PATIENCE
 from tests.spec.market import (
     BREWER,
     CITY,
@@ -275,10 +276,16 @@ def test_a_malformed_from_is_a_400_naming_it(market: Asked, day: str) -> None:
     assert (problem["status"], problem["parameter"]) == (400, "from")
 
 
-@pytest.mark.rule("MCP-7")
-def test_the_text_query_belongs_to_the_tool_alone(market: Asked) -> None:
-    problem = market.refused("/v1/tenders", query="road")
-    assert (problem["status"], problem["parameter"]) == (400, "query")
+@pytest.mark.rule("TEND-8")
+def test_words_and_the_compact_form_are_parameters_of_the_endpoint_too(market: Asked) -> None:
+    full = market.get("/v1/tenders", query="roller")
+    assert full["filters"] == {"country": "ZA", "from": None, "query": "roller", "detail": "full"}
+    compact = market.get("/v1/tenders", query="roller", detail="compact")
+    assert compact["filters"]["detail"] == "compact"
+    assert 0 < full["count"] < len(market.tenders())
+    for row in full["data"]:
+        del row["release"]
+    assert compact["data"] == full["data"]
 
 
 # Limits
@@ -411,7 +418,7 @@ def test_a_walk_in_pages_of_any_sizes_gives_every_release_once_and_in_order(
 
 
 def wait_for_edition(asked: Asked, edition: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while asked.get("/v1/tenders", limit=1)["edition"] != edition:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -497,16 +504,54 @@ def test_a_key_is_needed(market: Asked) -> None:
 # The tool
 
 
+@pytest.mark.rule("MCP-2", "MCP-10")
 def test_the_tool_gives_the_rows_of_the_endpoint(market: Asked) -> None:
     for tool, query in (
-        ({"country": "KE"}, {"country": "KE"}),
-        ({"limit": 4, "from_date": "2024-03-01"}, {"limit": 4, "from": "2024-03-01"}),
-        ({}, {}),
+        ({"country": "KE"}, {"country": "KE", "detail": "compact"}),
+        ({"country": "KE", "detail": "full", "limit": 5}, {"country": "KE", "limit": 5}),
+        (
+            {"country": "ZA", "limit": 4, "from_date": "2024-03-01"},
+            {"limit": 4, "from": "2024-03-01", "detail": "compact"},
+        ),
     ):
         failed, body = market.tool("search_tenders", **tool)
         assert not failed
         rest = market.server.http.get("/v1/tenders", params=query, headers={"x-api-key": market.key})  # type: ignore[arg-type]
         assert body == rest.json()
+
+
+@pytest.mark.rule("MCP-10")
+@pytest.mark.parametrize("filters", [{}, {"query": "road"}, {"from_date": "2024-03-05"}])
+@pytest.mark.parametrize("limit", [1, 7, 50])
+def test_the_tool_walks_the_tenders_of_every_country_newest_first(
+    market: Asked, filters: dict[str, str], limit: int
+) -> None:
+    def one_country(country: str) -> list[dict[str, Any]]:
+        rest = {"from": filters["from_date"]} if "from_date" in filters else filters
+        rows: list[dict[str, Any]] = market.get(
+            "/v1/tenders", country=country, limit="10000", detail="compact", **rest
+        )["data"]
+        return rows
+
+    countries = ("ZA", "KE", "NG", "UG", "GB", "MX")
+    rows = [row for country in countries for row in one_country(country)]
+    assert len({row["country"] for row in rows}) > 1
+    rows.sort(key=lambda row: (row["ocid"], row["release_id"], row["country"]))
+    rows.sort(key=lambda row: row["release_date"].rstrip("Z"), reverse=True)
+    walked, cursor = [], None
+    while True:
+        _, body = market.tool(
+            "search_tenders", limit=limit, **filters, **({"cursor": cursor} if cursor else {})
+        )
+        assert body["filters"]["country"] is None
+        walked += body["data"]
+        cursor = body["next_cursor"]
+        assert body["truncated"] == (cursor is not None)
+        if cursor is None:
+            break
+    assert [(r["country"], r["ocid"], r["release_id"]) for r in walked] == [
+        (r["country"], r["ocid"], r["release_id"]) for r in rows
+    ]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 REPOSITORY = Path(__file__).parent.parent.parent
 DOCS = REPOSITORY / "docs"
 DECISIONS = sorted((DOCS / "decisions").glob("0*.md"))
-FOLDERS = ("docs", "tests", "examples", "clients", "bench", "tools", "requirements")
+FOLDERS = ("docs", "tests", "examples", "clients", "bench", "deploy", "tools", "requirements")
 INDEXED = ("reference", "decisions")  # each has an index of its own
 
 _HEADING = re.compile(r"# (?P<number>[0-9]+)\. (?P<title>.+)")

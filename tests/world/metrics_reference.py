@@ -91,7 +91,10 @@ class Issuer:
     def __init__(self, told: Sequence[Told], today: date) -> None:
         self.told = told
         self.today = knowable(told, today, "latest")
-        self._ever = knowable(told, today, "all")
+        self._first_told: dict[Any, date] = {}
+        for row in knowable(told, today, "all"):
+            public = max(row.available, row.end)
+            self._first_told[row[:4]] = min(public, self._first_told.get(row[:4], public))
         self._years = _reported_years(told)
         self._named: dict[tuple[date | None, date, date], bool] = {}
         self._today: dict[tuple[str, date], Worked] = {}
@@ -181,13 +184,7 @@ class Issuer:
 
     def _first(self, option: Option) -> date:
         """When all that an item rests on was first told of."""
-        known = {row[:4] for row in option.inputs}
-        first: dict[Any, date] = {}
-        for row in self._ever:
-            if row[:4] in known:
-                public = max(row.available, row.end)
-                first[row[:4]] = min(public, first.get(row[:4], public))
-        return max(first.values())
+        return max(self._first_told[row[:4]] for row in option.inputs)
 
     def _table(
         self, rows: Sequence[Seen], unit: str, end: date, before: date | None, day: date
@@ -234,7 +231,15 @@ class Issuer:
         """Twelve months to a year-end, or an instant on one, as far as those were known that day."""
         if row.start is not None and not _twelve_months(row.start, row.end):
             return False
-        known = {(start, end) for start, end, public in self._years if public <= row.available}
+        known = _without_trailing(
+            Counter(
+                {
+                    year: sum(count for public, count in days.items() if public <= row.available)
+                    for year, days in self._years.items()
+                    if min(days) <= row.available
+                }
+            )
+        )
         ends = {end for _, end in known} | {start - timedelta(days=1) for start, _ in known}
         if any(abs((row.end - end).days) <= 10 for end in ends):
             return row.end in ends
@@ -287,10 +292,11 @@ def _taken(slug: str, table: dict[str, Option]) -> tuple[tuple[Fraction, Fractio
     return None
 
 
-def _reported_years(told: Sequence[Told]) -> set[tuple[date, date, date]]:
-    """The full years told of, and when: twelve months that are not the smaller part of an interim report.
+def _reported_years(told: Sequence[Told]) -> dict[tuple[date, date], Counter[date]]:
+    """The full years told of, and on which days how many figures of each.
 
-    An interim report that gives the twelve months to its last day too gives more of the year to date.
+    Twelve months that are the smaller part of an interim report are none: such a report that gives the
+    twelve months to its last day too gives more of the year to date.
     """
     figures = Counter((t.document, t.end, t.start) for t in told if t.start is not None)
     most: dict[tuple[str, date], int] = {}
@@ -302,10 +308,29 @@ def _reported_years(told: Sequence[Told]) -> set[tuple[date, date, date]]:
         for (document, end, start), count in figures.items()
         if _twelve_months(start, end) and count < most.get((document, end), 0)
     }
+    years: dict[tuple[date, date], Counter[date]] = {}
+    for t in told:
+        if t.start and t.available and _twelve_months(t.start, t.end) and (t.start, t.end) not in trailing:
+            years.setdefault((t.start, t.end), Counter())[t.available] += 1
+    return years
+
+
+def _without_trailing(figures: Counter[tuple[date, date]]) -> set[tuple[date, date]]:
+    """The years among twelve months told of: an issuer has one year at a time.
+
+    Of twelve months that run through parts of two years a filing tells a figure or two, of a year all it
+    has: where two overlap by more than a month and one has not a quarter of the figures of the other, it ends
+    on no year-end of the issuer and is trailing.
+    """
     return {
-        (t.start, t.end, t.available)
-        for t in told
-        if t.start and t.available and _twelve_months(t.start, t.end) and (t.start, t.end) not in trailing
+        (start, end)
+        for (start, end), count in figures.items()
+        if not any(
+            others > 4 * count
+            and (start, end) != (first, last)
+            and min(end, last) - max(start, first) > timedelta(days=31)
+            for (first, last), others in figures.items()
+        )
     }
 
 

@@ -46,21 +46,22 @@ class Filed(NamedTuple):
         return None if row is None or row.value is None else F(row.value)
 
     def sum(self, text: str) -> Fraction | None:
-        total = F(0)
+        total = []
         for sign, concept in terms(text):
-            value = self.value(concept)
-            if value is None:
+            row = self.rows.get(concept)
+            if row is None or row.value is None:
                 return None
-            total += sign * value
-        return total
+            total.append((sign, row.value))
+        return sum((sign * F(value) for sign, value in total), F(0))
 
     def one_filing(self, concepts: Iterable[str]) -> bool:
         return bool(set.intersection(*(set(self.filings[concept]) for concept in concepts)))
 
 
-def terms(text: str) -> list[tuple[int, str]]:
+@cache
+def terms(text: str) -> tuple[tuple[int, str], ...]:
     found = re.findall(r"([+-]?)\s*([a-zA-Z$][\w:-]*|\$)", text)
-    return [(-1 if sign == "-" else 1, name) for sign, name in found]
+    return tuple((-1 if sign == "-" else 1, name) for sign, name in found)
 
 
 def options(item: str, filed: Filed) -> list[Option]:
@@ -76,13 +77,11 @@ def options(item: str, filed: Filed) -> list[Option]:
 
 
 def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:
-    value, concepts = F(0), [name for _, name in terms(route.get("take", ""))]
-    if "take" in route:
-        total = filed.sum(route["take"])
-        if total is None:
-            return None
-        value = total
-    if any(filed.value(concept) for concept in _unless(route) if concept not in concepts):
+    value = filed.sum(route.get("take", ""))  # of nothing: 0
+    if value is None:
+        return None
+    concepts = [name for _, name in terms(route.get("take", ""))]
+    if any(filed.value(concept) for concept in _unless(route.get("unless", "")) if concept not in concepts):
         return None
     for text in route.get("at_least", []):
         least = filed.sum(text)
@@ -105,9 +104,10 @@ def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:
     return Option(number, value, tuple(filed.rows[concept] for concept in concepts))
 
 
-def _unless(route: dict[str, Any]) -> list[str]:
-    names = route.get("unless", "").split()
-    return [c for name in names for c in (said()["groups"][name[1:]].split() if name[0] == "@" else [name])]
+@cache
+def _unless(text: str) -> tuple[str, ...]:
+    groups = said()["groups"]
+    return tuple(c for name in text.split() for c in (groups[name[1:]].split() if name[0] == "@" else [name]))
 
 
 def _holding(route: dict[str, Any], value: Fraction, own: list[str], filed: Filed) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -14,8 +15,8 @@ import pytest
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import derive
-from sankofa.derive.metrics.figures import Fact
-from sankofa.derive.metrics.lines import Lines, possible
+from sankofa.derive.metrics.figures import Fact, common_filing
+from sankofa.derive.metrics.lines import Lines
 from sankofa.edition.build.context import BuildContext
 from sankofa.model.identifiers import cik, service_id
 from sankofa.model.routes import table
@@ -23,16 +24,19 @@ from tests.world.desk import Desk
 from tests.world.metrics_reference import ITEMS
 from tests.world.metrics_reference import Issuer as Replay
 from tests.world.reference import Seen, Told
+from tests.world.route_examples import (
+    RouteExample,
+    RouteKey,
+    read_examples,
+    route_key,
+    routes_with_a_filing,
+    write_examples,
+)
 from tests.world.routes_reference import Filed, line_items, options
 
-NOT_MET = Path(__file__).with_name("routes_not_met.txt")
-"""The routes that no filing of the real files here needs; each has a filing of its own in the unit tests."""
-
-
-REPLAYED = ("0001490366", "0001105533", "0001642545", "0001051514")
-"""A borrower in two currencies; one that first tells of temporary equity, as nothing, in a later quarter; and
-two others. (Not 0001362925, which reports one figure of the twelve months to September beside its calendar
-years: the replay here takes that for a year, where a trailing figure is none.)"""
+REPLAYED = ("0001490366", "0001105533", "0001642545", "0001051514", "0001362925")
+"""A borrower in two currencies; one that first tells of temporary equity, as nothing, in a later quarter; two
+others; and one that reports a figure of the twelve months to September beside its calendar years."""
 
 
 @pytest.fixture(scope="module")
@@ -98,15 +102,29 @@ def test_every_line_item_of_real_filings_is_what_brute_force_finds(
     assert all(compared[item] for item in ITEMS)
 
 
-def test_every_route_is_met_in_a_real_filing_or_listed_as_not(years: list[tuple[str, int, Lines]]) -> None:
-    met: set[str] = set()
-    for _, _, lines in years:
+def test_every_route_leads_to_its_figure_in_the_real_filing_listed_for_it(
+    years: list[tuple[str, int, Lines]],
+) -> None:
+    """`UPDATE_SNAPSHOTS=1` lists the first filing of each route again."""
+    met: dict[RouteKey, RouteExample] = {}
+    every: dict[RouteKey, set[RouteExample]] = {}
+    for name, end, lines in years:
         for item in lines.items:
-            met.update(f"{item}: {table().routes[item][f.route].text}" for f in lines.figures(item))
-    asked = {item for item, _ in possible(table().concepts | frozenset(table().routes))}
-    every = {f"{item}: {route.text}" for item in asked for route in table().routes[item][1:]}
-    not_met = sorted(every - met)
-    assert NOT_MET.read_text().splitlines() == not_met
+            for figure in lines.figures(item):
+                key = route_key(table().routes[item][figure.route])
+                filing = common_filing([lines.facts[part.concept] for part in figure.parts])
+                if filing is not None:
+                    example = RouteExample(
+                        name, date.fromordinal(end).isoformat(), filing[0], str(figure.value)
+                    )
+                    met.setdefault(key, example)
+                    every.setdefault(key, set()).add(example)
+    if "UPDATE_SNAPSHOTS" in os.environ:
+        write_examples({route_key(r): met[route_key(r)] for r in routes_with_a_filing()})
+    listed = read_examples()
+    wrong = {key: example for key, example in listed.items() if example not in every.get(key, ())}
+    assert not wrong
+    assert len(listed) > 200
 
 
 # Of items that issuers report as such too, how often a route gives the very figure that they report.

@@ -11,7 +11,6 @@ See contract: KEY-11.
 import re
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -20,13 +19,14 @@ from urllib.parse import urlsplit
 import msgspec
 
 from sankofa.access.keys import KeyRecord
+from sankofa.access.records import Records
 from sankofa.access.sealing import DamagedRecord, SealedRecords
 from sankofa.access.tiers import Grant
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError, Unauthorized
 from sankofa.settings import Settings
 
-_NAMES: Final = "domain:"
+_PREFIX: Final = "domain:"
 _TIER: Final = "professional"
 _TRUSTED_SECONDS: Final = 1.0
 _MOST_SITES: Final = 1024
@@ -69,11 +69,9 @@ class Domains:
     """The domains in the key store."""
 
     def __init__(self, records: SealedRecords, settings: Settings, clock: Callable[[], datetime]) -> None:
-        self._records = records
-        records.register(_NAMES, self._is_record)
+        self._records = Records(records, _PREFIX, DomainRecord, lambda record: record.host)
         self._settings = settings
         self._clock = clock
-        self._decode = msgspec.json.Decoder(DomainRecord).decode
         self.own = Site(settings)
         """The service's own host, and every host that is nobody's domain."""
         own = {urlsplit(url).netloc.lower() for url in (settings.base_url, settings.public_mcp_url)}
@@ -99,14 +97,11 @@ class Domains:
     async def _look_up(self, name: str, port: str) -> Site:
         if name in self._own_names or not _HOST.match(name):
             return self.own
-        stored = await self._records.get(_NAMES + name)
-        if stored is None:
-            return self.own
         try:
-            record = self._read(_NAMES + name, stored)
+            record = await self._records.get(name)
         except DamagedRecord:  # whose host it is, is not known any more: nobody's key is answered there
             return Site(self._settings, frozenset())
-        if record.removed_at is not None:
+        if record is None or record.removed_at is not None:
             return self.own
         scheme = self._settings.domain_scheme
         ported = f":{port}" if port and port != _PORTS[scheme] else ""
@@ -128,8 +123,14 @@ class Domains:
             record = DomainRecord(name, (), instant(self._clock()))
         if key.id not in record.keys:
             record = msgspec.structs.replace(record, keys=(*record.keys, key.id))
-            await self._put(record)
+            await self._records.put(record)
         return record
+
+    async def admit_too(self, key: KeyRecord, beside: KeyRecord) -> None:
+        """Answer a key on every host on which another is answered."""
+        for record in await self.list():
+            if beside.id in record.keys and key.id not in record.keys:
+                await self._records.put(msgspec.structs.replace(record, keys=(*record.keys, key.id)))
 
     async def remove(self, host: str) -> DomainRecord:
         """Answer the host as any other from now on. Raises OperatorError."""
@@ -138,41 +139,16 @@ class Domains:
             raise OperatorError(f"no domain {host_name(host)}: see `sankofa domains list`")
         # The record stays: a store of keys and values need not know how to delete.
         record = msgspec.structs.replace(record, removed_at=instant(self._clock()))
-        await self._put(record)
+        await self._records.put(record)
         return record
 
     async def list(self) -> list[DomainRecord]:
         """Every domain whose record is whole; the others are named in the log."""
-        records: list[DomainRecord] = []
-        for name in await self._records.names(_NAMES):
-            stored = await self._records.get(name)
-            if stored is not None:
-                with suppress(DamagedRecord):
-                    records.append(self._read(name, stored))
-        return [record for record in records if record.removed_at is None]
+        return [record for record in await self._records.whole() if record.removed_at is None]
 
     async def _find(self, name: str) -> DomainRecord | None:
-        stored = await self._records.get(_NAMES + name)
-        record = None if stored is None else self._read(_NAMES + name, stored)
+        record = await self._records.get(name)
         return None if record is None or record.removed_at is not None else record
-
-    async def _put(self, record: DomainRecord) -> None:
-        await self._records.put(_NAMES + record.host, msgspec.json.encode(record))
-
-    def _read(self, name: str, stored: bytes) -> DomainRecord:
-        """Raises DamagedRecord."""
-        try:
-            return self._decode(self._records.read(name, stored))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise self._records.refuse(name) from None
-
-    def _is_record(self, name: str, stored: bytes) -> bool:
-        """Whether everything in a record without a seal is as this service writes it."""
-        try:
-            record = self._decode(stored)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
-        return name == _NAMES + record.host and msgspec.json.encode(record) == stored
 
 
 def host_name(text: str) -> str:

@@ -4,18 +4,18 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import datetime
+from datetime import date, datetime, timedelta
 
 import msgspec
 
+from sankofa.access.records import Records
 from sankofa.access.sealing import DamagedRecord, SealedRecords
 from sankofa.access.tiers import TIERS, Grant, grant
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError, Unauthorized
 from sankofa.settings import Settings
 
-_NAMES = "key:"
+_PREFIX = "key:"
 _LONGEST = 256
 _ID = 12
 """Characters of a key's id."""
@@ -32,26 +32,30 @@ class KeyRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     per_minute: int | None = None
     per_month: int | None = None
     revoked_at: str | None = None
+    expires_at: str | None = None
+    """The last second in which it is valid."""
+    counted_as: str = ""
+    """The id its requests are counted under, where that is not its own."""
+    replaced_by: str = ""
+    """The id of the key that took its place."""
 
 
 class Keys:
     """The key store."""
 
     def __init__(self, records: SealedRecords, settings: Settings, clock: Callable[[], datetime]) -> None:
-        self._records = records
-        records.register(_NAMES, self._is_record)
+        self._records = Records(records, _PREFIX, KeyRecord, lambda record: record.hash, _is_plausible)
         self._settings = settings
         self._clock = clock
         self._sandbox_hash = _hash(settings.sandbox_key) if settings.sandbox_key else None
-        self._decode = msgspec.json.Decoder(KeyRecord).decode
-        self._grants: dict[bytes, tuple[str, Grant]] = {}
+        self._grants: dict[bytes, tuple[str, Grant, datetime | None]] = {}
 
     async def authenticate(self, key: str) -> Grant:
         """The grant of a key. Raises Unauthorized, or StoreUnavailable when the store does not answer."""
         if not key or len(key) > _LONGEST or not key.isascii():
             raise Unauthorized()
         digest = _hash(key)
-        stored = await self._records.get(_NAMES + digest)
+        stored = await self._records.stored(digest)
         if stored is None:
             if digest != self._sandbox_hash:
                 raise Unauthorized()
@@ -59,48 +63,97 @@ class Keys:
         known = self._grants.get(stored)
         if known is None:
             try:
-                record = self._read(_NAMES + digest, stored)
+                record = self._records.read(digest, stored)
             except DamagedRecord:
                 raise Unauthorized() from None
             if record.revoked_at is not None:
                 raise Unauthorized()
-            known = (
-                record.hash,
-                grant(self._settings, record.id, record.tier, record.per_minute, record.per_month),
-            )
+            known = record.hash, self.grant_of(record), _end(record)
             if len(self._grants) >= 4096:
                 self._grants.clear()
             self._grants[stored] = known
         if not hmac.compare_digest(known[0], digest):
             raise Unauthorized()
+        if known[2] is not None and self._clock() >= known[2]:
+            raise Unauthorized(f"This API key expired at {known[1].expires_at}: ask for another.")
         return known[1]
 
+    def grant_of(self, record: KeyRecord) -> Grant:
+        """What a key may have while it is valid."""
+        return grant(
+            self._settings,
+            record.id,
+            record.tier,
+            record.per_minute,
+            record.per_month,
+            record.expires_at,
+            record.counted_as,
+        )
+
+    def is_expired(self, record: KeyRecord) -> bool:
+        end = _end(record)
+        return end is not None and self._clock() >= end
+
     async def create(
-        self, tier: str, label: str = "", per_minute: int | None = None, per_month: int | None = None
+        self,
+        tier: str,
+        label: str = "",
+        per_minute: int | None = None,
+        per_month: int | None = None,
+        last_day: date | None = None,
     ) -> str:
-        """Issue a key and return it: the only time it is ever seen."""
+        """Issue a key, valid to the end of a UTC day, and return it: the only time it is ever seen."""
         if tier not in TIERS:
             raise OperatorError(f"no tier {tier!r}: expected one of {', '.join(TIERS)}")
+        if last_day is not None and last_day < self._clock().date():
+            raise OperatorError(f"{last_day} is over: a key that expires then would never be valid")
+        expires_at = None if last_day is None else f"{last_day}T23:59:59Z"
         key = f"sk_{secrets.token_urlsafe(32)}"
-        await self._put(self._record(_hash(key), tier, label, per_minute, per_month))
+        record = self._record(_hash(key), tier, label, per_minute, per_month)
+        await self._records.put(msgspec.structs.replace(record, expires_at=expires_at))
         return key
+
+    async def replace(self, named: str) -> tuple[str, KeyRecord, KeyRecord]:
+        """Issue a key that may have what another has, counted with it; the old record and the new one.
+
+        The old key goes on as it is: see `expire`. Raises OperatorError.
+        """
+        old = await self.find(named)
+        if old.hash == self._sandbox_hash:
+            raise OperatorError("the sandbox key is a setting: change SANKOFA_SANDBOX_KEY instead")
+        if old.revoked_at is not None:
+            raise OperatorError(f"key {old.id} was revoked at {old.revoked_at}")
+        if old.replaced_by:
+            raise OperatorError(f"key {old.id} was replaced by {old.replaced_by}: rotate that one")
+        if self.is_expired(old):
+            raise OperatorError(f"key {old.id} expired at {old.expires_at}")
+        key = f"sk_{secrets.token_urlsafe(32)}"
+        new = msgspec.structs.replace(
+            self._record(_hash(key), old.tier, old.label, old.per_minute, old.per_month),
+            expires_at=old.expires_at,
+            counted_as=old.counted_as or old.id,
+        )
+        await self._records.put(new)
+        return key, old, new
+
+    async def expire(self, old: KeyRecord, replaced_by: KeyRecord, overlap: timedelta) -> KeyRecord:
+        """Have a key that was replaced end after an overlap, or when it would have ended anyway."""
+        end = instant(self._clock() + overlap)
+        expires_at = min(end, old.expires_at or end)
+        old = msgspec.structs.replace(old, expires_at=expires_at, replaced_by=replaced_by.id)
+        await self._records.put(old)
+        return old
 
     async def list(self) -> list[KeyRecord]:
         """Every record that is whole; the others are named in the log."""
-        records: list[KeyRecord] = []
-        for name in await self._records.names(_NAMES):
-            stored = await self._records.get(name)
-            if stored is not None:
-                with suppress(DamagedRecord):
-                    records.append(self._read(name, stored))
+        records = await self._records.whole()
         return sorted(records, key=lambda record: (record.created_at, record.id))
 
     async def find(self, named: str) -> KeyRecord:
         """The record of a key, named by its id or by the key itself. Raises OperatorError."""
-        name = _NAMES + _hash(named)
-        stored = await self._records.get(name)
-        if stored is not None:
-            return self._read(name, stored)
+        record = await self._records.get(_hash(named))
+        if record is not None:
+            return record
         for record in await self.list():
             if record.id == named:
                 return record
@@ -113,12 +166,16 @@ class Keys:
         record = await self.find(named)
         if record.revoked_at is None:
             record = msgspec.structs.replace(record, revoked_at=instant(self._clock()))
-            await self._put(record)
+            await self._records.put(record)
         return record
+
+    async def reseal(self) -> tuple[int, int]:
+        """Seal the records of keys and domains with the newest secret; how many were, and were refused."""
+        return await self._records.reseal()
 
     async def _issue_sandbox(self, digest: str) -> bytes:
         """The sandbox key is a real sample-tier key; it is issued the first time it is used."""
-        return await self._put(self._record(digest, "sample", "sandbox", None, None))
+        return await self._records.put(self._record(digest, "sample", "sandbox", None, None))
 
     def _record(
         self, digest: str, tier: str, label: str, per_minute: int | None, per_month: int | None
@@ -126,34 +183,22 @@ class Keys:
         created = instant(self._clock())
         return KeyRecord(digest[:_ID], digest, tier, created, label, per_minute, per_month)
 
-    async def _put(self, record: KeyRecord) -> bytes:
-        return await self._records.put(_NAMES + record.hash, msgspec.json.encode(record))
 
-    def _read(self, name: str, stored: bytes) -> KeyRecord:
-        """Raises DamagedRecord."""
-        try:
-            return self._decode(self._records.read(name, stored))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise self._records.refuse(name) from None
-
-    def _is_record(self, name: str, stored: bytes) -> bool:
-        """Whether everything in a record without a seal is as this service writes it."""
-        try:
-            record = self._decode(stored)
-            days = [
+def _is_plausible(record: KeyRecord) -> bool:
+    try:
+        for day in (record.created_at, record.revoked_at, record.expires_at):
+            if day is not None:
                 datetime.fromisoformat(day)
-                for day in (record.created_at, record.revoked_at)
-                if day is not None
-            ]
-        except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
-            return False
-        return (
-            name == _NAMES + record.hash
-            and record.id == record.hash[:_ID]
-            and record.tier in TIERS
-            and len(days) > 0
-            and msgspec.json.encode(record) == stored  # a member whose name is damaged would be passed over
-        )
+    except ValueError:
+        return False
+    return record.id == record.hash[:_ID] and record.tier in TIERS
+
+
+def _end(record: KeyRecord) -> datetime | None:
+    """The instant from which on a key is not valid."""
+    if record.expires_at is None:
+        return None
+    return datetime.fromisoformat(record.expires_at) + timedelta(seconds=1)
 
 
 def _hash(key: str) -> str:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import msgspec
 
+from sankofa.access.last_used import LastUsed
 from sankofa.access.tiers import Grant
 from sankofa.engines.keyvalue import KeyValue, Window
 from sankofa.model.errors import RateLimited
@@ -21,6 +22,12 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
     policy: str
     state: str
+    grant: Grant
+    in_minute: int = 0
+    in_month: int = 0
+    minute_ends: int = 0
+    """A Unix second, as `month_ends`."""
+    month_ends: int = 0
 
 
 class Quotas:
@@ -29,6 +36,7 @@ class Quotas:
     def __init__(self, store: KeyValue, clock: Callable[[], datetime]) -> None:
         self._store = store
         self._clock = clock
+        self._used = LastUsed(store)
 
     async def count(self, grant: Grant) -> tuple[Usage, RateLimited | None]:
         """Count one request; the second part is the refusal when it was one too many."""
@@ -40,7 +48,14 @@ class Quotas:
             _policy(grant.per_minute, grant.per_month, month_ends - month_began),
             f'"minute";r={max(minute_left, 0)};t={60 - now % 60}, '
             f'"month";r={max(month_left, 0)};t={month_ends - now}',
+            grant,
+            in_minute,
+            in_month,
+            now - now % 60 + 60,
+            month_ends,
         )
+        if self._used.noted.get(grant.key_id) != now // 86400:
+            await self._used.note(grant.key_id, now // 86400)
         if month_left < 0:
             return usage, RateLimited(
                 f"The monthly cap of {grant.per_month} requests is reached.", month_ends - now
@@ -50,6 +65,12 @@ class Quotas:
                 f"The limit of {grant.per_minute} requests per minute is reached.", 60 - now % 60
             )
         return usage, None
+
+    async def read(self, grant: Grant) -> tuple[int, int]:
+        """How many requests were counted in this minute and in this month, without counting one."""
+        windows, _, _ = _windows(int(self._clock().timestamp()) // 60)
+        in_minute, in_month = await self._store.counts(grant.counter, windows)
+        return in_minute, in_month
 
 
 @lru_cache(maxsize=8)

@@ -9,7 +9,7 @@ docs/decisions/0029-sealed-ledger-and-keys.md.
 import hmac
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -32,11 +32,14 @@ class DamagedRecord(OperatorError):
 
 
 class SealedRecords:
-    """The named records of a key store. One of these for each process."""
+    """The named records of a key store. One of these for each process.
 
-    def __init__(self, store: KeyValue, secret: bytes) -> None:
+    The first secret seals and any verifies, so that secrets can be rotated; `reseal` makes the first enough.
+    """
+
+    def __init__(self, store: KeyValue, secrets: Sequence[bytes]) -> None:
         self._store = store
-        self._key = blake2b(secret, person=b"key store").digest()
+        self._keys = tuple(blake2b(secret, person=b"key store").digest() for secret in secrets)
         self._checks: dict[str, Check] = {}
         self._prepared = False
         self._refused: set[str] = set()
@@ -51,8 +54,8 @@ class SealedRecords:
         state = None if mark is None else self._opened(_MARK, mark)
         if mark is not None and state is None:
             raise SettingsError(
-                "SANKOFA_KEYS_SECRET (or keys-secret in HOME): not the one the records of this key store are "
-                "sealed with; it must be the same for every command and machine that shares the store"
+                "SANKOFA_KEYS_SECRET (or keys-secret in HOME): none of it is the one the records of this key "
+                "store are sealed with; it must be the same for all that share the store"
             )
         if state != _SEALED:
             await self._seal_what_was_there(begun=state == _SEALING)
@@ -92,6 +95,24 @@ class SealedRecords:
         self._refused.discard(name)
         return stored
 
+    async def reseal(self) -> tuple[int, int]:
+        """Seal every record with the first secret; how many were sealed again, and how many are refused.
+
+        The mark comes last: with the first secret alone the store opens once everything is done.
+        """
+        names = [name for prefix in self._checks for name in await self._store.names(prefix)]
+        resealed = refused = 0
+        for name in (*names, _MARK):
+            stored = await self._store.get(name)
+            if stored is None or self._opened(name, stored, self._keys[:1]) is not None:
+                continue
+            try:
+                await self.put(name, self.read(name, stored))
+                resealed += name != _MARK
+            except DamagedRecord:
+                refused += 1
+        return resealed, refused
+
     async def names(self, prefix: str) -> list[str]:
         return await self._store.names(prefix)
 
@@ -116,15 +137,18 @@ class SealedRecords:
         await self.put(_MARK, _SEALED)
 
     def _sealed(self, name: str, body: bytes) -> bytes:
-        return body[:-1] + b',"seal":"' + self._digest(name, body) + b'"}'
+        return body[:-1] + b',"seal":"' + _digest(self._keys[0], name, body) + b'"}'
 
-    def _opened(self, name: str, stored: bytes) -> bytes | None:
+    def _opened(self, name: str, stored: bytes, keys: Sequence[bytes] | None = None) -> bytes | None:
+        """The record without its seal, where any of the keys made it; all of ours unless given."""
         seal = _SEAL.search(stored)
         if seal is None:
             return None
         body = stored[: seal.start()] + b"}"
-        return body if hmac.compare_digest(seal[1], self._digest(name, body)) else None
+        known = any(hmac.compare_digest(seal[1], _digest(key, name, body)) for key in keys or self._keys)
+        return body if known else None
 
-    def _digest(self, name: str, body: bytes) -> bytes:
-        said = name.encode() + b"\0" + body
-        return blake2b(said, digest_size=16, key=self._key).hexdigest().encode()
+
+def _digest(key: bytes, name: str, body: bytes) -> bytes:
+    content = name.encode() + b"\0" + body
+    return blake2b(content, digest_size=16, key=key).hexdigest().encode()

@@ -20,13 +20,16 @@ class Grant:
     per_minute: int
     per_month: int
     upgrade_url: str
+    expires_at: str | None = None
+    counted_as: str = ""
+    """The key whose requests it is counted with, where that is another: the one it replaced."""
     sample: bool = field(init=False)
     counter: str = field(init=False)
     """The name its requests are counted under."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sample", self.tier == "sample")
-        object.__setattr__(self, "counter", f"use:{self.key_id}")
+        object.__setattr__(self, "counter", f"use:{self.counted_as or self.key_id}")
 
     def rows(self, limit: int | None) -> int:
         """How many rows at most to serve for a `limit`. Raises UpgradeRequired."""
@@ -42,13 +45,25 @@ class Grant:
             )
         return self.row_cap
 
+    def rows_or_all(self, limit: int | None) -> int | None:
+        """The same where omitting `limit` asks for everything, which None stands for: a paid key gets it."""
+        return None if limit is None and not self.sample else self.rows(limit)
+
     def requires_paid(self, what: str) -> None:
         """Raises UpgradeRequired on the sample tier."""
         if self.sample:
             raise UpgradeRequired(f"{what} needs the starter tier or above.", self.upgrade_url)
 
 
-def grant(settings: Settings, key_id: str, tier: str, per_minute: int | None, per_month: int | None) -> Grant:
+def grant(
+    settings: Settings,
+    key_id: str,
+    tier: str,
+    per_minute: int | None,
+    per_month: int | None,
+    expires_at: str | None = None,
+    counted_as: str = "",
+) -> Grant:
     """The grant of a key: its tier's caps, or its own where it has any."""
     return Grant(
         key_id=key_id,
@@ -60,4 +75,6 @@ def grant(settings: Settings, key_id: str, tier: str, per_minute: int | None, pe
         per_minute=per_minute or getattr(settings, f"per_minute_{tier}"),
         per_month=per_month or getattr(settings, f"per_month_{tier}"),
         upgrade_url=settings.upgrade_url,
+        expires_at=expires_at,
+        counted_as=counted_as,
     )

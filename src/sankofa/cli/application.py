@@ -4,24 +4,23 @@ import asyncio
 import ctypes
 import gc
 import logging
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from sankofa import settings
 from sankofa.cli.connections import KnownClients
 from sankofa.cli.lanes import Lanes
 from sankofa.cli.logs import configure
+from sankofa.cli.observers import observe_requests
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send
+from sankofa.rest.cors import Cors
 from sankofa.rest.pages import open_pages
 from sankofa.web.app import WebApp
 
-_SWITCH_SECONDS = 0.0005
-"""The server's own thread takes requests in and needs the interpreter for each: under a crowd it would wait
-for the default of 5 ms ten times as long, and everybody's next request with it."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
@@ -30,27 +29,35 @@ _log = logging.getLogger("sankofa.serving")
 Duty = Callable[[KnownClients], Coroutine[Any, Any, None]]
 
 
-def application(duties: Sequence[Duty] = ()) -> Application:
-    """The application of one worker, from the environment; the duties run beside it."""
+def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None) -> Application:
+    """The application of one worker, from the environment; the duties run beside it.
+
+    `metrics_folder` is where the worker tells what it counts; None where nobody asks.
+    """
     current = settings.load()
     configure(current)
     service = Service(current)
     agents = McpSurface(service)
     api = RestApp(service, open_pages(service), mounted={"/mcp": agents})
     known = KnownClients()
-    app = Lanes(_beside(api, WebApp(service)), current.base_url, known)
+    app: Application = Lanes(_beside(api, WebApp(service)), current.base_url, known)
+    if origins := current.cors_allowed():
+        app = Cors(app, origins)
 
     @asynccontextmanager
     async def running() -> AsyncIterator[None]:
         await service.start()
         _settle()
-        tasks = [asyncio.create_task(_never_ending(duty, known)) for duty in duties]
+        observing = observe_requests(service, metrics_folder)
+        tasks = [asyncio.create_task(_never_ending(duty, known)) for duty in (*duties, *observing.duties)]
         try:
             async with agents.running():
                 yield
         finally:
             for task in tasks:
                 task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            observing.stop()
             await service.stop()
 
     def run(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -87,7 +94,6 @@ def _settle() -> None:
     """
     gc.collect()
     gc.freeze()
-    sys.setswitchinterval(_SWITCH_SECONDS)
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(_M_MMAP_THRESHOLD, 32 * 1024 * 1024)

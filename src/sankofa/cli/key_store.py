@@ -2,15 +2,22 @@
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from sankofa import settings
+from sankofa.access.copying import read_records, write_records
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
+from sankofa.access.last_used import LastUsed
+from sankofa.access.quotas import Quotas
 from sankofa.access.sealing import SealedRecords
 from sankofa.engines.factory import open_keyvalue
+from sankofa.model.errors import OperatorError
+from sankofa.settings import Settings
 
 T = TypeVar("T")
 
@@ -21,16 +28,59 @@ def with_keys(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> T:
         async def opened() -> T:
-            current = settings.load()
-            store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
-            try:
-                records = SealedRecords(store, current.keys_key())
-                parts = [part(records, current, lambda: datetime.now(UTC)) for part in (Keys, Domains)]
-                await records.prepare()
-                return await command(*parts, *args, **kwargs)
-            finally:
-                await store.close()
+            async with opened_keys(settings.load()) as (keys, domains, _):
+                return await command(keys, domains, *args, **kwargs)
 
         return asyncio.run(opened())
 
     return run
+
+
+def with_usage(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., T]:
+    """Run a command with the keys, the quotas and the days of last use as its first arguments."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> T:
+        async def opened() -> T:
+            current = settings.load()
+            usage = open_keyvalue(current.keyvalue_url(current.usagestore, "usage"), "usage store")
+            try:
+                async with opened_keys(current) as (keys, _, _):
+                    return await command(keys, Quotas(usage, _now), LastUsed(usage), *args, **kwargs)
+            finally:
+                await usage.close()
+
+        return asyncio.run(opened())
+
+    return run
+
+
+@asynccontextmanager
+async def opened_keys(current: Settings) -> AsyncIterator[tuple[Keys, Domains, SealedRecords]]:
+    """The keys and the domains of the key store that the settings name, and the records they are made of."""
+    store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
+    try:
+        records = SealedRecords(store, current.keys_secrets())
+        keys, domains = Keys(records, current, _now), Domains(records, current, _now)
+        await records.prepare()
+        yield keys, domains, records
+    finally:
+        await store.close()
+
+
+async def copy_records(current: Settings, url: str) -> tuple[int, int, list[str]]:
+    """Copy every record to another store, sealed with the secret in force there.
+
+    How many there are, how many the other store did not have as they are, and the reason for each that is
+    damaged and left out. Raises OperatorError where it is the same store.
+    """
+    target = replace(current, keystore=url)
+    if target.keystore == current.keystore:
+        raise OperatorError("--to: that is the store the keys are in already (SANKOFA_KEYSTORE)")
+    async with opened_keys(current) as (_, _, records), opened_keys(target) as (_, _, others):
+        copied, damaged = await read_records(records)
+        return len(copied), await write_records(others, copied), damaged
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,5 +1,6 @@
 """The command `sankofa`: a name is looked up in a table, and only the file of its command is loaded."""
 
+import errno
 from importlib import import_module
 from typing import Any
 
@@ -11,6 +12,8 @@ from sankofa.model.errors import OperatorError, StoreUnavailable
 _COMMANDS = {
     "serve": "running:serve",
     "ingest": "data:ingest",
+    "collect": "collect:collect",
+    "withdraw": "data:withdraw",
     "publish": "data:publish",
     "starter": "data:starter",
     "sample": "data:sample",
@@ -19,6 +22,11 @@ _COMMANDS = {
     "sources": "describing:list_sources",
     "editions": "editions:editions",
     "ledger": "ledger:ledger",
+    "backup": "backups:backup",
+    "restore": "backups:restore",
+    "doctor": "health:doctor",
+    "upgrade-check": "health:upgrade_check",
+    "vault": "vault:vault",
     "status": "running:status",
     "settings": "describing:show_settings",
     "openapi": "openapi:print_description",
@@ -30,6 +38,14 @@ _COMMANDS = {
 
 _READING = (("editions",), ("keys", "list"), ("domains", "list"))
 """Commands that only list what is in HOME."""
+
+_OF_THE_MACHINE = frozenset(
+    {
+        *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+        *(errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE),
+    }
+)
+"""What an operator can mend: permissions, a full or failing disk, file descriptors."""
 
 
 class _Commands(click.Group):
@@ -54,6 +70,11 @@ class _Commands(click.Group):
             raise click.ClickException(failure.logged) from failure
         except OperatorError as failure:
             raise click.ClickException(str(failure)) from failure
+        except OSError as failure:
+            if failure.errno not in _OF_THE_MACHINE:
+                raise
+            where = f"{failure.filename}: " if failure.filename else ""
+            raise click.ClickException(f"{where}{failure.strerror}") from failure
 
 
 def _reads_a_home_that_is_not_there(ctx: click.Context) -> bool:

@@ -1,31 +1,36 @@
 """What the commands that move data do: ingest, publish, roll back, compare."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
-from sankofa.edition.build.context import left_out as left_out_of
-from sankofa.edition.build.publish import publish, without_cycle_collection
-from sankofa.edition.format.edition_id import may_hold, may_name_a_person
+from sankofa.cli.progress import progress_bar
+from sankofa.cli.unchanged import publication_inputs, record_publication, unchanged_edition
+from sankofa.edition.build.context import described, left_out_of
+from sankofa.edition.build.publish import count_parts, publish, without_cycle_collection
+from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.diff import Difference, diff
 from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.ledger.clock import refuse_doubtful_clock
 from sankofa.ledger.ingest import Summary, files_under, ingest
+from sankofa.ledger.replaying import VaultFiles
 from sankofa.ledger.seals import Checked
-from sankofa.ledger.store import Ledger
+from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.ledger.withdrawing import Withdrawn, withdraw
+from sankofa.model.days import instant
 from sankofa.model.errors import EditionError
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
 from sankofa.sources.registry import find_source, load_sources
+from sankofa.vault.journal import Withdrew
+from sankofa.vault.store import Vault
 
 
 def ingest_files(
@@ -34,47 +39,112 @@ def ingest_files(
     """Read files of a source into the ledger, with a progress bar on a terminal."""
     source = find_source(settings.home, source_id)
     source.refuse_unless_redistributable()
+    paths = list(paths)
     files = files_under(paths)
     in_home = list(settings.home.glob("*"))  # before this command itself changes any
     witnesses = [path for path in (*in_home, *files) if not path.name.startswith("ledger.sqlite")]
     with (
-        _ledger(settings) as ledger,
-        _progress(source_id, len(files)) as started,
+        open_ledger(settings) as ledger,
+        progress_bar(source_id, len(files)) as progress,
         without_cycle_collection(),
     ):
         if not clock_is_right:
-            refuse_doubtful_clock(_now(), ledger.newest_capture(), witnesses)
+            refuse_doubtful_clock(now(), ledger.newest_capture(), witnesses)
         return ingest(
             ledger,
             source,
             files,
             rejects_folder=settings.home / "rejects",
-            clock=_now,
-            started=lambda p: started(p.name),
+            clock=now,
+            started=lambda p: progress(p.name),
             limits=Limits.of(settings),
+            folders=[path for path in paths if path.is_dir()],
+            vault=open_vault(settings),
         )
+
+
+def open_vault(settings: Settings) -> Vault | None:
+    """None where the operator wants none. What was kept beyond its time is removed."""
+    if settings.vault == "off":
+        return None
+    vault = Vault.of(settings)
+    vault.drop_expired(now())
+    return vault
 
 
 def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict[str, Any]:
-    """Build, check and switch to the next edition."""
+    """Build, check and switch to the next edition; its manifest.
+
+    With `unchanged` where the current one is what would be built.
+    """
     sources = load_sources(settings.home)
-    with _ledger(settings) as ledger, _progress("publish", None) as started:
-        return publish(
-            open_store(settings),
-            ledger,
-            settings.editions_kept,
-            started,
-            sources=sources,
-            despite_floors=despite_floors,
-            issuer_cache=settings.home / "derived",
-            waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
-        )
+    store = open_store(settings)
+    with open_ledger(settings) as ledger:
+        inputs = publication_inputs(ledger, sources, despite_floors=despite_floors)
+        if (manifest := unchanged_edition(settings, store, ledger, inputs)) is not None:
+            return {**manifest, "unchanged": True}
+        with progress_bar("publish", count_parts()) as progress:
+            manifest = publish(
+                store,
+                ledger,
+                settings.editions_kept,
+                progress,
+                sources=sources,
+                despite_floors=despite_floors,
+                issuer_cache=settings.home / "derived",
+                waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
+            )
+        after = publication_inputs(ledger, sources, despite_floors=despite_floors)
+    if after == inputs:  # else something was ingested meanwhile, perhaps before the ledger was read
+        record_publication(settings, manifest["edition"], inputs)
+    return manifest
 
 
 def verify_ledger(settings: Settings) -> Checked:
     """Hold every row of the ledger against its seals. Raises LedgerDamaged."""
-    with _ledger(settings) as ledger:
+    with open_ledger(settings) as ledger:
         return ledger.verify()
+
+
+def withdraw_captures(
+    settings: Settings, source_id: str, *, capture: int, file_name: str, everywhere: bool, reason: str
+) -> Withdrawn:
+    """Append a tombstone: the next edition is built as if that had never been ingested."""
+    vault = open_vault(settings)
+    source = load_sources(settings.home).get(source_id)
+    at = now()
+
+    def journalled(number: int) -> None:
+        if vault is not None:
+            vault.tell_withdrawal(
+                Withdrew(instant(at), source_id, number, reason.strip(), capture, file_name, everywhere)
+            )
+
+    with open_ledger(settings) as ledger, without_cycle_collection():
+        again = None
+        if vault is not None and source is not None:
+            again = VaultFiles(vault, source, Limits.of(settings), ledger.withdrawals())
+        return withdraw(
+            ledger,
+            source_id,
+            capture=capture,
+            file_name=file_name,
+            everywhere=everywhere,
+            reason=reason,
+            now=at,
+            reads_again=again,
+            appended=journalled,
+        )
+
+
+def standing_captures(settings: Settings, source_id: str | None) -> dict[int, CaptureInfo]:
+    """What of the ledger is read today, by the number of the capture."""
+    with open_ledger(settings) as ledger:
+        return {
+            number: capture
+            for number, capture in sorted(ledger.without(()).captures().items())
+            if source_id in (None, capture.source_id)
+        }
 
 
 def edition_list(settings: Settings) -> EditionList:
@@ -83,8 +153,8 @@ def edition_list(settings: Settings) -> EditionList:
 
 def captured_sources(settings: Settings) -> frozenset[str]:
     """The sources with a capture in the ledger."""
-    with _ledger(settings) as ledger:
-        return frozenset(capture.source_id for capture in ledger.captures().values())
+    with open_ledger(settings) as ledger:
+        return frozenset(ledger.holdings())
 
 
 def roll_back(settings: Settings, edition: str) -> None:
@@ -99,9 +169,12 @@ def roll_back(settings: Settings, edition: str) -> None:
             )
         withdrawn = _withdrawn(settings, store)
         if edition in withdrawn:
-            sources = ", ".join(withdrawn[edition])
+            raise EditionError(f"{edition} is withdrawn: {withdrawn[edition]}")
+        # Told by the list, too: the newer edition that withdrew it may be damaged or gone by now.
+        if edition in store.withdrawn() - {store.list_editions().current}:
             raise EditionError(
-                f"{edition} is withdrawn: what it holds may not be redistributed today: {sources}"
+                f"{edition} is withdrawn by a later edition: it may name a natural person, or hold what "
+                "may not be redistributed; `sankofa publish` builds one that does not"
             )
         open_edition(store, edition, check_all=True).close()
         # Withdrawn editions are removed: an older edition cannot know what a newer one left out.
@@ -110,18 +183,22 @@ def roll_back(settings: Settings, edition: str) -> None:
         )
 
 
-def _withdrawn(settings: Settings, store: Datastore) -> dict[str, list[str]]:
-    """Editions that may hold sources not redistributable today, each with those sources."""
+def _withdrawn(settings: Settings, store: Datastore) -> dict[str, str]:
+    """Editions with what may not be redistributed today or was withdrawn everywhere; each with why."""
     sources = load_sources(settings.home)
     permitted = {name for name, source in sources.items() if source.commercial_redistribution}
-    with _ledger(settings) as ledger:
+    with open_ledger(settings) as ledger:
         left_out = [omission.source for omission in left_out_of(ledger, sources)]
+        withdrawals = [described(withdrawal) for withdrawal in ledger.withdrawals()]
     withdrawn = {}
     for name in store.list_editions().editions:
         with suppress(EditionError), closing(open_edition(store, name)) as edition:
             refused = set(edition.manifest.get("sources", left_out)) - permitted
             if may_hold(edition.manifest, refused):
-                withdrawn[name] = sorted(refused)
+                named = ", ".join(sorted(refused))
+                withdrawn[name] = f"what it holds may not be redistributed today: {named}"
+            elif holds_withdrawn(name, edition.manifest, withdrawals):
+                withdrawn[name] = "it holds what was withdrawn everywhere"
     return withdrawn
 
 
@@ -153,10 +230,11 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
 
 
 @contextmanager
-def _ledger(settings: Settings) -> Iterator[Ledger]:
+def open_ledger(settings: Settings) -> Iterator[Ledger]:
+    """The ledger of the settings; one begun by an older version is brought up to date."""
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger(
-        open_store(settings), settings.gate_key(), _now, notify=lambda line: click.echo(line, err=True)
+        open_store(settings), settings.gate_key(), now, notify=lambda line: click.echo(line, err=True)
     )
     try:
         yield ledger
@@ -164,21 +242,5 @@ def _ledger(settings: Settings) -> Iterator[Ledger]:
         ledger.close()
 
 
-@contextmanager
-def _progress(title: str, total: int | None) -> Iterator[Callable[[str], None]]:
-    """A progress bar on a terminal; nothing anywhere else."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda name: None
-        return
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(title, total=total)
-
-        def started(name: str) -> None:
-            progress.update(task, description=f"{title}: {name}", advance=1)
-
-        yield started
-
-
-def _now() -> datetime:
+def now() -> datetime:
     return datetime.now(UTC)

@@ -2,9 +2,11 @@
 
 import logging
 import os
+import shutil
 import signal
 import socket
 from importlib import import_module
+from pathlib import Path
 
 import click
 from granian.constants import HTTPModes, Interfaces, RuntimeModes
@@ -30,7 +32,7 @@ _HTTP1 = HTTP1Settings(
 
 def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     """Print where the service is and how to try it, then serve until told to stop."""
-    settings.cursor_secrets(), settings.keys_key()  # a worker could not say what is wrong with one
+    settings.cursor_secrets(), settings.keys_secrets()  # a worker could not say what is wrong with one
     _refuse_taken_port(host, port)
     address = f"http://{'127.0.0.1' if host in _EVERYWHERE else host}:{port}"
     try:
@@ -54,6 +56,12 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         )
     if settings.base_url == Settings.base_url:  # not set: links point to where it really listens
         os.environ["SANKOFA_BASE_URL"] = address
+    metrics: tuple[Path, int] | None = None
+    if settings.metrics_port:
+        from sankofa.cli.metrics_server import serve_metrics
+
+        metrics = serve_metrics(settings)
+        click.echo(f"Metrics at http://{settings.metrics_host}:{settings.metrics_port}/metrics")
     limits = ConnectionLimits.of(settings)
     server = Supervisor(
         _APPLICATION,
@@ -66,6 +74,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         runtime_mode=RuntimeModes.st,
         http1_settings=_HTTP1,
         limits=limits,
+        telemetry=metrics,
         backlog=_BACKLOG,
         backpressure=limits.connections,
         log_level=LogLevels.warning if settings.log_level != "debug" else LogLevels.debug,
@@ -77,7 +86,11 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
     os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
     logging.captureWarnings(True)
     import_module(_APPLICATION.partition(":")[0])  # what is loaded before the fork, the workers share
-    server.serve()
+    try:
+        server.serve()
+    finally:
+        if metrics is not None:
+            shutil.rmtree(metrics[0], ignore_errors=True)
 
 
 def _refuse_taken_port(host: str, port: int) -> None:

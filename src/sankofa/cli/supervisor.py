@@ -18,6 +18,7 @@ import time
 from collections.abc import MutableSequence, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from granian._granian import SocketHolder
@@ -39,8 +40,16 @@ _PR_SET_PDEATHSIG: Final = 1
 class Supervisor(MPServer):
     """Runs the workers. On other systems than Linux it is granian's own, without sockets of ours."""
 
-    def __init__(self, *arguments: Any, limits: ConnectionLimits, **options: Any) -> None:
+    def __init__(
+        self,
+        *arguments: Any,
+        limits: ConnectionLimits,
+        telemetry: tuple[Path, int] | None = None,
+        **options: Any,
+    ) -> None:
+        """`telemetry`: the folder that workers tell their counts in, and the descriptor it is served on."""
         super().__init__(*arguments, **options)
+        self._telemetry = telemetry
         self._limits = limits
         self._family = socket.AF_INET6 if ":" in self.bind_addr else socket.AF_INET
         self._listeners: list[socket.socket] = []
@@ -81,7 +90,11 @@ class Supervisor(MPServer):
             others = [other.fileno() for other in self._listeners if other is not listener]
         beating = partial(_beat, self._beats, idx, os.getpid())
         shedding = partial(shed_connections, self._limits, self._family, self.bind_port)
-        load = partial(_load, os.getpid(), others, (beating, shedding))
+        folder = None
+        if self._telemetry is not None:
+            folder, descriptor = self._telemetry
+            others = [*others, descriptor]
+        load = partial(_load, os.getpid(), others, (beating, shedding), folder)
         worker = super()._spawn_worker(idx, target, load)
         self._sso: Any = None  # else granian would close it as the one socket of all
         return worker
@@ -115,7 +128,9 @@ async def _beat(beats: MutableSequence[Any], index: int, supervisor: int, _known
         await asyncio.sleep(BEAT_SECONDS)
 
 
-def _load(supervisor: int, others: Sequence[int], duties: Sequence[Duty]) -> Application:
+def _load(
+    supervisor: int, others: Sequence[int], duties: Sequence[Duty], metrics_folder: Path | None
+) -> Application:
     """In the worker: end with the supervisor, let go of the others' sockets, and make the application."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
@@ -126,4 +141,4 @@ def _load(supervisor: int, others: Sequence[int], duties: Sequence[Duty]) -> App
         for descriptor in others:
             with suppress(OSError):
                 os.close(descriptor)
-    return application(duties)
+    return application(duties, metrics_folder)

@@ -3,7 +3,7 @@
 Written by tools/client.py (make docs). Change the operation, not this module.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import date
 
 from sankofa.client.answers import Answer
@@ -13,6 +13,7 @@ from sankofa.client.rows import (
     CrosswalkMatchRow,
     CrosswalkRow,
     Dataset,
+    Detail,
     EntityRow,
     ExportRow,
     FactRow,
@@ -28,6 +29,7 @@ from sankofa.client.rows import (
     PeriodType,
     ProcurementDemandRow,
     QualityRow,
+    ScreenOrder,
     ScreenRow,
     SearchRow,
     SeriesCatalogueRow,
@@ -39,8 +41,9 @@ from sankofa.client.rows import (
     SourceRow,
     StatementRow,
     TenderPartyRow,
-    TenderRow,
+    TendersRow,
     Type,
+    UsageRow,
     Vintages,
 )
 from sankofa.client.sessions import AsyncSession
@@ -126,14 +129,41 @@ class AsyncMethods(AsyncSession):
         """
         return await self._ask("find_by_identifier", id_type=id_type, id_value=id_value, edition=edition)
 
-    async def get_crosswalk(self, service_id: str, *, edition: str | None = None) -> Answer[CrosswalkRow]:
+    async def get_crosswalk(
+        self,
+        service_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+    ) -> Answer[CrosswalkRow]:
         """Every identifier held for one organisation.
 
         Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free
         on every tier; on the sample tier the other kinds are named in `withheld_id_types` instead of being
         returned, and the answer is `truncated`. `crosswalk_loaded` is false until identifiers were loaded.
         """
-        return await self._ask("get_crosswalk", service_id=service_id, edition=edition)
+        return await self._ask(
+            "get_crosswalk", service_id=service_id, limit=limit, cursor=cursor, edition=edition
+        )
+
+    async def crosswalk_pages(
+        self, service_id: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[Answer[CrosswalkRow]]:
+        """Every page of `get_crosswalk`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition):
+            yield page
+
+    async def iter_crosswalk(
+        self, service_id: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[CrosswalkRow]:
+        """Every row of `get_crosswalk`, page after page; `limit` is of each page."""
+        async for page in self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition):
+            for row in page.rows:
+                yield row
 
     async def get_entity(self, service_id: str, *, edition: str | None = None) -> Answer[EntityRow]:
         """One organisation's resolved entity record.
@@ -162,12 +192,18 @@ class AsyncMethods(AsyncSession):
         as_of: date | str | None = None,
         period_type: PeriodType | None = None,
         vintages: Vintages = "latest",
+        line_items: Sequence[str] | None = None,
+        order: Order | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[FundamentalsRow]:
         """Point-in-time reported facts for one issuer.
 
-        Ordered by period_end descending, period_type, line_item and vintage. The sample tier gets the first
-        rows with `truncated: true`; paid tiers get everything.
+        Ordered by period_end descending, period_type, line_item and vintage. Without `limit` the sample
+        tier gets the first rows with `truncated: true`, paid tiers everything. `order=statement` gives the
+        documented line items first, newest period first and in their documented order, then all others; a
+        cursor goes on in the order it was given in.
         """
         return await self._ask(
             "get_fundamentals",
@@ -175,8 +211,68 @@ class AsyncMethods(AsyncSession):
             as_of=as_of,
             period_type=period_type,
             vintages=vintages,
+            line_items=line_items,
+            order=order,
+            limit=limit,
+            cursor=cursor,
             edition=edition,
         )
+
+    async def fundamentals_pages(
+        self,
+        service_id: str,
+        *,
+        as_of: date | str | None = None,
+        period_type: PeriodType | None = None,
+        vintages: Vintages = "latest",
+        line_items: Sequence[str] | None = None,
+        order: Order | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[FundamentalsRow]]:
+        """Every page of `get_fundamentals`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "get_fundamentals",
+            service_id=service_id,
+            as_of=as_of,
+            period_type=period_type,
+            vintages=vintages,
+            line_items=line_items,
+            order=order,
+            limit=limit,
+            edition=edition,
+        ):
+            yield page
+
+    async def iter_fundamentals(
+        self,
+        service_id: str,
+        *,
+        as_of: date | str | None = None,
+        period_type: PeriodType | None = None,
+        vintages: Vintages = "latest",
+        line_items: Sequence[str] | None = None,
+        order: Order | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[FundamentalsRow]:
+        """Every row of `get_fundamentals`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "get_fundamentals",
+            service_id=service_id,
+            as_of=as_of,
+            period_type=period_type,
+            vintages=vintages,
+            line_items=line_items,
+            order=order,
+            limit=limit,
+            edition=edition,
+        ):
+            for row in page.rows:
+                yield row
 
     async def list_issuers(
         self,
@@ -251,6 +347,7 @@ class AsyncMethods(AsyncSession):
         from_: date | int | str | None = None,
         to: date | int | str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[MacroRow]:
         """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
@@ -275,8 +372,73 @@ class AsyncMethods(AsyncSession):
             from_=from_,
             to=to,
             limit=limit,
+            cursor=cursor,
             edition=edition,
         )
+
+    async def macro_pages(
+        self,
+        *,
+        country: str | None = None,
+        indicator: str | None = None,
+        series: str | None = None,
+        series_type: str | None = None,
+        frequency: Frequency | None = None,
+        as_of: date | str | None = None,
+        from_: date | int | str | None = None,
+        to: date | int | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[MacroRow]]:
+        """Every page of `get_macro`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "get_macro",
+            country=country,
+            indicator=indicator,
+            series=series,
+            series_type=series_type,
+            frequency=frequency,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        ):
+            yield page
+
+    async def iter_macro(
+        self,
+        *,
+        country: str | None = None,
+        indicator: str | None = None,
+        series: str | None = None,
+        series_type: str | None = None,
+        frequency: Frequency | None = None,
+        as_of: date | str | None = None,
+        from_: date | int | str | None = None,
+        to: date | int | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[MacroRow]:
+        """Every row of `get_macro`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "get_macro",
+            country=country,
+            indicator=indicator,
+            series=series,
+            series_type=series_type,
+            frequency=frequency,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        ):
+            for row in page.rows:
+                yield row
 
     async def get_metrics(
         self,
@@ -285,6 +447,7 @@ class AsyncMethods(AsyncSession):
         metric: Metric | None = None,
         as_of: date | str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[MetricsRow]:
         """Every metrics-v1 value for one issuer.
@@ -294,26 +457,87 @@ class AsyncMethods(AsyncSession):
         formula, which is explained at `/methodology/` and that name. For information only.
         """
         return await self._ask(
-            "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
+            "get_metrics",
+            service_id=service_id,
+            metric=metric,
+            as_of=as_of,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
         )
 
-    async def get_quality_metrics(self, sku: str, *, edition: str | None = None) -> Answer[QualityRow]:
+    async def metrics_pages(
+        self,
+        service_id: str,
+        *,
+        metric: Metric | None = None,
+        as_of: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[MetricsRow]]:
+        """Every page of `get_metrics`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
+        ):
+            yield page
+
+    async def iter_metrics(
+        self,
+        service_id: str,
+        *,
+        metric: Metric | None = None,
+        as_of: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[MetricsRow]:
+        """Every row of `get_metrics`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
+        ):
+            for row in page.rows:
+                yield row
+
+    async def get_quality_metrics(
+        self, sku: str, *, limit: int | None = None, cursor: str | None = None, edition: str | None = None
+    ) -> Answer[QualityRow]:
         """Coverage and freshness of one dataset, ordered by measure.
 
         Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there
         is a floor and no measurement, which is never a pass. Of age, rejects and restatements it is the
         most they may be, of everything else the least.
         """
-        return await self._ask("get_quality_metrics", sku=sku, edition=edition)
+        return await self._ask("get_quality_metrics", sku=sku, limit=limit, cursor=cursor, edition=edition)
+
+    async def quality_metrics_pages(
+        self, sku: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[Answer[QualityRow]]:
+        """Every page of `get_quality_metrics`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition):
+            yield page
+
+    async def iter_quality_metrics(
+        self, sku: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[QualityRow]:
+        """Every row of `get_quality_metrics`, page after page; `limit` is of each page."""
+        async for page in self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition):
+            for row in page.rows:
+                yield row
 
     async def get_screen(
         self,
         metric: Metric,
         *,
-        order: Order = "desc",
+        order: ScreenOrder = "desc",
         as_of: date | str | None = None,
         country: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[ScreenRow]:
         """Issuers ranked on a metric.
@@ -330,8 +554,57 @@ class AsyncMethods(AsyncSession):
             as_of=as_of,
             country=country,
             limit=limit,
+            cursor=cursor,
             edition=edition,
         )
+
+    async def screen_pages(
+        self,
+        metric: Metric,
+        *,
+        order: ScreenOrder = "desc",
+        as_of: date | str | None = None,
+        country: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[ScreenRow]]:
+        """Every page of `get_screen`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "get_screen",
+            metric=metric,
+            order=order,
+            as_of=as_of,
+            country=country,
+            limit=limit,
+            edition=edition,
+        ):
+            yield page
+
+    async def iter_screen(
+        self,
+        metric: Metric,
+        *,
+        order: ScreenOrder = "desc",
+        as_of: date | str | None = None,
+        country: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[ScreenRow]:
+        """Every row of `get_screen`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "get_screen",
+            metric=metric,
+            order=order,
+            as_of=as_of,
+            country=country,
+            limit=limit,
+            edition=edition,
+        ):
+            for row in page.rows:
+                yield row
 
     async def search(
         self,
@@ -438,6 +711,7 @@ class AsyncMethods(AsyncSession):
         as_of: date | str | None = None,
         measure: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[FactRow]:
         """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
@@ -461,8 +735,61 @@ class AsyncMethods(AsyncSession):
             as_of=as_of,
             measure=measure,
             limit=limit,
+            cursor=cursor,
             edition=edition,
         )
+
+    async def shared_facts_pages(
+        self,
+        *,
+        entity_id: str | None = None,
+        country: str | None = None,
+        dataset: SharedFactsDataset | None = None,
+        as_of: date | str | None = None,
+        measure: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[FactRow]]:
+        """Every page of `get_shared_facts`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "get_shared_facts",
+            entity_id=entity_id,
+            country=country,
+            dataset=dataset,
+            as_of=as_of,
+            measure=measure,
+            limit=limit,
+            edition=edition,
+        ):
+            yield page
+
+    async def iter_shared_facts(
+        self,
+        *,
+        entity_id: str | None = None,
+        country: str | None = None,
+        dataset: SharedFactsDataset | None = None,
+        as_of: date | str | None = None,
+        measure: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[FactRow]:
+        """Every row of `get_shared_facts`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "get_shared_facts",
+            entity_id=entity_id,
+            country=country,
+            dataset=dataset,
+            as_of=as_of,
+            measure=measure,
+            limit=limit,
+            edition=edition,
+        ):
+            for row in page.rows:
+                yield row
 
     async def get_procurement_demand(
         self,
@@ -473,6 +800,7 @@ class AsyncMethods(AsyncSession):
         from_: date | str | None = None,
         to: date | str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[ProcurementDemandRow]:
         """Category share, buyer concentration and momentum of public procurement, by month.
@@ -488,18 +816,96 @@ class AsyncMethods(AsyncSession):
             from_=from_,
             to=to,
             limit=limit,
+            cursor=cursor,
             edition=edition,
         )
 
+    async def procurement_demand_pages(
+        self,
+        *,
+        country: str = "ZA",
+        category: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[ProcurementDemandRow]]:
+        """Every page of `get_procurement_demand`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "get_procurement_demand",
+            country=country,
+            category=category,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        ):
+            yield page
+
+    async def iter_procurement_demand(
+        self,
+        *,
+        country: str = "ZA",
+        category: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[ProcurementDemandRow]:
+        """Every row of `get_procurement_demand`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "get_procurement_demand",
+            country=country,
+            category=category,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        ):
+            for row in page.rows:
+                yield row
+
     async def get_signal(
-        self, signal_key: str, *, limit: int | None = None, edition: str | None = None
+        self,
+        signal_key: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
     ) -> Answer[SignalRow]:
         """One published signal panel.
 
         Every panel has rows of its own; its method, its columns and their order are explained at
         `/methodology/signals-v1/` and its key.
         """
-        return await self._ask("get_signal", signal_key=signal_key, limit=limit, edition=edition)
+        return await self._ask(
+            "get_signal", signal_key=signal_key, limit=limit, cursor=cursor, edition=edition
+        )
+
+    async def signal_pages(
+        self, signal_key: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[Answer[SignalRow]]:
+        """Every page of `get_signal`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition):
+            yield page
+
+    async def iter_signal(
+        self, signal_key: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[SignalRow]:
+        """Every row of `get_signal`, page after page; `limit` is of each page."""
+        async for page in self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition):
+            for row in page.rows:
+                yield row
 
     async def get_sources(self, *, edition: str | None = None) -> Answer[SourceRow]:
         """Who publishes the data, under which licence, and whom to name.
@@ -603,6 +1009,7 @@ class AsyncMethods(AsyncSession):
         role: str | None = None,
         service_id: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[TenderPartyRow]:
         """Buyers and suppliers named in releases, resolved to organisations.
@@ -618,8 +1025,53 @@ class AsyncMethods(AsyncSession):
             role=role,
             service_id=service_id,
             limit=limit,
+            cursor=cursor,
             edition=edition,
         )
+
+    async def resolved_parties_pages(
+        self,
+        *,
+        country: str | None = None,
+        role: str | None = None,
+        service_id: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[TenderPartyRow]]:
+        """Every page of `get_resolved_parties`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "get_resolved_parties",
+            country=country,
+            role=role,
+            service_id=service_id,
+            limit=limit,
+            edition=edition,
+        ):
+            yield page
+
+    async def iter_resolved_parties(
+        self,
+        *,
+        country: str | None = None,
+        role: str | None = None,
+        service_id: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[TenderPartyRow]:
+        """Every row of `get_resolved_parties`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "get_resolved_parties",
+            country=country,
+            role=role,
+            service_id=service_id,
+            limit=limit,
+            edition=edition,
+        ):
+            for row in page.rows:
+                yield row
 
     async def search_tenders(
         self,
@@ -628,8 +1080,10 @@ class AsyncMethods(AsyncSession):
         from_: date | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        query: str | None = None,
+        detail: Detail = "full",
         edition: str | None = None,
-    ) -> Answer[TenderRow]:
+    ) -> Answer[TendersRow]:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
@@ -637,7 +1091,14 @@ class AsyncMethods(AsyncSession):
         that it gives every release exactly once. People are withheld: `withheld_parties` counts them.
         """
         return await self._ask(
-            "search_tenders", country=country, from_=from_, limit=limit, cursor=cursor, edition=edition
+            "search_tenders",
+            country=country,
+            from_=from_,
+            limit=limit,
+            cursor=cursor,
+            query=query,
+            detail=detail,
+            edition=edition,
         )
 
     async def tenders_pages(
@@ -646,14 +1107,22 @@ class AsyncMethods(AsyncSession):
         country: str = "ZA",
         from_: date | str | None = None,
         limit: int | None = None,
+        query: str | None = None,
+        detail: Detail = "full",
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[TenderRow]]:
+    ) -> AsyncIterator[Answer[TendersRow]]:
         """Every page of `search_tenders`, all of one edition; `limit` is of each page.
 
         Raises Gone where that edition is removed meanwhile.
         """
         async for page in self._walk(
-            "search_tenders", country=country, from_=from_, limit=limit, edition=edition
+            "search_tenders",
+            country=country,
+            from_=from_,
+            limit=limit,
+            query=query,
+            detail=detail,
+            edition=edition,
         ):
             yield page
 
@@ -663,11 +1132,28 @@ class AsyncMethods(AsyncSession):
         country: str = "ZA",
         from_: date | str | None = None,
         limit: int | None = None,
+        query: str | None = None,
+        detail: Detail = "full",
         edition: str | None = None,
-    ) -> AsyncIterator[TenderRow]:
+    ) -> AsyncIterator[TendersRow]:
         """Every row of `search_tenders`, page after page; `limit` is of each page."""
         async for page in self._walk(
-            "search_tenders", country=country, from_=from_, limit=limit, edition=edition
+            "search_tenders",
+            country=country,
+            from_=from_,
+            limit=limit,
+            query=query,
+            detail=detail,
+            edition=edition,
         ):
             for row in page.rows:
                 yield row
+
+    async def get_usage(self, *, edition: str | None = None) -> Answer[UsageRow]:
+        """What the key has used of its limits, this request included.
+
+        Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say
+        when the next begins. A key that replaced another is counted together with it. The answer is never
+        cached.
+        """
+        return await self._ask("get_usage", edition=edition)

@@ -73,7 +73,8 @@ ENDPOINTS: Final = {
         "/v1/statements/{service_id}", ("service_id",), "data", ("StatementFigureRow", "WideStatementRow"), ()
     ),
     "get_resolved_parties": Endpoint("/v1/tender-parties", (), "data", ("TenderPartyRow",), ()),
-    "search_tenders": Endpoint("/v1/tenders", (), "data", ("TenderRow",), ()),
+    "search_tenders": Endpoint("/v1/tenders", (), "data", ("TenderRow", "CompactTenderRow"), ("filters",)),
+    "get_usage": Endpoint("/v1/usage", (), "data", ("UsageRow",), ()),
 }
 
 COLUMNS: Final = {
@@ -545,6 +546,39 @@ COLUMNS: Final = {
         "award_count": "whole",
         "withheld_parties": "whole",
         "release": "nested",
+    },
+    "CompactTenderRow": {
+        "source_ref": "text",
+        "license_class": "text",
+        "observed_at": "instant",
+        "buyer_service_id": "text",
+        "country": "text",
+        "ocid": "text",
+        "release_id": "text",
+        "release_date": "instant",
+        "tag": "nested",
+        "title": "text",
+        "category": "text",
+        "procurement_method": "text",
+        "status": "text",
+        "value_amount": "figure",
+        "value_currency": "text",
+        "buyer_name": "text",
+        "award_count": "whole",
+        "withheld_parties": "whole",
+    },
+    "UsageRow": {
+        "source_ref": "text",
+        "license_class": "text",
+        "observed_at": "instant",
+        "tier": "text",
+        "minute_limit": "whole",
+        "minute_used": "whole",
+        "minute_reset_at": "instant",
+        "month_limit": "whole",
+        "month_used": "whole",
+        "month_reset_at": "instant",
+        "expires_at": "text",
     },
 }
 """Of each shape its columns in order, and what kind of value each holds."""

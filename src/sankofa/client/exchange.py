@@ -135,6 +135,8 @@ def day_of(value: date) -> date:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ",".join(value)
     return day_of(value).isoformat() if isinstance(value, date) else str(value)
 
 

@@ -3,7 +3,7 @@
 Written by tools/client.py (make docs). Change the operation, not this module.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from sankofa.client.answers import Answer
@@ -13,6 +13,7 @@ from sankofa.client.rows import (
     CrosswalkMatchRow,
     CrosswalkRow,
     Dataset,
+    Detail,
     EntityRow,
     ExportRow,
     FactRow,
@@ -28,6 +29,7 @@ from sankofa.client.rows import (
     PeriodType,
     ProcurementDemandRow,
     QualityRow,
+    ScreenOrder,
     ScreenRow,
     SearchRow,
     SeriesCatalogueRow,
@@ -39,8 +41,9 @@ from sankofa.client.rows import (
     SourceRow,
     StatementRow,
     TenderPartyRow,
-    TenderRow,
+    TendersRow,
     Type,
+    UsageRow,
     Vintages,
 )
 from sankofa.client.sessions import Session
@@ -120,14 +123,37 @@ class Methods(Session):
         """
         return self._ask("find_by_identifier", id_type=id_type, id_value=id_value, edition=edition)
 
-    def get_crosswalk(self, service_id: str, *, edition: str | None = None) -> Answer[CrosswalkRow]:
+    def get_crosswalk(
+        self,
+        service_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+    ) -> Answer[CrosswalkRow]:
         """Every identifier held for one organisation.
 
         Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free
         on every tier; on the sample tier the other kinds are named in `withheld_id_types` instead of being
         returned, and the answer is `truncated`. `crosswalk_loaded` is false until identifiers were loaded.
         """
-        return self._ask("get_crosswalk", service_id=service_id, edition=edition)
+        return self._ask("get_crosswalk", service_id=service_id, limit=limit, cursor=cursor, edition=edition)
+
+    def crosswalk_pages(
+        self, service_id: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Iterator[Answer[CrosswalkRow]]:
+        """Every page of `get_crosswalk`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition)
+
+    def iter_crosswalk(
+        self, service_id: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Iterator[CrosswalkRow]:
+        """Every row of `get_crosswalk`, page after page; `limit` is of each page."""
+        for page in self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition):
+            yield from page.rows
 
     def get_entity(self, service_id: str, *, edition: str | None = None) -> Answer[EntityRow]:
         """One organisation's resolved entity record.
@@ -156,12 +182,18 @@ class Methods(Session):
         as_of: date | str | None = None,
         period_type: PeriodType | None = None,
         vintages: Vintages = "latest",
+        line_items: Sequence[str] | None = None,
+        order: Order | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[FundamentalsRow]:
         """Point-in-time reported facts for one issuer.
 
-        Ordered by period_end descending, period_type, line_item and vintage. The sample tier gets the first
-        rows with `truncated: true`; paid tiers get everything.
+        Ordered by period_end descending, period_type, line_item and vintage. Without `limit` the sample
+        tier gets the first rows with `truncated: true`, paid tiers everything. `order=statement` gives the
+        documented line items first, newest period first and in their documented order, then all others; a
+        cursor goes on in the order it was given in.
         """
         return self._ask(
             "get_fundamentals",
@@ -169,8 +201,66 @@ class Methods(Session):
             as_of=as_of,
             period_type=period_type,
             vintages=vintages,
+            line_items=line_items,
+            order=order,
+            limit=limit,
+            cursor=cursor,
             edition=edition,
         )
+
+    def fundamentals_pages(
+        self,
+        service_id: str,
+        *,
+        as_of: date | str | None = None,
+        period_type: PeriodType | None = None,
+        vintages: Vintages = "latest",
+        line_items: Sequence[str] | None = None,
+        order: Order | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[FundamentalsRow]]:
+        """Every page of `get_fundamentals`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk(
+            "get_fundamentals",
+            service_id=service_id,
+            as_of=as_of,
+            period_type=period_type,
+            vintages=vintages,
+            line_items=line_items,
+            order=order,
+            limit=limit,
+            edition=edition,
+        )
+
+    def iter_fundamentals(
+        self,
+        service_id: str,
+        *,
+        as_of: date | str | None = None,
+        period_type: PeriodType | None = None,
+        vintages: Vintages = "latest",
+        line_items: Sequence[str] | None = None,
+        order: Order | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[FundamentalsRow]:
+        """Every row of `get_fundamentals`, page after page; `limit` is of each page."""
+        for page in self._walk(
+            "get_fundamentals",
+            service_id=service_id,
+            as_of=as_of,
+            period_type=period_type,
+            vintages=vintages,
+            line_items=line_items,
+            order=order,
+            limit=limit,
+            edition=edition,
+        ):
+            yield from page.rows
 
     def list_issuers(
         self,
@@ -243,6 +333,7 @@ class Methods(Session):
         from_: date | int | str | None = None,
         to: date | int | str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[MacroRow]:
         """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
@@ -267,8 +358,71 @@ class Methods(Session):
             from_=from_,
             to=to,
             limit=limit,
+            cursor=cursor,
             edition=edition,
         )
+
+    def macro_pages(
+        self,
+        *,
+        country: str | None = None,
+        indicator: str | None = None,
+        series: str | None = None,
+        series_type: str | None = None,
+        frequency: Frequency | None = None,
+        as_of: date | str | None = None,
+        from_: date | int | str | None = None,
+        to: date | int | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[MacroRow]]:
+        """Every page of `get_macro`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk(
+            "get_macro",
+            country=country,
+            indicator=indicator,
+            series=series,
+            series_type=series_type,
+            frequency=frequency,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        )
+
+    def iter_macro(
+        self,
+        *,
+        country: str | None = None,
+        indicator: str | None = None,
+        series: str | None = None,
+        series_type: str | None = None,
+        frequency: Frequency | None = None,
+        as_of: date | str | None = None,
+        from_: date | int | str | None = None,
+        to: date | int | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[MacroRow]:
+        """Every row of `get_macro`, page after page; `limit` is of each page."""
+        for page in self._walk(
+            "get_macro",
+            country=country,
+            indicator=indicator,
+            series=series,
+            series_type=series_type,
+            frequency=frequency,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        ):
+            yield from page.rows
 
     def get_metrics(
         self,
@@ -277,6 +431,7 @@ class Methods(Session):
         metric: Metric | None = None,
         as_of: date | str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[MetricsRow]:
         """Every metrics-v1 value for one issuer.
@@ -286,26 +441,83 @@ class Methods(Session):
         formula, which is explained at `/methodology/` and that name. For information only.
         """
         return self._ask(
+            "get_metrics",
+            service_id=service_id,
+            metric=metric,
+            as_of=as_of,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+        )
+
+    def metrics_pages(
+        self,
+        service_id: str,
+        *,
+        metric: Metric | None = None,
+        as_of: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[MetricsRow]]:
+        """Every page of `get_metrics`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk(
             "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
         )
 
-    def get_quality_metrics(self, sku: str, *, edition: str | None = None) -> Answer[QualityRow]:
+    def iter_metrics(
+        self,
+        service_id: str,
+        *,
+        metric: Metric | None = None,
+        as_of: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[MetricsRow]:
+        """Every row of `get_metrics`, page after page; `limit` is of each page."""
+        for page in self._walk(
+            "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
+        ):
+            yield from page.rows
+
+    def get_quality_metrics(
+        self, sku: str, *, limit: int | None = None, cursor: str | None = None, edition: str | None = None
+    ) -> Answer[QualityRow]:
         """Coverage and freshness of one dataset, ordered by measure.
 
         Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there
         is a floor and no measurement, which is never a pass. Of age, rejects and restatements it is the
         most they may be, of everything else the least.
         """
-        return self._ask("get_quality_metrics", sku=sku, edition=edition)
+        return self._ask("get_quality_metrics", sku=sku, limit=limit, cursor=cursor, edition=edition)
+
+    def quality_metrics_pages(
+        self, sku: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Iterator[Answer[QualityRow]]:
+        """Every page of `get_quality_metrics`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition)
+
+    def iter_quality_metrics(
+        self, sku: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Iterator[QualityRow]:
+        """Every row of `get_quality_metrics`, page after page; `limit` is of each page."""
+        for page in self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition):
+            yield from page.rows
 
     def get_screen(
         self,
         metric: Metric,
         *,
-        order: Order = "desc",
+        order: ScreenOrder = "desc",
         as_of: date | str | None = None,
         country: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[ScreenRow]:
         """Issuers ranked on a metric.
@@ -322,8 +534,55 @@ class Methods(Session):
             as_of=as_of,
             country=country,
             limit=limit,
+            cursor=cursor,
             edition=edition,
         )
+
+    def screen_pages(
+        self,
+        metric: Metric,
+        *,
+        order: ScreenOrder = "desc",
+        as_of: date | str | None = None,
+        country: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[ScreenRow]]:
+        """Every page of `get_screen`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk(
+            "get_screen",
+            metric=metric,
+            order=order,
+            as_of=as_of,
+            country=country,
+            limit=limit,
+            edition=edition,
+        )
+
+    def iter_screen(
+        self,
+        metric: Metric,
+        *,
+        order: ScreenOrder = "desc",
+        as_of: date | str | None = None,
+        country: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[ScreenRow]:
+        """Every row of `get_screen`, page after page; `limit` is of each page."""
+        for page in self._walk(
+            "get_screen",
+            metric=metric,
+            order=order,
+            as_of=as_of,
+            country=country,
+            limit=limit,
+            edition=edition,
+        ):
+            yield from page.rows
 
     def search(
         self,
@@ -422,6 +681,7 @@ class Methods(Session):
         as_of: date | str | None = None,
         measure: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[FactRow]:
         """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
@@ -445,8 +705,59 @@ class Methods(Session):
             as_of=as_of,
             measure=measure,
             limit=limit,
+            cursor=cursor,
             edition=edition,
         )
+
+    def shared_facts_pages(
+        self,
+        *,
+        entity_id: str | None = None,
+        country: str | None = None,
+        dataset: SharedFactsDataset | None = None,
+        as_of: date | str | None = None,
+        measure: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[FactRow]]:
+        """Every page of `get_shared_facts`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk(
+            "get_shared_facts",
+            entity_id=entity_id,
+            country=country,
+            dataset=dataset,
+            as_of=as_of,
+            measure=measure,
+            limit=limit,
+            edition=edition,
+        )
+
+    def iter_shared_facts(
+        self,
+        *,
+        entity_id: str | None = None,
+        country: str | None = None,
+        dataset: SharedFactsDataset | None = None,
+        as_of: date | str | None = None,
+        measure: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[FactRow]:
+        """Every row of `get_shared_facts`, page after page; `limit` is of each page."""
+        for page in self._walk(
+            "get_shared_facts",
+            entity_id=entity_id,
+            country=country,
+            dataset=dataset,
+            as_of=as_of,
+            measure=measure,
+            limit=limit,
+            edition=edition,
+        ):
+            yield from page.rows
 
     def get_procurement_demand(
         self,
@@ -457,6 +768,7 @@ class Methods(Session):
         from_: date | str | None = None,
         to: date | str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[ProcurementDemandRow]:
         """Category share, buyer concentration and momentum of public procurement, by month.
@@ -472,18 +784,90 @@ class Methods(Session):
             from_=from_,
             to=to,
             limit=limit,
+            cursor=cursor,
             edition=edition,
         )
 
+    def procurement_demand_pages(
+        self,
+        *,
+        country: str = "ZA",
+        category: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[ProcurementDemandRow]]:
+        """Every page of `get_procurement_demand`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk(
+            "get_procurement_demand",
+            country=country,
+            category=category,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        )
+
+    def iter_procurement_demand(
+        self,
+        *,
+        country: str = "ZA",
+        category: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[ProcurementDemandRow]:
+        """Every row of `get_procurement_demand`, page after page; `limit` is of each page."""
+        for page in self._walk(
+            "get_procurement_demand",
+            country=country,
+            category=category,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        ):
+            yield from page.rows
+
     def get_signal(
-        self, signal_key: str, *, limit: int | None = None, edition: str | None = None
+        self,
+        signal_key: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
     ) -> Answer[SignalRow]:
         """One published signal panel.
 
         Every panel has rows of its own; its method, its columns and their order are explained at
         `/methodology/signals-v1/` and its key.
         """
-        return self._ask("get_signal", signal_key=signal_key, limit=limit, edition=edition)
+        return self._ask("get_signal", signal_key=signal_key, limit=limit, cursor=cursor, edition=edition)
+
+    def signal_pages(
+        self, signal_key: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Iterator[Answer[SignalRow]]:
+        """Every page of `get_signal`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition)
+
+    def iter_signal(
+        self, signal_key: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Iterator[SignalRow]:
+        """Every row of `get_signal`, page after page; `limit` is of each page."""
+        for page in self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition):
+            yield from page.rows
 
     def get_sources(self, *, edition: str | None = None) -> Answer[SourceRow]:
         """Who publishes the data, under which licence, and whom to name.
@@ -585,6 +969,7 @@ class Methods(Session):
         role: str | None = None,
         service_id: str | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
     ) -> Answer[TenderPartyRow]:
         """Buyers and suppliers named in releases, resolved to organisations.
@@ -600,8 +985,51 @@ class Methods(Session):
             role=role,
             service_id=service_id,
             limit=limit,
+            cursor=cursor,
             edition=edition,
         )
+
+    def resolved_parties_pages(
+        self,
+        *,
+        country: str | None = None,
+        role: str | None = None,
+        service_id: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[TenderPartyRow]]:
+        """Every page of `get_resolved_parties`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk(
+            "get_resolved_parties",
+            country=country,
+            role=role,
+            service_id=service_id,
+            limit=limit,
+            edition=edition,
+        )
+
+    def iter_resolved_parties(
+        self,
+        *,
+        country: str | None = None,
+        role: str | None = None,
+        service_id: str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[TenderPartyRow]:
+        """Every row of `get_resolved_parties`, page after page; `limit` is of each page."""
+        for page in self._walk(
+            "get_resolved_parties",
+            country=country,
+            role=role,
+            service_id=service_id,
+            limit=limit,
+            edition=edition,
+        ):
+            yield from page.rows
 
     def search_tenders(
         self,
@@ -610,8 +1038,10 @@ class Methods(Session):
         from_: date | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        query: str | None = None,
+        detail: Detail = "full",
         edition: str | None = None,
-    ) -> Answer[TenderRow]:
+    ) -> Answer[TendersRow]:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
@@ -619,7 +1049,14 @@ class Methods(Session):
         that it gives every release exactly once. People are withheld: `withheld_parties` counts them.
         """
         return self._ask(
-            "search_tenders", country=country, from_=from_, limit=limit, cursor=cursor, edition=edition
+            "search_tenders",
+            country=country,
+            from_=from_,
+            limit=limit,
+            cursor=cursor,
+            query=query,
+            detail=detail,
+            edition=edition,
         )
 
     def tenders_pages(
@@ -628,13 +1065,23 @@ class Methods(Session):
         country: str = "ZA",
         from_: date | str | None = None,
         limit: int | None = None,
+        query: str | None = None,
+        detail: Detail = "full",
         edition: str | None = None,
-    ) -> Iterator[Answer[TenderRow]]:
+    ) -> Iterator[Answer[TendersRow]]:
         """Every page of `search_tenders`, all of one edition; `limit` is of each page.
 
         Raises Gone where that edition is removed meanwhile.
         """
-        yield from self._walk("search_tenders", country=country, from_=from_, limit=limit, edition=edition)
+        yield from self._walk(
+            "search_tenders",
+            country=country,
+            from_=from_,
+            limit=limit,
+            query=query,
+            detail=detail,
+            edition=edition,
+        )
 
     def iter_tenders(
         self,
@@ -642,8 +1089,27 @@ class Methods(Session):
         country: str = "ZA",
         from_: date | str | None = None,
         limit: int | None = None,
+        query: str | None = None,
+        detail: Detail = "full",
         edition: str | None = None,
-    ) -> Iterator[TenderRow]:
+    ) -> Iterator[TendersRow]:
         """Every row of `search_tenders`, page after page; `limit` is of each page."""
-        for page in self._walk("search_tenders", country=country, from_=from_, limit=limit, edition=edition):
+        for page in self._walk(
+            "search_tenders",
+            country=country,
+            from_=from_,
+            limit=limit,
+            query=query,
+            detail=detail,
+            edition=edition,
+        ):
             yield from page.rows
+
+    def get_usage(self, *, edition: str | None = None) -> Answer[UsageRow]:
+        """What the key has used of its limits, this request included.
+
+        Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say
+        when the next begins. A key that replaced another is counted together with it. The answer is never
+        cached.
+        """
+        return self._ask("get_usage", edition=edition)

@@ -11,6 +11,8 @@ Number = int | Decimal
 
 Dataset = Literal["crosswalk", "entities", "fundamentals", "macro-annual", "macro-series", "tenders"]
 
+Detail = Literal["compact", "full"]
+
 Frequency = Literal["daily", "weekly", "monthly", "quarterly", "annual"]
 
 IdType = Literal["lei", "ticker", "registry", "aggregator", "isin", "figi"]
@@ -48,9 +50,11 @@ Metric = Literal[
     "revenue_growth",
 ]
 
-Order = Literal["asc", "desc"]
+Order = Literal["period", "statement"]
 
 PeriodType = Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", "TTM"]
+
+ScreenOrder = Literal["asc", "desc"]
 
 Shape = Literal["long", "wide"]
 
@@ -1079,6 +1083,74 @@ class TenderRow(TypedDict):
     """The cleaned OCDS release: fields of the standard and its extensions; zero is null."""
 
 
+class CompactTenderRow(TypedDict):
+    """One OCDS release, without the release itself."""
+
+    source_ref: str
+    """Where it is from: `<source id>:<document>#<location>`."""
+    license_class: str
+    """Licence class the source is held under."""
+    observed_at: str
+    """When Sankofa captured it (RFC 3339, UTC)."""
+    buyer_service_id: str | None
+    """The buyer, where resolved."""
+    country: str
+    """ISO 3166-1 alpha-2."""
+    ocid: str
+    """Open Contracting process identifier."""
+    release_id: str
+    """Of the release within its process."""
+    release_date: str
+    """An instant in UTC."""
+    tag: list[str]
+    """Release tags as published."""
+    title: str | None
+    """Of the tender."""
+    category: str | None
+    """As published by the source portal."""
+    procurement_method: str | None
+    """As published."""
+    status: str | None
+    """Of the tender, as published."""
+    value_amount: Number | None
+    """The tender's own value, every digit; null where not published."""
+    value_currency: str | None
+    """ISO 4217."""
+    buyer_name: str | None
+    """Null where not established to be an organisation."""
+    award_count: int
+    """Awards in this release."""
+    withheld_parties: int
+    """Parties not established to be organisations: never served."""
+
+
+class UsageRow(TypedDict):
+    """Where a key stands."""
+
+    source_ref: str
+    """Where it is from: `<source id>:<document>#<location>`."""
+    license_class: str
+    """Licence class the source is held under."""
+    observed_at: str
+    """When Sankofa captured it (RFC 3339, UTC)."""
+    tier: str
+    """Of the key: sample, starter or professional."""
+    minute_limit: int
+    """Requests per UTC minute."""
+    minute_used: int
+    """Requests in this minute, this one included."""
+    minute_reset_at: str
+    """When the next minute begins."""
+    month_limit: int
+    """Requests per UTC calendar month."""
+    month_used: int
+    """Requests in this month, this one included."""
+    month_reset_at: str
+    """When the next month begins."""
+    expires_at: str | None
+    """The last second in which the key is valid; null where it does not expire."""
+
+
 MacroRow = MacroAnnualRow | MacroSeriesRow
 
 SignalRow = (
@@ -1094,3 +1166,5 @@ SignalRow = (
 )
 
 StatementRow = StatementFigureRow | WideStatementRow
+
+TendersRow = TenderRow | CompactTenderRow

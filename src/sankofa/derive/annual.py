@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from sankofa.ledger.store import Ledger
+from sankofa.ledger.store import LedgerReader
 
 
 class Indicator(NamedTuple):
@@ -40,7 +40,7 @@ class AnnualYear(msgspec.Struct):
     """Whether the table captured last has the year."""
 
 
-def annual_vintages(ledger: Ledger) -> Iterator[tuple[Indicator, dict[str, AnnualYear]]]:
+def annual_vintages(ledger: LedgerReader) -> Iterator[tuple[Indicator, dict[str, AnnualYear]]]:
     """Every indicator of every country, by country and indicator, with its years."""
     names = ledger.indicator_names()
     for (country, indicator), captured in groupby(ledger.annual(), key=itemgetter(0, 1)):

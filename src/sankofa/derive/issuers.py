@@ -11,14 +11,14 @@ from sankofa.derive.metrics.lines import concepts_used
 from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Published, Reports
-from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.ledger.store import CaptureInfo, LedgerReader
 from sankofa.model.periods import IssuerYears
 
 
 class Issuer:
     """One issuer; its figures are read from the ledger when they are first asked for."""
 
-    def __init__(self, entity: Entity, ledger: Ledger, captures: Mapping[int, CaptureInfo]) -> None:
+    def __init__(self, entity: Entity, ledger: LedgerReader, captures: Mapping[int, CaptureInfo]) -> None:
         self.entity = entity
         self._ledger = ledger
         self._captures = captures

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.ledger.store import CaptureInfo, LedgerReader
 from sankofa.model.figures import exact
 from sankofa.model.provenance import SKUS
 from sankofa.sources.registry import Source
@@ -75,7 +75,7 @@ class Measurement(NamedTuple):
 
 
 def measure(
-    ledger: Ledger,
+    ledger: LedgerReader,
     captures: Mapping[int, CaptureInfo],
     entities: Iterable[Entity],
     tenders: Tenders,
@@ -142,7 +142,10 @@ def _decimals(floors: Mapping[str, float]) -> Figures:
 
 
 def _fundamentals(
-    ledger: Ledger, entities: list[Entity], served: Mapping[str, ServedFacts], by_source: dict[str, Figures]
+    ledger: LedgerReader,
+    entities: list[Entity],
+    served: Mapping[str, ServedFacts],
+    by_source: dict[str, Figures],
 ) -> Figures:
     facts = evidenced = in_ledger = 0
     for source_id, count, subjects in ledger.rows(
@@ -180,7 +183,7 @@ def _fundamentals(
 
 
 def _tenders(
-    ledger: Ledger, tenders: Tenders, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]
+    ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]
 ) -> Figures:
     releases = valued = 0
     for capture_id, count, with_value in ledger.rows(_SERVED_RELEASES):
@@ -205,7 +208,9 @@ def _tenders(
     }
 
 
-def _macro(ledger: Ledger, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]) -> Figures:
+def _macro(
+    ledger: LedgerReader, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]
+) -> Figures:
     observations: Counter[str] = Counter()
     countries: set[str] = set()
     indicators: set[str] = set()
@@ -249,7 +254,7 @@ def _restated(reported: _FiguresByPeriod) -> int:
 
 
 def _count_intake(
-    ledger: Ledger, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]
+    ledger: LedgerReader, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]
 ) -> dict[str, str]:
     """Count rejected and withheld records by source; return the newest release day of each source."""
     for source_id, counts in ledger.rows("SELECT source_id, counts FROM capture"):

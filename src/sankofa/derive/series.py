@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from sankofa.ledger.store import Ledger
+from sankofa.ledger.store import LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.observations import FREQUENCIES
 
@@ -42,7 +42,7 @@ class SeriesReport(NamedTuple):
 
 
 def series_reports(
-    ledger: Ledger, frequencies: Container[str] = FREQUENCIES
+    ledger: LedgerReader, frequencies: Container[str] = FREQUENCIES
 ) -> Iterator[tuple[Series, dict[str, list[SeriesReport]]]]:
     """Each series of one of these frequencies with the reports of its values, by the day they are of."""
     for identity, captured in groupby(ledger.series(), key=itemgetter(0, 1, 2, 3)):

@@ -12,7 +12,7 @@ from sankofa.ledger.entities import Entity
 from sankofa.ledger.party_entities import Party
 from sankofa.ledger.party_matching import Match, PartyMatcher
 from sankofa.ledger.persons import Persons
-from sankofa.ledger.store import Ledger, ReleaseRow
+from sankofa.ledger.store import LedgerReader, ReleaseRow
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.parties import Gate, Identifiers, Organisation
 from sankofa.model.ocds.release import ReleaseSummary, clean_again
@@ -110,7 +110,7 @@ class Tenders:
 class EvidencedParties:
     """The parties of a ledger, checked by the gate again: a record may be withdrawn, a table corrected."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: LedgerReader) -> None:
         self.ledger = ledger
         self.gate = Gate(self._evidence)
 

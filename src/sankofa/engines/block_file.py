@@ -4,36 +4,60 @@ It is written once, in order, and then only mapped into memory: finding a key an
 no system call and copies nothing. (A database in its place gives up the interpreter to another thread several
 times per read, which on a busy server costs more than the read; see docs/decisions/0001.)
 
+Rows are nine tenths of an edition and repeat themselves: a block of them is kept compressed where that at
+least halves it, and the blocks read last are kept as they were (`BlockCache`; docs/decisions/0053). Numbers
+and columns are read in place.
+
 Layout, little-endian, every part padded to 8 bytes:
 
     magic
     blocks       the index of a block, then its rows
-    keys         how many blocks, how long the key; the key; where each block begins, how long its parts
+    keys         how many blocks, how long the key; the key; of each block where it begins, how long its index
+                 is, and its rows here and as they were
     table        per slot the hash of a key and where it stands; an empty slot is zero
-    rows         of each block, in order, where its rows begin
+    rows         of each block, in order, where its rows begin, how long they are here and as they were
     order        the keys in the order of their bytes: of each where it stands, then of each the digest of its
                  blocks; absent where they were not registered in that order
     trailer      where the table begins, how many slots it has; the same of the rows; magic
 """
 
 import struct
+import sys
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import count as numbered
 from pathlib import Path
+from typing import overload
 
+from sankofa.engines.block_cache import BlockCache
 from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
+from sankofa.engines.datastore import Block
 
-_MAGIC = b"SANKOFA2"
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+_MAGIC = b"SANKOFA3"
 _KEY = struct.Struct("<II")
-_EXTENT = struct.Struct("<QII")
+_EXTENT = struct.Struct("<QIII4x")
+_ROWS = struct.Struct("<QII")
+_LEAST_COMPRESSED = 4096
+"""Bytes of rows below which compressing would cost more time than it saves room."""
+_FEW_BLOCKS = 16
 _TRAILER = struct.Struct("<QQQQ8s")
 _BUFFER = 1 << 20
 _DIGEST = 16
 _IN_ORDER = 8 + _DIGEST
 _AT_ONCE = 512 * 1024
 """Bytes that may be compared with their digests where they are asked for: half a millisecond."""
+
+
+Extent = tuple[int, int, int, int]
+"""Where a block begins; the bytes of its index, of its rows in the file, and of its rows as they were."""
+_serials = numbered(1)
 
 
 class NotChecked(Exception):
@@ -51,7 +75,7 @@ class BlockFileWriter:
     def __init__(self, path: Path) -> None:
         self._file = path.open("xb", buffering=_BUFFER)
         self._at = 0
-        self._extents: list[tuple[int, int, int]] = []
+        self._extents: list[Extent] = []
         self._hashes = array("Q")
         self._keys = array("Q")
         self._block_digests = bytearray()
@@ -63,8 +87,9 @@ class BlockFileWriter:
         for number, index, rows in blocks:
             if number != len(self._extents) + 1:
                 raise ValueError(f"block {number} out of order")
-            self._extents.append((self._at, len(index), len(rows)))
-            self._append(index, rows)
+            stored = _compressed(rows)
+            self._extents.append((self._at, len(index), len(stored), len(rows)))
+            self._append(index, stored)
             digest = blake2b(len(index).to_bytes(8, "little"), digest_size=_DIGEST)
             digest.update(index)
             digest.update(rows)
@@ -95,10 +120,10 @@ class BlockFileWriter:
             while table[2 * slot]:
                 slot = (slot + 1) & (slots - 1)
             table[2 * slot], table[2 * slot + 1] = hashed, key
-        rows = array("Q", (at + index for at, index, _ in self._extents))
-        trailer = _TRAILER.pack(self._at, slots, self._at + 16 * slots, len(rows), _MAGIC)
+        rows = b"".join([_ROWS.pack(at + index, stored, raw) for at, index, stored, raw in self._extents])
+        trailer = _TRAILER.pack(self._at, slots, self._at + 16 * slots, len(self._extents), _MAGIC)
         self._append(table.tobytes())
-        self._append(rows.tobytes())
+        self._append(rows)
         if self._ordered:
             self._append(self._keys.tobytes(), self._key_digests)
         self._append(trailer)
@@ -116,7 +141,9 @@ class BlockFileWriter:
 class BlockFileReader:
     """The file, mapped. Whatever is read was compared with its digest before; raises Damaged."""
 
-    def __init__(self, file: CheckedFile) -> None:
+    def __init__(self, file: CheckedFile, cache: BlockCache | None = None) -> None:
+        self._cache = cache or BlockCache()
+        self._serial = next(_serials) << 48  # offsets of different files are different keys of the cache
         size = file.size
         if size < len(_MAGIC) + _TRAILER.size:
             raise Damaged(f"incomplete: {file.name} is too short")
@@ -130,16 +157,16 @@ class BlockFileReader:
         self._table_at, self._rows_at = table, rows
         self._table = self._bytes[table : table + 16 * slots].cast("Q")
         self._mask = slots - 1
-        self._rows = self._bytes[rows : rows + 8 * blocks].cast("Q")
-        self._order_at, end = rows + 8 * blocks, size - _TRAILER.size
+        self._blocks = blocks
+        self._order_at, end = rows + _ROWS.size * blocks, size - _TRAILER.size
         keys = (end - self._order_at) // _IN_ORDER
         self._digests_at = self._order_at + 8 * keys
         self._order = self._bytes[self._order_at : self._digests_at].cast("Q")
         self._digests = self._bytes[self._digests_at : end]
         self._sorted: list[tuple[str, str]] | None = None
 
-    def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[memoryview, memoryview]] | None:
-        """See `engines.datastore.EditionReader`; the parts are views of the file.
+    def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
+        """See `engines.datastore.EditionReader`; what is not compressed are views of the file.
 
         Raises NotChecked where much is to be compared first.
         """
@@ -165,42 +192,64 @@ class BlockFileReader:
                         at + _EXTENT.size * min(skip, count),
                         at + _EXTENT.size * min(skip + most, count),
                     )
-                    extents = _EXTENT.iter_unpack(whole[first:last])
+                    extents: list[Extent] = list(_EXTENT.iter_unpack(whole[first:last]))
                     if not complete:
-                        extents = iter(self._check_extents(list(extents)))
-                    return [(whole[a : a + i], whole[a + i : a + i + r]) for a, i, r in extents]
+                        self._check_extents(extents)
+                    if len(extents) > _FEW_BLOCKS:
+                        return _Blocks(self, extents)
+                    return [self.block(extent) for extent in extents]
             slot = (slot + 1) & mask
 
-    def pieces(self, ranges: Iterable[tuple[int, int, int]]) -> list[memoryview]:
-        """See `engines.datastore.EditionReader`; views of the file."""
-        whole, rows = self._bytes, self._rows
+    def block(self, extent: Extent) -> Block:
+        """The index of a block and its rows."""
+        at, index, stored, raw = extent
+        rows_at = at + index
+        whole = self._bytes
+        if stored == raw:
+            return whole[at:rows_at], whole[rows_at : rows_at + stored]
+        return whole[at:rows_at], self._decompressed(rows_at, stored)
+
+    def pieces(self, ranges: Iterable[tuple[int, int, int]]) -> list[bytes | memoryview]:
+        """See `engines.datastore.EditionReader`; views of the file where it is not compressed."""
         if not self._state.complete:
             ranges = list(ranges)
             self._check_pieces(ranges)
-        return [whole[(at := rows[block - 1]) + start : at + end] for block, start, end in ranges]
+        whole, rows_at = self._bytes, self._rows_at
+        pieces: list[bytes | memoryview] = []
+        for block, start, end in ranges:
+            at, stored, raw = _ROWS.unpack_from(whole, rows_at + _ROWS.size * (block - 1))
+            if stored == raw:
+                pieces.append(whole[at + start : at + end])
+            else:
+                pieces.append(self._decompressed(at, stored)[start:end])
+        return pieces
+
+    def _decompressed(self, at: int, stored: int) -> bytes:
+        if (rows := self._cache.get(self._serial + at)) is None:
+            rows = zstd.decompress(self._bytes[at : at + stored])
+            self._cache.put(self._serial + at, rows)
+        return rows
 
     def _check_pieces(self, ranges: list[tuple[int, int, int]]) -> None:
-        rows, rows_at = self._rows, self._rows_at
-        verified = self._state.verified
+        rows_at, verified = self._rows_at, self._state.verified
         for block, start, end in ranges:
-            at = rows_at + 8 * (block - 1)
-            if not verified[at >> PAGE_BITS]:
-                self._file.check(at, at + 8)
-            at = rows[block - 1]
-            if verified.find(0, (at + start) >> PAGE_BITS, ((at + end - 1) >> PAGE_BITS) + 1) >= 0:
-                self._file.check(at + start, at + end)
+            at = rows_at + _ROWS.size * (block - 1)
+            self._file.check(at, at + _ROWS.size)
+            at, stored, raw = _ROWS.unpack_from(self._bytes, at)
+            first, last = (at + start, at + end) if stored == raw else (at, at + stored)
+            if verified.find(0, first >> PAGE_BITS, ((last - 1) >> PAGE_BITS) + 1) >= 0:
+                self._file.check(first, last)
 
     def _check_key(self, at: int) -> None:
         self._file.check(at, at + _KEY.size)
         count, length = _KEY.unpack_from(self._bytes, at)
         self._file.check(at, at + _KEY.size + length + 8 + _EXTENT.size * count)
 
-    def _check_extents(self, extents: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    def _check_extents(self, extents: list[Extent]) -> None:
         """The blocks of a key stand one after another."""
         if extents:
-            at, index, rows = extents[-1]
-            self._check(extents[0][0], at + index + rows)
-        return extents
+            at, index, stored, _ = extents[-1]
+            self._check(extents[0][0], at + index + stored)
 
     def _check(self, start: int, end: int) -> None:
         if end - start <= _AT_ONCE:
@@ -259,10 +308,41 @@ class BlockFileReader:
     def close(self) -> None:
         """The map itself goes with the last view of it: an answer may still be on its way out."""
         self._table.release()
-        self._rows.release()
         self._order.release()
         self._digests.release()
         self._bytes.release()
+
+
+class _Blocks(Sequence[Block]):
+    """Many blocks, each made ready when it is come to: whoever reads them lets others have a turn between."""
+
+    __slots__ = ("_extents", "_reader")
+
+    def __init__(self, reader: BlockFileReader, extents: list[Extent]) -> None:
+        self._reader, self._extents = reader, extents
+
+    def __len__(self) -> int:
+        return len(self._extents)
+
+    def __iter__(self) -> Iterator[Block]:
+        return map(self._reader.block, self._extents)
+
+    @overload
+    def __getitem__(self, number: int) -> Block: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Block]: ...
+    def __getitem__(self, number: int | slice) -> Block | Sequence[Block]:
+        if isinstance(number, slice):
+            return _Blocks(self._reader, self._extents[number])
+        return self._reader.block(self._extents[number])
+
+
+def _compressed(rows: bytes) -> bytes:
+    """Rows as they are stored: compressed where they are JSON, many, and it at least halves them."""
+    if len(rows) < _LEAST_COMPRESSED or rows[:1] != b"{":
+        return rows
+    packed = zstd.compress(rows, 1)  # a higher level gains a few hundredths and takes five times as long
+    return packed if 2 * len(packed) < len(rows) else rows
 
 
 def _name(kind: str, key: str) -> bytes:

@@ -104,11 +104,28 @@ class CounterFile:
             finally:
                 fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, start)
 
+    def counts(self, name: str, windows: Sequence[Window], now: int) -> tuple[int, ...]:
+        """The counts as they stand. No lock: a count is one aligned number."""
+        start = _page_of(name)
+        return tuple([self._count(start, _mark_of(name, window.name), now) for window in windows])
+
+    def _count(self, start: int, mark: bytes, now: int) -> int:
+        at = self._slot_of(start, mark)
+        if at < 0:
+            return 0
+        count, until = _COUNT.unpack_from(self._map, at + _MARK)
+        return int(count) if until >= now else 0
+
+    def _slot_of(self, start: int, mark: bytes) -> int:
+        """Where the slot of a mark is in its page; -1 where it has none."""
+        at = self._map.find(mark, start, start + _PAGE)
+        while at >= 0 and at % _SLOT:  # the same bytes across two slots, by chance
+            at = self._map.find(mark, at + 1, start + _PAGE)
+        return at
+
     def _add_one(self, start: int, mark: bytes, seconds: int, now: int) -> int:
         table = self._map
-        at = table.find(mark, start, start + _PAGE)
-        while at >= 0 and at % _SLOT:  # the same bytes across two slots, by chance
-            at = table.find(mark, at + 1, start + _PAGE)
+        at = self._slot_of(start, mark)
         if at < 0:
             at = self._vacant_slot(start, now)
             _COUNT.pack_into(table, at + _MARK, 1, now + seconds)

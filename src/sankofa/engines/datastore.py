@@ -19,11 +19,8 @@ Turn = Literal["publish", "switch"]
 """What one command at a time may do: build the next edition; move the pointer and remove editions."""
 
 
-class LedgerSession(Protocol):
-    """One connection to the ledger, for one thread."""
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing; writers of the ledger take turns."""
+class LedgerRows(Protocol):
+    """The rows of a ledger, to be read by one thread."""
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Queries inside see the ledger as it stood at the first; no writer waits for them."""
@@ -34,6 +31,15 @@ class LedgerSession(Protocol):
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
         """Some columns of a clustered table, of the rows under one value of the first column of its key, in
         the order of the key: for those who take many rows at a time."""
+
+    def close(self) -> None: ...
+
+
+class LedgerSession(LedgerRows, Protocol):
+    """One connection to the ledger, for one thread."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All or nothing; writers of the ledger take turns."""
 
     def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
         """Every row of a table: its capture_id (0 where the table has none), and its columns as a JSON array
@@ -50,8 +56,6 @@ class LedgerSession(Protocol):
 
     def absorb(self, statement: str) -> int:
         """Append from the staging copies what the statement selects; how many rows were new."""
-
-    def close(self) -> None: ...
 
 
 class EditionWriter(Protocol):
@@ -121,6 +125,15 @@ class Datastore(Protocol):
 
     def ledger(self) -> LedgerSession: ...
 
+    def ledger_tables(self) -> frozenset[str]:
+        """The tables that the ledger has, whichever version made them; nothing is created."""
+
+    def captured(self) -> list[tuple[str, str]]:
+        """(source id, counts as JSON) of every capture of the ledger; empty where there is none.
+
+        Raises OperatorError or StoreUnavailable, and never waits for long.
+        """
+
     def build(self) -> EditionWriter: ...
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionReader:
@@ -146,6 +159,9 @@ class Datastore(Protocol):
 
         Before anything else it is put on the list of what was ever published.
         """
+
+    def list_as_published(self, editions: Collection[str]) -> None:
+        """Put editions on the list of `published`: those of a store that this one was restored from."""
 
     def published(self) -> frozenset[str]:
         """The id of every edition that was ever current, kept or not: an append-only list."""

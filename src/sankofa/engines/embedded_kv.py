@@ -139,6 +139,13 @@ class EmbeddedKeyValue:
             raise self._unavailable(error) from error
         return counts
 
+    async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        try:
+            return self._open_counters().counts(name, windows, int(self._clock()))
+        except OSError as error:
+            self._drop_counters()
+            raise self._unavailable(error) from error
+
     async def ping(self) -> None:
         await self._rows(_GET, ("",))
         try:

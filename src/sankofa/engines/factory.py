@@ -6,18 +6,21 @@ names it, so that an installation without Redis or PostgreSQL needs no driver fo
 
 from pathlib import Path
 
+from sankofa.engines.block_cache import BLOCK_CACHE_BYTES
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.keyvalue import KeyValue
 from sankofa.model.errors import SettingsError
 
 
-def open_datastore(url: str, home: Path, ledger_schema: str) -> Datastore:
+def open_datastore(
+    url: str, home: Path, ledger_schema: str, *, cache_bytes: int = BLOCK_CACHE_BYTES
+) -> Datastore:
     """`sqlite:` files in HOME (or `sqlite:FOLDER`), or `postgresql://...`."""
     scheme, _, rest = url.partition(":")
     if scheme == "sqlite":
         from sankofa.engines.file_store import FileStore
 
-        return FileStore(Path(rest) if rest else home, ledger_schema)
+        return FileStore(Path(rest) if rest else home, ledger_schema, cache_bytes)
     if scheme in ("postgresql", "postgres"):
         from sankofa.engines.postgres_store import PostgresStore
 
@@ -26,7 +29,8 @@ def open_datastore(url: str, home: Path, ledger_schema: str) -> Datastore:
 
 
 def open_keyvalue(url: str, component: str = "key-value store", *, reserve: int = 0) -> KeyValue:
-    """The store at `embedded:/path/to/file`, `redis://...` or `rediss://...`, opened at its first call.
+    """The store at `embedded:/path/to/file`, `redis://...`, `redis+sentinel://...` or `redis+cluster://...`
+    (`rediss` for TLS), opened at its first call.
 
     The component is what a StoreUnavailable names. `reserve` is the disk that a file takes in advance for its
     counters, in bytes.
@@ -36,8 +40,15 @@ def open_keyvalue(url: str, component: str = "key-value store", *, reserve: int 
         from sankofa.engines.embedded_kv import EmbeddedKeyValue
 
         return EmbeddedKeyValue(rest, component, reserve=reserve)
-    if scheme in ("redis", "rediss"):
+    if scheme in ("redis", "rediss", "redis+sentinel", "rediss+sentinel"):
         from sankofa.engines.redis_kv import RedisKeyValue
 
         return RedisKeyValue(url, component)
-    raise SettingsError("A key-value store is embedded:/path/to/file, redis://... or rediss://...")
+    if scheme in ("redis+cluster", "rediss+cluster"):
+        from sankofa.engines.redis_cluster import RedisClusterKeyValue
+
+        return RedisClusterKeyValue(url, component)
+    raise SettingsError(
+        "A key-value store is embedded:/path/to/file, redis://..., redis+sentinel://... or "
+        "redis+cluster://... (rediss for TLS)"
+    )

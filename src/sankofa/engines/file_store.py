@@ -9,12 +9,13 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from sankofa.engines.block_cache import BLOCK_CACHE_BYTES, BlockCache
 from sankofa.engines.checked_file import FileStates
 from sankofa.engines.datastore import EditionList, Row, Turn
 from sankofa.engines.edition_folder import (
@@ -38,17 +39,33 @@ _EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 class FileStore:
     """See `engines.datastore.Datastore`."""
 
-    def __init__(self, home: Path, ledger_schema: str) -> None:
+    def __init__(self, home: Path, ledger_schema: str, cache_bytes: int = BLOCK_CACHE_BYTES) -> None:
         self._home = home
         self._editions = home / "editions"
         self._pointer = self._editions / "CURRENT"
         self._published = self._editions / "PUBLISHED"
         self._schema = ledger_schema
         self._states = FileStates()
+        self._cache = BlockCache(cache_bytes)
 
     def ledger(self) -> "SqliteLedger":
         make_private_folder(self._home)
         return SqliteLedger(self._home / "ledger.sqlite", self._schema)
+
+    def ledger_tables(self) -> frozenset[str]:
+        path = self._home / "ledger.sqlite"
+        if not path.exists():
+            return frozenset()
+        with operator_errors(path), closing(sqlite3.connect(path, timeout=60)) as database:
+            names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        return frozenset(name for (name,) in names if not name.startswith("sqlite_"))
+
+    def captured(self) -> list[tuple[str, str]]:
+        if "capture" not in self.ledger_tables():
+            return []
+        path = self._home / "ledger.sqlite"
+        with operator_errors(path), closing(sqlite3.connect(path, timeout=1)) as database:
+            return database.execute("SELECT source_id, counts FROM capture").fetchall()
 
     def build(self) -> EditionFolderWriter:
         with operator_errors(self._editions):
@@ -60,7 +77,7 @@ class FileStore:
         if not _EDITION_ID.match(edition):
             raise EditionError(f"edition {edition!r}: not the name of an edition")
         self._states.forget_missing()
-        return EditionFolderReader(self._editions / edition, self._states, check_all=check_all)
+        return EditionFolderReader(self._editions / edition, self._states, self._cache, check_all=check_all)
 
     def list_editions(self) -> EditionList:
         try:
@@ -98,6 +115,11 @@ class FileStore:
             for name in self.list_editions().editions:
                 if name not in editions and name != current:
                     remove_edition(self._editions / name)
+
+    def list_as_published(self, editions: Collection[str]) -> None:
+        with operator_errors(self._published):
+            make_private_folder(self._editions)
+        self._append_to_list(sorted({*editions} - self._listed_as_published()))
 
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""

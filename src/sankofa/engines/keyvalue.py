@@ -1,7 +1,7 @@
 """What the service asks of a key-value store.
 
 Two stores are used, for keys and for usage; each is read or counted once per request, so the
-protocol is seven calls and nothing more. Every failure, whatever the engine, is a StoreUnavailable
+protocol is eight calls and nothing more. Every failure, whatever the engine, is a StoreUnavailable
 raised within a second: a surface answers 503 and never hangs behind a frozen dependency.
 """
 
@@ -34,6 +34,9 @@ class KeyValue(Protocol):
 
     async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
         """Add one to the counter of every window in one atomic step and return the new counts."""
+
+    async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        """The counts of every window as they stand; 0 where nothing was counted."""
 
     async def ping(self) -> None:
         """Do a real read; raise StoreUnavailable if it fails."""

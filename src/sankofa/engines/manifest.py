@@ -47,6 +47,20 @@ class _LeftOut(_Strict, frozen=True):
     rows: _Count
 
 
+class _Withdrawal(_Strict, frozen=True):
+    """What the edition is built without, and why."""
+
+    source: str
+    capture: int | None
+    file: str | None
+    files: _Count
+    reason: str
+    at: str
+    everywhere: bool
+    number: int
+    first_capture: int
+
+
 class _Table(_Strict, frozen=True):
     """Of a table in PostgreSQL: how many rows it has, and the sum of their digests."""
 
@@ -74,6 +88,7 @@ class _Manifest(_Strict, frozen=True):
     notices: dict[str, str] | UnsetType = UNSET
     files: list[_File] | UnsetType = UNSET
     left_out: list[_LeftOut] | UnsetType = UNSET
+    withdrawals: list[_Withdrawal] | UnsetType = UNSET
     despite_floors: list[str] | UnsetType = UNSET
     screen_years: list[int] | UnsetType = UNSET
     name_buckets: _Count | UnsetType = UNSET

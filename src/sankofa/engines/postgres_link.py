@@ -23,6 +23,7 @@ _SILENT_SECONDS = 0.85  # then a connection is given up, while the caller has ti
 _LOOK_SECONDS = 0.05
 _MOST_LINKS = 4
 _MOST_PREPARED = 64
+_FORGOTTEN = ("26000", "42P05")  # no such prepared statement, or one of that name already
 _NEXT_DIAL_SECONDS = 1.0  # between attempts to have one connection more
 
 
@@ -57,8 +58,15 @@ class _Question:
 class Link:
     """One connection in an event loop, several questions under way; answers come in their order."""
 
-    def __init__(self, connection: pq.abc.PGconn, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, connection: pq.abc.PGconn, loop: asyncio.AbstractEventLoop, *, prepares: bool = True
+    ) -> None:
+        """`prepares`: whether statements are prepared once; else each question brings its own text, as a
+        pooler demands that lends a server for one transaction."""
         self.loop = loop
+        self._prepares = prepares
+        self.pooled = False
+        """Whether a statement was forgotten or known already, as happens behind such a pooler."""
         self.lost = ""
         self._connection = connection
         self._socket = connection.socket
@@ -87,9 +95,12 @@ class Link:
             self._looked = self.loop.time()
             self._watch = self.loop.call_later(_LOOK_SECONDS, self._look)
         try:
-            if statement.name not in self._prepared:
-                self._prepare(statement)
-            self._connection.send_query_prepared(statement.name, values, result_format=pq.Format.BINARY)
+            if not self._prepares:
+                self._connection.send_query_params(statement.text, values, result_format=pq.Format.BINARY)
+            else:
+                if statement.name not in self._prepared:
+                    self._prepare(statement)
+                self._connection.send_query_prepared(statement.name, values, result_format=pq.Format.BINARY)
             self._connection.pipeline_sync()
             self._flush()
         except psycopg.Error:
@@ -154,6 +165,7 @@ class Link:
             question.result = result
         elif result.status == pq.ExecStatus.FATAL_ERROR:
             question.failure = Refused.by(result)
+            self.pooled = self.pooled or question.failure.sqlstate in _FORGOTTEN
             self._prepared.discard(question.statement.name)
         elif result.status == pq.ExecStatus.PIPELINE_SYNC:
             self._waiting.popleft()
@@ -161,7 +173,7 @@ class Link:
                 return
             if question.failure is None and question.result is not None:
                 question.answer.set_result(question.result)
-            elif question.failure is None or question.failure.passing:
+            elif question.failure is None or question.failure.passing or self.pooled:
                 question.answer.set_exception(Unanswered(str(question.failure or LOST)))
             else:
                 question.answer.set_exception(question.failure)
@@ -191,6 +203,7 @@ class Links:
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        self._prepares = True
         self._links: list[Link] = []
         self._dialling: asyncio.Task[str] | None = None
         self._next_dial = 0.0
@@ -209,9 +222,18 @@ class Links:
                 return await link.ask(statement, values, deadline)
             except Unanswered as failure:
                 reason = str(failure)
+                self._notice_pooler()
             if loop.time() >= deadline - _LOOK_SECONDS:
                 break
         raise StoreUnavailable("datastore", reason)
+
+    def _notice_pooler(self) -> None:
+        """Behind a pooler that lends a server for one transaction nothing is prepared from now on."""
+        if self._prepares and any(link.pooled for link in self._links):
+            self._prepares = False
+            for link in self._links:
+                link.drop(LOST)
+            self._links = []
 
     def close(self) -> None:
         dialling, self._dialling = self._dialling, None
@@ -260,7 +282,7 @@ class Links:
         link: Link | None = None
         try:
             async with asyncio.timeout(_DIAL_SECONDS):
-                link = Link(await self._server.dial(), loop)
+                link = Link(await self._server.dial(), loop, prepares=self._prepares)
                 await link.ask(_SESSION, (), loop.time() + _DIAL_SECONDS)
         except TimeoutError:
             reason = LATE

@@ -5,6 +5,7 @@ this package quotes the URL, which may carry a password; nor the server's addres
 business on a public surface.
 """
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -38,6 +39,13 @@ UNREACHABLE = "could not be reached"
 
 _COMMAND_CONNECT_SECONDS = 10
 _SERVING_CONNECT_SECONDS = 2  # the least that libpq accepts
+_NEXT_HOST_SECONDS = 0.7  # then the next host of the URL is tried
+# What the serving side asks of a server, by the target_session_attrs of the URL: it only reads.
+_READS = {
+    "standby": ("standby",),
+    "read-only": ("read-only",),
+    "prefer-standby": ("standby", "any"),
+}
 _COMMAND_SESSION = b"""
     SET client_min_messages = warning; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
     SET lock_timeout = '60s'; SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10;
@@ -65,8 +73,9 @@ class Refused(Exception):
 
     @property
     def passing(self) -> bool:
-        """True where only this connection is at fault: the server restarts, or forgot a statement."""
-        return self.sqlstate.startswith(("08", "57P", "26"))
+        """True where only this connection is at fault: the server restarts, forgot a statement, or is a
+        standby that had to let go of what was asked for."""
+        return self.sqlstate.startswith(("08", "57P", "26")) or self.sqlstate == "40001"
 
 
 class _Opened(psycopg.Connection[Any]):
@@ -93,11 +102,16 @@ class Server:
             expected = "postgresql://user:password@host:port/database"
             raise SettingsError(f"SANKOFA_DATASTORE: not a PostgreSQL URL: expected {expected}") from None
         self._options = {"application_name": "sankofa", **self._options, "client_encoding": "UTF8"}
+        self._hosts = _hosts(self._options)
+        self._reads = _READS.get(self._options.pop("target_session_attrs", "any"), ("any",))
+        self._last: dict[str, Any] = {}  # the host that answered last is asked first
 
     def connect(self) -> psycopg.Connection[Any]:
         """A connection of a command, which may wait as long as its work takes."""
         with operator_errors():
             options = {"connect_timeout": _COMMAND_CONNECT_SECONDS, **self._options}
+            if len(self._hosts) > 1:  # a command writes
+                options["target_session_attrs"] = "read-write"
             connection = psycopg.connect(autocommit=True, **options)
             encoding = connection.info.parameter_status("server_encoding")
             if encoding != "UTF8":
@@ -108,18 +122,57 @@ class Server:
 
     def connect_within_seconds(self) -> pq.abc.PGconn:
         """A bare connection of the serving side, from a thread. Raises Unanswered."""
-        try:
-            options = {**self._options, "connect_timeout": _SERVING_CONNECT_SECONDS}
-            return _Opened.connect(**options).pgconn
-        except psycopg.Error as failure:
-            raise Unanswered(_why_not(failure)) from None
+        reason = UNREACHABLE
+        for host in self._attempts():
+            try:
+                options = {**self._options, **host, "connect_timeout": _SERVING_CONNECT_SECONDS}
+                connection = _Opened.connect(**options).pgconn
+            except psycopg.Error as failure:
+                reason = _why_not(failure)
+            else:
+                self._last = host
+                return connection
+        raise Unanswered(reason)
 
     async def dial(self) -> pq.abc.PGconn:
         """The same in the loop, for as long as the caller likes: it may be cancelled at any time."""
-        try:
-            return (await _OpenedInLoop.connect(**self._options)).pgconn
-        except psycopg.Error as failure:
-            raise Unanswered(_why_not(failure)) from None
+        reason = UNREACHABLE
+        attempts = self._attempts()
+        for host in attempts:
+            patience = _NEXT_HOST_SECONDS if len(attempts) > 1 else None
+            try:
+                async with asyncio.timeout(patience):
+                    connection = (await _OpenedInLoop.connect(**{**self._options, **host})).pgconn
+            except TimeoutError:
+                reason = LATE
+                self._last = {}
+                place = {name: host[name] for name in host if name != "target_session_attrs"}
+                self._hosts = sorted(self._hosts, key=lambda other: other == place)  # the silent one last
+            except psycopg.Error as failure:
+                reason = _why_not(failure)
+            else:
+                self._last = host
+                return connection
+        raise Unanswered(reason)
+
+    def _attempts(self) -> list[dict[str, Any]]:
+        """Each host of the URL, in the order in which reads may use it."""
+        wanted = [{**host, "target_session_attrs": kind} for kind in self._reads for host in self._hosts]
+        return sorted(wanted, key=lambda attempt: attempt != self._last)
+
+
+def _hosts(options: dict[str, Any]) -> list[dict[str, Any]]:
+    """The hosts of a URL with several, each by itself; what is said of all of them is left in the options."""
+    named = {
+        name: str(options[name]).split(",") for name in ("host", "hostaddr", "port") if options.get(name)
+    }
+    number = max((len(values) for values in named.values()), default=1)
+    if number == 1:
+        return [{}]
+    return [
+        {name: values[at] if len(values) > 1 else values[0] for name, values in named.items()}
+        for at in range(number)
+    ]
 
 
 def _why_not(failure: psycopg.Error) -> str:

@@ -78,6 +78,7 @@ READ_DIGESTS = """
 """
 _DIGESTS_AT_ONCE = 64
 _NO_SUCH_TABLE = ("42P01", "3F000")
+_NOT_PERMITTED = "42501"
 
 
 class PostgresStore:
@@ -94,6 +95,21 @@ class PostgresStore:
 
     def ledger(self) -> PostgresLedger:
         return PostgresLedger(self._server, self._schema)
+
+    def ledger_tables(self) -> frozenset[str]:
+        with operator_errors(), self._server.connect() as connection:
+            statement = b"SELECT tablename FROM pg_tables WHERE schemaname = 'sankofa_ledger'"
+            return frozenset(name for (name,) in connection.execute(statement))
+
+    def captured(self) -> list[tuple[str, str]]:
+        """A role that may not read the ledger is told that there is nothing in it."""
+        try:
+            rows = self._enquiry.rows("SELECT source_id, counts FROM sankofa_ledger.capture")
+        except Refused as refused:
+            if refused.sqlstate not in (*_NO_SUCH_TABLE, _NOT_PERMITTED):
+                raise StoreUnavailable("datastore", str(refused)) from None
+            return []
+        return [(str(source), str(counts)) for source, counts in rows]
 
     def build(self) -> PostgresEditionWriter:
         return PostgresEditionWriter(self._server, self._home, self._is_whole)
@@ -180,6 +196,15 @@ class PostgresStore:
                         connection.execute(_REMOVE_SEAL, (name,))
                     except psycopg.errors.LockNotAvailable:
                         continue
+
+    def list_as_published(self, editions: Collection[str]) -> None:
+        if editions:
+            with operator_errors(), self._server.connect() as connection:
+                if connection.execute(b"SELECT to_regclass('sankofa_shelf.current')").fetchone() == (None,):
+                    connection.execute(_CREATE_POINTER)
+                connection.execute(_CREATE_PUBLISHED)
+                for edition in sorted(editions):
+                    connection.execute(_LIST_AS_PUBLISHED, (edition,))
 
     def published(self) -> frozenset[str]:
         """Those kept and the current one too: an older version of this service wrote no list."""

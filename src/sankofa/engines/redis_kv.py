@@ -1,12 +1,13 @@
 """The key-value store on a Redis server (or Valkey), for services on more than one machine.
 
+The server is named by its address, or is the primary that sentinels watch.
+
 Commands travel over one connection per process, several at a time, and hiredis reads the answers.
 The connection is ours because its clock is: a client library either costs several times as much per
 request or cannot be stopped in time when the server is frozen (docs/decisions/0003-key-value-engines.md).
 """
 
 import asyncio
-import hashlib
 import socket
 import ssl
 from collections import deque
@@ -15,6 +16,7 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from sankofa.engines.keyvalue import PROBE, Window
+from sankofa.engines.redis_layout import COUNT_SCRIPT, COUNT_SHA, VALUES, counter_names, counter_words
 from sankofa.model.errors import SettingsError, StoreUnavailable
 
 try:
@@ -25,16 +27,8 @@ except ImportError as missing:
 _CALL_SECONDS = 0.8
 _WATCH_SECONDS = 0.05
 
-_VALUES = "sankofa:values"
-_COUNT_SCRIPT = """
-local counts = {}
-for i, key in ipairs(KEYS) do
-  counts[i] = redis.call('INCR', key)
-  if counts[i] == 1 then redis.call('EXPIRE', key, ARGV[i]) end
-end
-return counts
-"""
-_COUNT_SHA = hashlib.sha1(_COUNT_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+_NOT_PRIMARY = ("READONLY", "MASTERDOWN")
+"""Codes of a server that others have become the primary of."""
 
 _Word = str | bytes | int
 
@@ -138,12 +132,7 @@ class _Server:
         if parts.query or parts.fragment:
             raise SettingsError("A Redis URL takes no options after ? or #")
         self._tls = ssl.create_default_context() if parts.scheme == "rediss" else None
-        self._greeting: list[tuple[_Word, ...]] = []
-        if parts.password:
-            user = [unquote(parts.username)] if parts.username else []
-            self._greeting.append(("AUTH", *user, unquote(parts.password)))
-        if database:
-            self._greeting.append(("SELECT", database))
+        self._greeting = _greeting(unquote(parts.username or ""), unquote(parts.password or ""), database)
 
     async def dial(self, deadline: float) -> _Link:
         """A link that is ready, or one already lost that says why: a task nobody awaits must not raise."""
@@ -151,7 +140,8 @@ class _Server:
         link = _Link(loop)
         try:
             async with asyncio.timeout_at(deadline):
-                await loop.create_connection(lambda: link, self._host, self._port, ssl=self._tls)
+                host, port = await self._address()
+                await loop.create_connection(lambda: link, host, port, ssl=self._tls)
                 for command in self._greeting:
                     reply = await link.call(deadline, *command)
                     if isinstance(reply, hiredis.ReplyError):
@@ -162,49 +152,86 @@ class _Server:
             link.drop("could not be reached")
         return link
 
+    async def _address(self) -> tuple[str, int]:
+        return self._host, self._port
+
+
+class _WatchedServer(_Server):
+    """The primary that sentinels watch, wherever it is by now: they are asked each time it is dialled."""
+
+    def __init__(self, url: str) -> None:
+        from sankofa.engines.redis_sentinel import NoPrimary, find_primary
+        from sankofa.engines.redis_url import NodesUrl
+
+        self._url = NodesUrl.parse(url)
+        self._find, self._no_primary = find_primary, NoPrimary
+        self._tls = ssl.create_default_context() if self._url.tls else None
+        login = self._url.credentials
+        self._greeting = _greeting(login.get("username", ""), login.get("password", ""), self._url.database)
+
+    async def _address(self) -> tuple[str, int]:
+        try:
+            return await self._find(self._url)
+        except self._no_primary as failure:
+            raise _LinkError(str(failure)) from None
+
+
+def _greeting(user: str, password: str, database: int) -> list[tuple[_Word, ...]]:
+    """What is said on a new connection."""
+    commands: list[tuple[_Word, ...]] = []
+    if password:
+        commands.append(("AUTH", *([user] if user else []), password))
+    if database:
+        commands.append(("SELECT", database))
+    return commands
+
 
 class RedisKeyValue:
     """A KeyValue on Redis: values are the fields of one hash, every counter is a key that expires."""
 
     def __init__(self, url: str, component: str) -> None:
         self._component = component
-        self._server = _Server(url)
+        watched = url.partition(":")[0].endswith("+sentinel")
+        self._server: _Server = _WatchedServer(url) if watched else _Server(url)
         self._link: _Link | None = None
         self._dialling: asyncio.Task[_Link] | None = None
 
     async def get(self, name: str) -> bytes | None:
-        reply = await self._call("HGET", _VALUES, name)
+        reply = await self._call("HGET", VALUES, name)
         if reply is None or isinstance(reply, bytes):
             return reply
         raise self._unavailable(reply)
 
     async def put(self, name: str, value: bytes) -> None:
-        reply = await self._call("HSET", _VALUES, name, value)
+        reply = await self._call("HSET", VALUES, name, value)
         if not isinstance(reply, int):
             raise self._unavailable(reply)
 
     async def names(self, prefix: str) -> list[str]:
-        reply = await self._call("HKEYS", _VALUES)
+        reply = await self._call("HKEYS", VALUES)
         if not isinstance(reply, list):
             raise self._unavailable(reply)
         stored = (name.decode(errors="replace") for name in reply)
         return sorted(name for name in stored if name.startswith(prefix))
 
     async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
-        """The braces keep the counters of one name on one node, as a script demands."""
-        words = [str(len(windows))]
-        words += [f"sankofa:count:{{{name}}}:{window.name}" for window in windows]
-        words += [str(window.seconds) for window in windows]
+        words = [str(len(windows)), *counter_words(name, windows)]
         deadline = asyncio.get_running_loop().time() + _CALL_SECONDS
-        reply = await self._call("EVALSHA", _COUNT_SHA, *words, deadline=deadline)
+        reply = await self._call("EVALSHA", COUNT_SHA, *words, deadline=deadline)
         if isinstance(reply, hiredis.ReplyError) and _code(reply) == "NOSCRIPT":  # a restarted server
-            reply = await self._call("EVAL", _COUNT_SCRIPT, *words, deadline=deadline)
+            reply = await self._call("EVAL", COUNT_SCRIPT, *words, deadline=deadline)
         if not isinstance(reply, list) or len(reply) != len(windows):
             raise self._unavailable(reply)
         return tuple(reply)
 
+    async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        reply = await self._call("MGET", *counter_names(name, windows))
+        if not isinstance(reply, list) or len(reply) != len(windows):
+            raise self._unavailable(reply)
+        return tuple(int(count) if count is not None else 0 for count in reply)
+
     async def ping(self) -> None:
-        reply = await self._call("HLEN", _VALUES)
+        reply = await self._call("HLEN", VALUES)
         if not isinstance(reply, int):
             raise self._unavailable(reply)
 
@@ -229,9 +256,12 @@ class RedisKeyValue:
         if link is None or link.lost or link.loop is not loop:
             link = await self._connected(deadline)
         try:
-            return await link.call(deadline, *words)
+            reply = await link.call(deadline, *words)
         except _LinkError as error:
             raise StoreUnavailable(self._component, str(error)) from None
+        if isinstance(reply, hiredis.ReplyError) and _code(reply) in _NOT_PRIMARY:
+            link.drop("no longer the primary")  # the next call looks for the server that is
+        return reply
 
     async def _connected(self, deadline: float) -> _Link:
         """Join the attempt under way, or begin one; it goes on for the others if this caller is cancelled."""

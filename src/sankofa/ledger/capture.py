@@ -3,13 +3,18 @@
 import hashlib
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from sankofa.engines.datastore import LedgerSession, Row
+from sankofa.engines.datastore import LedgerRows, LedgerSession, Row
+from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import MacroCapture
 from sankofa.ledger.persons import Persons
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink
+
+if TYPE_CHECKING:
+    from sankofa.ledger.tenders import CleanedRelease
 
 _BATCH = 10_000
 # What a source dates has its place in time, whenever it arrives.
@@ -45,9 +50,20 @@ _RECORDS = "SELECT 1 FROM entity_record WHERE subject = ? AND profile NOT LIKE '
 ABSORB_WITHHELD = "INSERT INTO withheld SELECT * FROM staged_withheld WHERE true ON CONFLICT DO NOTHING"
 
 
-def holds_record(session: LedgerSession, subject: str) -> bool:
+def holds_record(session: LedgerRows, subject: str) -> bool:
     """Whether a register has a record of it; a name in somebody's template is none."""
     return any(True for _ in session.query(_RECORDS, (subject,)))
+
+
+class CleanedCopy(Protocol):
+    """Writes down what is taken from a file, once nothing in it names a person."""
+
+    def entity(self, record: EntityRecord, profile: bytes) -> None:
+        """`profile` is that of the record as JSON."""
+
+    def person(self, hashed: str) -> None: ...
+
+    def release(self, release: "CleanedRelease") -> None: ...
 
 
 @dataclass
@@ -88,9 +104,15 @@ class Capture:
         self.id = capture_id
         self.source_id = source_id
         self.file_name = file_name
+        self.shown_path = file_name
+        """Where the file is in the folder that was named, for the rejects file."""
         self.observed_at = observed_at
         self.repeated = repeated
         """Whether this very file was captured from this source already."""
+        self.withdrawn_before: Withdrawal | None = None
+        """The withdrawal of this very file, which now counts again."""
+        self.cleaned_copy: CleanedCopy | None = None
+        """Where everything that is taken is written down, for a file whose bytes are not kept."""
         self.fact_subjects: set[str] = set()
         """Of whom it brought facts, new or not."""
         self._facts: list[Row] = []
@@ -98,6 +120,11 @@ class Capture:
         self._withheld: list[Row] = []
         self._links: list[Row] = []
         self._encode = msgspec.json.Encoder(order="deterministic").encode
+
+    @property
+    def is_news(self) -> bool:
+        """Whether it said anything that its source had not said before."""
+        return bool(self.counts.appended or self.appended_in_passing)
 
     def is_person(self, subject: str) -> bool:
         """Whether it was proven to be a natural person: then nothing of it may be written anywhere."""
@@ -121,8 +148,11 @@ class Capture:
         if record.subject in self.persons:
             self.withhold()
             return
-        profile = self._encode(record.profile).decode()
-        digest = hashlib.blake2b(profile.encode(), digest_size=12).hexdigest()
+        encoded = self._encode(record.profile)
+        if self.cleaned_copy is not None:
+            self.cleaned_copy.entity(record, encoded)
+        profile = encoded.decode()
+        digest = hashlib.blake2b(encoded, digest_size=12).hexdigest()
         rows = self._entities[record.incidental, bool(record.effective)]
         effective = record.effective or self.observed_at
         rows.append((record.subject, self.source_id, effective, digest, profile, self.id))
@@ -144,7 +174,13 @@ class Capture:
         self.counts.read += 1
         self.counts.withheld += 1
         if subject:
-            self._withheld.append((self.persons.add(subject, self.id), self.source_id, self.id))
+            self.withhold_hashed(self.persons.add(subject, self.id))
+
+    def withhold_hashed(self, hashed: str) -> None:
+        """Remember a proven person, of whom the hash alone is known."""
+        self._withheld.append((hashed, self.source_id, self.id))
+        if self.cleaned_copy is not None:
+            self.cleaned_copy.person(hashed)
 
     def flush(self) -> None:
         self.fact_subjects.update(row[0] for row in self._facts)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.ledger.store import CaptureInfo, LedgerReader
 from sankofa.model.identifiers import STRONG, in_one_spelling, service_id
 from sankofa.model.records import Profile
 
@@ -110,7 +110,9 @@ class IssuedIds:
         return min((self._first_seen.get(s, 0), _rank(s), s) for s in entity.subjects)
 
 
-def resolve(ledger: Ledger, captures: dict[int, CaptureInfo], issued: IssuedIds | None = None) -> Resolution:
+def resolve(
+    ledger: LedgerReader, captures: dict[int, CaptureInfo], issued: IssuedIds | None = None
+) -> Resolution:
     """Put together who is who from everything in the ledger, the same whatever order it came in."""
     persons = ledger.persons()
     held = dict(ledger.fact_subjects())
@@ -151,7 +153,7 @@ def resolve(ledger: Ledger, captures: dict[int, CaptureInfo], issued: IssuedIds 
     return Resolution(entities, conflicts, loaded, proven, first_seen)
 
 
-def _in_force(ledger: Ledger) -> Iterator[Statement]:
+def _in_force(ledger: LedgerReader) -> Iterator[Statement]:
     """The newest profile of each subject in each source."""
     newest: Statement | None = None
     for subject, source_id, _, profile, capture_id in ledger.entity_records():

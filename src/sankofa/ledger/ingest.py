@@ -6,7 +6,7 @@ See contract: ING-1, ING-2, ING-3, ING-4.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import IO
 import msgspec
 
 from sankofa.ledger.capture import Capture, Counts
+from sankofa.ledger.cleaned_copy import cleaned_copy
+from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.macro import placed
 from sankofa.ledger.store import Ledger
 from sankofa.ledger.tenders import ReleaseIngester, too_long_text
@@ -33,6 +35,8 @@ from sankofa.model.records import (
 )
 from sankofa.sources.base import InputFile, Limits, adapters
 from sankofa.sources.registry import Source
+from sankofa.vault.journal import HttpExchange, Received
+from sankofa.vault.store import Vault
 
 _LONGEST_KEY = 600  # what every engine can hold in an index
 
@@ -44,6 +48,8 @@ class Summary:
     source_id: str
     counts: Counts = field(default_factory=Counts)
     failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What the operator should know of a file that was read."""
     rejects: Path | None = None
 
     def line(self) -> str:
@@ -60,8 +66,15 @@ def ingest(
     clock: Callable[[], datetime],
     started: Callable[[Path], None] = lambda path: None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
+    folders: Sequence[Path] = (),
+    vault: Vault | None = None,
+    exchange: HttpExchange | None = None,
 ) -> Summary:
-    """Read files of one source into the ledger. A file of another format fails alone."""
+    """Read files of one source into the ledger. A file of another format fails alone.
+
+    What is rejected is named by its path inside one of the `folders`. Bytes come to the `vault` before rows
+    come to the ledger; `exchange` says how they were fetched.
+    """
     source.refuse_unless_redistributable()
     summary = Summary(source.id)
     rejects = _RejectsFile(rejects_folder, f"{source.id}-{clock():%Y%m%dT%H%M%S%fZ}.jsonl")
@@ -73,16 +86,16 @@ def ingest(
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
             with (
                 ledger.capture(source.id, source.license_class, path.name, digest) as capture,
-                rejects.of(capture) as reject,
+                rejects.of(capture, _path_inside(path, folders)) as reject,
             ):
-                records = adapters()[source.adapter].read(InputFile(path, limits))
-                country_code = country(source.country or "") or ""
-                if country_code:
-                    records = placed(records, country_code)
-                longest = limits.text_length
-                release_ingester = ReleaseIngester(capture, country_code, clock(), longest)
-                _take(records, capture, release_ingester, reject, clock(), longest)
+                with cleaned_copy(vault, source, capture) as rows:
+                    read_into(capture, source, InputFile(path, limits), reject, clock())
+                    if vault is not None:
+                        rows_file = None if rows is None else rows.finish(capture)
+                        _keep(vault, source, path, digest, capture, exchange, rows_file)
                 counts = capture.counts
+            if capture.withdrawn_before is not None and capture.is_news:
+                summary.notes.append(_counts_again(capture.file_name, capture.withdrawn_before))
         except FormatError as failure:
             summary.failures.append(str(failure))
             continue
@@ -92,6 +105,61 @@ def ingest(
         summary.counts.add(counts)
     summary.rejects = rejects.close()
     return summary
+
+
+def _path_inside(path: Path, folders: Sequence[Path]) -> str:
+    """A path as the operator who named one of the folders thinks of it; else the name of the file."""
+    inside = [path.relative_to(folder).as_posix() for folder in folders if path.is_relative_to(folder)]
+    return min(inside, key=len, default=path.name)
+
+
+def read_into(
+    capture: Capture, source: Source, file: InputFile, reject: Callable[[Rejected], None], now: datetime
+) -> None:
+    """Take everything that a file of a source says. Raises FormatError."""
+    records = adapters()[source.adapter].read(file)
+    country_code = country(source.country or "") or ""
+    if country_code:
+        records = placed(records, country_code)
+    longest = file.limits.text_length
+    _take(records, capture, ReleaseIngester(capture, country_code, now, longest), reject, now, longest)
+
+
+def _keep(
+    vault: Vault,
+    source: Source,
+    path: Path,
+    sha256: str,
+    capture: Capture,
+    exchange: HttpExchange | None,
+    rows: Path | None,
+) -> None:
+    received = Received(
+        at=capture.observed_at,
+        source=source.id,
+        license_class=source.license_class,
+        file=capture.file_name,
+        sha256=sha256,
+        size=path.stat().st_size,
+        kept="hash",
+        capture=capture.id if capture.is_news else 0,
+        exchange=exchange,
+    )
+    confidential = adapters()[source.adapter].names_people or capture.counts.withheld > 0
+    vault.keep(
+        path,
+        received,
+        confidential=confidential,
+        repeated=capture.repeated and not capture.is_news,
+        rows=rows,
+    )
+
+
+def _counts_again(file_name: str, withdrawal: Withdrawal) -> str:
+    return (
+        f"{file_name}: was withdrawn on {withdrawal.observed_at[:10]} ({withdrawal.reason}); "
+        "ingested again, it is a new capture and counts again"
+    )
 
 
 def files_under(paths: Iterable[Path]) -> list[Path]:
@@ -187,7 +255,8 @@ class _RejectsFile:
         self._path = folder / name
         self._stream: IO[str] | None = None
 
-    def of(self, capture: Capture) -> "_RejectsOfFile":
+    def of(self, capture: Capture, shown_path: str) -> "_RejectsOfFile":
+        capture.shown_path = shown_path
         return _RejectsOfFile(self, capture)
 
     def stream(self) -> IO[str]:
@@ -210,7 +279,7 @@ class _RejectsOfFile:
     def __init__(self, rejects: _RejectsFile, capture: Capture) -> None:
         self._rejects = rejects
         self._capture = capture
-        self._named = capture.file_name
+        self._named = capture.shown_path
         self._start: int | None = None
 
     def __enter__(self) -> Callable[[Rejected], None]:
@@ -223,7 +292,7 @@ class _RejectsOfFile:
         self._append(stream, {"file": self._named, "position": rejected.position, "reason": rejected.reason})
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        renamed = self._capture.file_name != self._named
+        renamed = self._capture.shown_path != self._named
         if self._start is None or (kind is None and not renamed):
             return
         stream = self._rejects.stream()
@@ -232,7 +301,7 @@ class _RejectsOfFile:
         stream.seek(self._start)
         stream.truncate()
         for row in rows:  # its name turned out to name somebody who is withheld
-            self._append(stream, {**row, "file": self._capture.file_name})
+            self._append(stream, {**row, "file": self._capture.shown_path})
 
     @staticmethod
     def _append(stream: IO[str], row: dict[str, str]) -> None:

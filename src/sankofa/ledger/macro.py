@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import LedgerSession, Row
+from sankofa.engines.datastore import LedgerRows, LedgerSession, Row
 from sankofa.model.observations import AnnualColumn, ReportedValue, SeriesColumn, quoted_in
 from sankofa.model.records import Record, Rejected
 
@@ -276,7 +276,7 @@ def placed(records: Iterable[Record], country: str) -> Iterator[Record]:
             yield record
 
 
-def annual_rows(session: LedgerSession) -> Iterator[tuple[str, str, int, str, Years]]:
+def annual_rows(session: LedgerRows) -> Iterator[tuple[str, str, int, str, Years]]:
     """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
     for *row, column_json in session.query(
         "SELECT country, indicator, capture_id, document, told FROM annual "
@@ -285,7 +285,7 @@ def annual_rows(session: LedgerSession) -> Iterator[tuple[str, str, int, str, Ye
         yield (*row, _years(column_json))
 
 
-def series_rows(session: LedgerSession) -> Iterator[tuple[Any, ...]]:
+def series_rows(session: LedgerRows) -> Iterator[tuple[Any, ...]]:
     """(series, series_type, frequency, country, capture_id, document, values), the columns together."""
     for *row, column_json in session.query(
         "SELECT series, series_type, frequency, country, capture_id, document, told FROM series "
@@ -294,6 +294,6 @@ def series_rows(session: LedgerSession) -> Iterator[tuple[Any, ...]]:
         yield (*row, _reported_values(column_json))
 
 
-def indicator_names(session: LedgerSession) -> dict[str, str]:
+def indicator_names(session: LedgerRows) -> dict[str, str]:
     """What each indicator was last called."""
     return dict(session.query(_NAMES))

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from sankofa.ledger.rounded_dates import real_and_rounded
-from sankofa.ledger.store import CaptureInfo, FactColumns, Ledger
+from sankofa.ledger.store import CaptureInfo, FactColumns, LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.facts import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED
 from sankofa.model.financial_years import YearEvidence
@@ -79,7 +79,9 @@ _Fact = tuple[str, str, str, str, str, str, str, str, str, str, int]
 class Published:
     """What is published of the facts of an issuer, read once from the ledger."""
 
-    def __init__(self, ledger: Ledger, captures: Mapping[int, CaptureInfo], subjects: Iterable[str]) -> None:
+    def __init__(
+        self, ledger: LedgerReader, captures: Mapping[int, CaptureInfo], subjects: Iterable[str]
+    ) -> None:
         self._captures = captures
         held = [(subject, _published(ledger.facts(subject))) for subject in subjects]
         real, rounded = real_and_rounded(held, captures)

@@ -154,6 +154,26 @@ CREATE TABLE IF NOT EXISTS series (
     PRIMARY KEY (series, series_type, frequency, country, capture_id, part)
 ) /* clustered */;
 
+-- What was withdrawn of a source, and why. It has a number of its own among the captures, begins the next generation
+-- of its source (ledger.generations), and names in `withdrawn` the captures: [[capture_id, file_name, sha256], ...].
+CREATE TABLE IF NOT EXISTS withdrawal (
+    capture_id  BIGINT NOT NULL PRIMARY KEY,
+    source_id   TEXT NOT NULL,
+    generation  BIGINT NOT NULL,
+    observed_at TEXT NOT NULL,
+    capture     BIGINT NOT NULL,
+    file_name   TEXT NOT NULL,
+    everywhere  BIGINT NOT NULL,
+    reason      TEXT NOT NULL,
+    withdrawn   TEXT NOT NULL
+) /* clustered */;
+
+-- A capture that was taken again after a withdrawal, and the first capture of the same file, in whose place it stands.
+CREATE TABLE IF NOT EXISTS recapture (
+    capture_id BIGINT NOT NULL PRIMARY KEY,
+    stands_for BIGINT NOT NULL
+) /* clustered */;
+
 -- What was appended, in the order it was: one row for each capture, and one for each row that belongs to none (then
 -- capture_id is 0). content has by table the sum of the digests of its rows; chain is a keyed digest of this row and of
 -- the chain before it, so that a capture that is missing, altered or out of its order shows (ledger.seals).

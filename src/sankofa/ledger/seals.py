@@ -18,12 +18,14 @@ from sankofa.engines.datastore import LedgerSession, Row
 from sankofa.model.errors import OperatorError
 
 TABLES: Final = (
-    "annual", "capture", "entity_record", "fact", "fact_subject", "indicator", "link", "party", "release",
-    "series", "sighting", "withheld", "withheld_party",
+    "annual", "capture", "entity_record", "fact", "fact_subject", "indicator", "link", "party", "recapture",
+    "release", "series", "sighting", "withdrawal", "withheld", "withheld_party",
 )  # fmt: skip
 """Every table of the ledger but the seals."""
 _WITHOUT_CAPTURE: Final = "sighting"
-_CAPTURE_COLUMN: Final = {"capture": 0, "indicator": 1, "annual": 2, "series": 4}
+_CAPTURE_COLUMN: Final = {
+    "capture": 0, "recapture": 0, "withdrawal": 0, "indicator": 1, "annual": 2, "series": 4,
+}  # fmt: skip
 """Where capture_id is not the last column."""
 # Releases are read through two indexes, each of which can be damaged by itself.
 _ORDERS: Final = {
@@ -148,6 +150,12 @@ def verify(session: LedgerSession, key: bytes) -> Checked:
     sums = _scan(session)
     _compare(session, seals, sums, unsealed=False)
     return Checked(sum(seal.capture_id > 0 for seal in seals), sums.rows)
+
+
+def contents(session: LedgerSession) -> dict[int, str]:
+    """By capture, the sums of the digests of its rows: equal where the rows are."""
+    sums = _scan(session)
+    return {number: sums.content(number) for number in sums.captures()}
 
 
 def _scan(session: LedgerSession) -> RowSums:

@@ -4,16 +4,16 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from copy import copy
 from datetime import datetime
 from importlib.resources import files
 from typing import NamedTuple
 
 import msgspec
 
-from sankofa.engines.datastore import Datastore, LedgerSession, Row
-from sankofa.ledger import seals
+from sankofa.engines.datastore import Datastore, LedgerRows, LedgerSession, Row
+from sankofa.ledger import generations, seals
 from sankofa.ledger.capture import ABSORB_WITHHELD, Capture, holds_record
+from sankofa.ledger.generations import Generations, Withdrawal, source_of
 from sankofa.ledger.leaving_out import LeavingOut
 from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_rows
 from sankofa.ledger.persons import Persons
@@ -70,6 +70,13 @@ class Holding(NamedTuple):
     rows: int
 
 
+class CaptureContent(NamedTuple):
+    """What a capture or a withdrawal holds."""
+
+    source_id: str
+    content: str
+
+
 class FactColumns(NamedTuple):
     """Facts by column: what one of them says stands at the same place of each."""
 
@@ -100,7 +107,188 @@ class ReleaseRow(NamedTuple):
     capture_id: int
 
 
-class Ledger:
+class LedgerReader:
+    """What is read of a ledger."""
+
+    def __init__(self, rows: LedgerRows, gate_key: bytes) -> None:
+        self._rows = rows
+        self._partial = False
+        """Whether some of its sources are left out."""
+        self._gate_key = gate_key
+
+    def withdrawals(self) -> list[Withdrawal]:
+        """Every tombstone, oldest first."""
+        return generations.withdrawals(self._rows)
+
+    def holdings(self) -> dict[str, Holding]:
+        """How much is held of each source, without what was withdrawn."""
+        passed_over = set(Generations(self._rows).withdrawn)
+        held: defaultdict[str, Holding] = defaultdict(lambda: Holding(0, 0))
+        for stored, counts in self._rows.query("SELECT source_id, counts FROM capture"):
+            if stored not in passed_over:
+                source_id = source_of(stored)
+                captures, rows = held[source_id]
+                held[source_id] = Holding(captures + 1, rows + int(json.loads(counts)["appended"]))
+        return dict(sorted(held.items()))
+
+    def persons(self) -> Persons:
+        """Whoever was ever proven to be a natural person. Raises SettingsError with another gate secret."""
+        rows = list(self._rows.query("SELECT subject_hmac, source_id, capture_id FROM withheld"))
+        persons = Persons(self._gate_key, ((hashed, capture_id) for hashed, _, capture_id in rows))
+        if not persons.keyed_alike(hashed for hashed, source_id, _ in rows if source_id == _GATE_MARK):
+            raise SettingsError(
+                "SANKOFA_GATE_SECRET (or gate-secret in HOME): not the one this ledger was begun with; "
+                "persons it withholds could not be recognised"
+            )
+        return persons
+
+    def position(self) -> int:
+        """The last capture or withdrawal there is, whatever is made of it: what orders the editions."""
+        ((newest,),) = self._rows.query(
+            "SELECT max(capture_id) FROM (SELECT max(capture_id) AS capture_id FROM capture "
+            "UNION ALL SELECT max(capture_id) FROM withdrawal) AS numbered"
+        )
+        return newest or 0
+
+    def newest_capture(self) -> datetime | None:
+        """The latest instant at which anything was captured or withdrawn."""
+        ((newest,),) = self._rows.query(
+            "SELECT max(observed_at) FROM (SELECT max(observed_at) AS observed_at FROM capture "
+            "UNION ALL SELECT max(observed_at) FROM withdrawal) AS dated"
+        )
+        return None if newest is None else datetime.fromisoformat(newest)
+
+    def captures(self) -> dict[int, CaptureInfo]:
+        rows = self._rows.query(
+            "SELECT capture_id, source_id, observed_at, license_class, file_name, content_sha256 FROM capture"
+        )
+        return {capture_id: CaptureInfo(*rest) for capture_id, *rest in rows}
+
+    def entity_records(self) -> Iterator[tuple[str, str, str, Profile, int]]:
+        """(subject, source_id, effective, profile, capture_id); of each subject and source, newest last."""
+        decode = msgspec.json.Decoder(Profile).decode
+        for subject, source_id, effective, profile, capture_id in self._rows.query(
+            "SELECT subject, source_id, effective, profile, capture_id FROM entity_record "
+            "ORDER BY subject, source_id, effective, capture_id, digest"
+        ):
+            yield subject, source_id, effective, decode(profile), capture_id
+
+    def links(self) -> Iterator[tuple[str, str, str, str, int]]:
+        """(identifier, source_id, subject, location, capture_id): what each source says now."""
+        newest: tuple[str, str] | None = None
+        standing = ""
+        for identifier, source_id, effective, subject, location, capture_id in self._rows.query(
+            "SELECT identifier, source_id, effective, subject, location, capture_id FROM link "
+            "ORDER BY identifier, source_id, effective DESC, subject"
+        ):
+            if newest != (identifier, source_id):
+                newest, standing = (identifier, source_id), effective
+            if effective == standing:
+                yield identifier, source_id, subject, location, capture_id
+
+    def fact_subjects(self) -> list[tuple[str, int]]:
+        """Every subject of a fact, with the capture that first brought it."""
+        rows = self._rows.query(
+            "SELECT subject, min(capture_id) FROM fact_subject WHERE subject <> '' "
+            "GROUP BY subject ORDER BY subject"
+        )
+        return [(subject, capture_id) for subject, capture_id in rows]
+
+    def fact_captures(self) -> dict[str, list[int]]:
+        """Of every subject of a fact, the captures that brought any: what it says changes only with them."""
+        captures: defaultdict[str, list[int]] = defaultdict(list)
+        for subject, capture_id in self._rows.query(
+            "SELECT subject, capture_id FROM fact_subject WHERE subject <> '' ORDER BY subject, capture_id"
+        ):
+            captures[subject].append(capture_id)
+        return captures
+
+    def facts(self, subject: str) -> FactColumns:
+        """The facts of one subject by column, in the order of `schema.sql`."""
+        return FactColumns(*self._rows.columns("fact", FactColumns._fields, subject))
+
+    def rows(self, sql: str) -> Iterator[Row]:
+        """What a SELECT of the ledger's tables counts or lists."""
+        return self._rows.query(sql)
+
+    def release_countries(self) -> list[str]:
+        """Every country with releases; empty where a source has none."""
+        return [c for (c,) in self._rows.query("SELECT DISTINCT country FROM release ORDER BY country")]
+
+    def releases(self, country: str, *, bodies: bool) -> Iterator[ReleaseRow]:
+        """A country's releases in the order they are served, each as corrected last.
+
+        Content that several sources publish alike is attributed to the first of them.
+        """
+        body = "body" if bodies else "''"
+        served: ReleaseRow | None = None
+        content, repeated = "", False
+        for digest, *columns in self._rows.query(
+            "SELECT digest, ocid, release_id, release_date, country, location, summary, parties, "  # noqa: S608 - a column's name
+            f"{body}, capture_id FROM release WHERE country = ? "
+            "ORDER BY country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC",
+            (country,),
+        ):
+            row = ReleaseRow(*columns)
+            if served is None or row[:3] != served[:3]:
+                if served is not None:
+                    yield served
+                served, content, repeated = row, digest, True
+            elif repeated := repeated and digest == content:
+                served = row
+        if served is not None:
+            yield served
+
+    def release_body(self, ocid: str, release_id: str, release_date: str) -> str:
+        """The cleaned release as corrected last."""
+        ((body,),) = self._rows.query(
+            "SELECT body FROM release WHERE ocid = ? AND release_id = ? AND release_date = ? "
+            "ORDER BY number DESC LIMIT 1",
+            (ocid, release_id, release_date),
+        )
+        return str(body)
+
+    def parties(self) -> Iterator[tuple[str, str, str, list[tuple[str, str]], str, int]]:
+        """(party_id, name, country, identifiers, org_evidence, capture_id) of every party with evidence."""
+        decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
+        named = self._named_parties() if self._partial else None
+        for party_id, name, country, identifiers, evidence, capture_id in self._rows.query(
+            "SELECT party_id, name, country, identifiers, org_evidence, capture_id FROM party"
+        ):
+            if named is None or party_id in named:
+                first = capture_id if named is None else named[party_id]
+                yield party_id, name, country, decode(identifiers), evidence, first
+
+    def _named_parties(self) -> dict[str, int]:
+        """The parties of the releases that are read, each with the first capture that names it: a party is
+        stored once, whoever else names it."""
+        decode = msgspec.json.Decoder(list[list[str]]).decode
+        first: dict[str, int] = {}
+        for parties, capture_id in self._rows.query("SELECT parties, capture_id FROM release"):
+            for party_id, *_ in decode(parties):
+                first[party_id] = min(first.get(party_id, capture_id), capture_id)
+        return first
+
+    def holds_record(self, subject: str) -> bool:
+        """Whether a register has a record of an organisation under this identifier."""
+        return holds_record(self._rows, subject)
+
+    def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:
+        """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
+        return annual_rows(self._rows)
+
+    def indicator_names(self) -> dict[str, str]:
+        return indicator_names(self._rows)
+
+    def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[ReportedValue]]]:
+        """(series, series_type, frequency, country, capture_id, document, told), the columns together."""
+        return series_rows(self._rows)
+
+    def close(self) -> None:
+        self._rows.close()
+
+
+class Ledger(LedgerReader):
     """Opened once per command; not shared between threads."""
 
     def __init__(
@@ -111,9 +299,8 @@ class Ledger:
         notify: Callable[[str], None] = lambda line: None,
     ) -> None:
         """`notify` is called with a line for the operator where an older ledger was brought up to date."""
-        self._session: LedgerSession = store.ledger()
-        self._partial = False
-        self._gate_key = gate_key
+        self._session = store.ledger()
+        super().__init__(self._session, gate_key)
         self._clock = clock
         if any(self._session.query(_UNLISTED_CAPTURES)):
             with self._session.transaction():
@@ -134,23 +321,23 @@ class Ledger:
                 self.persons()
             raise
 
-    def without(self, source_ids: Collection[str]) -> "Ledger":
-        """This ledger as if these sources had never been ingested, to be read alone.
+    def contents(self) -> dict[int, CaptureContent]:
+        """Of every capture its source and a digest of its rows, to be compared with another ledger."""
+        named = {number: capture.source_id for number, capture in self.captures().items()}
+        named |= {withdrawal.number: withdrawal.source_id for withdrawal in self.withdrawals()}
+        return {
+            number: CaptureContent(source_of(named.get(number, "")), content)
+            for number, content in seals.contents(self._session).items()
+        }
+
+    def without(self, source_ids: Collection[str]) -> LedgerReader:
+        """This ledger as if these sources, and whatever was withdrawn, never came.
 
         Whoever one of them proved to be a natural person stays withheld.
         """
-        view = copy(self)
-        view._session = LeavingOut(self._session, source_ids)
+        view = LedgerReader(LeavingOut(self._session, source_ids), self._gate_key)
         view._partial = True
         return view
-
-    def holdings(self) -> dict[str, Holding]:
-        """How much is held of each source."""
-        held: defaultdict[str, Holding] = defaultdict(lambda: Holding(0, 0))
-        for source_id, counts in self._session.query("SELECT source_id, counts FROM capture"):
-            captures, rows = held[source_id]
-            held[source_id] = Holding(captures + 1, rows + int(json.loads(counts)["appended"]))
-        return dict(sorted(held.items()))
 
     @contextmanager
     def verified_snapshot(self) -> Iterator[None]:
@@ -160,49 +347,65 @@ class Ledger:
             self.verify()
             yield
 
-    def persons(self) -> Persons:
-        """Whoever was ever proven to be a natural person. Raises SettingsError with another gate secret."""
-        rows = list(self._session.query("SELECT subject_hmac, source_id, capture_id FROM withheld"))
-        persons = Persons(self._gate_key, ((hashed, capture_id) for hashed, _, capture_id in rows))
-        if not persons.keyed_alike(hashed for hashed, source_id, _ in rows if source_id == _GATE_MARK):
-            raise SettingsError(
-                "SANKOFA_GATE_SECRET (or gate-secret in HOME): not the one this ledger was begun with; "
-                "persons it withholds could not be recognised"
-            )
-        return persons
-
     @contextmanager
     def capture(self, source_id: str, license_class: str, file_name: str, sha256: str) -> Iterator[Capture]:
         """One file, one transaction. Whatever goes wrong inside, nothing of the file is there."""
+        with self.writing() as session:
+            stored = Generations(session).stored_id(source_id)
+            now = instant(self._clock())
+            with self.take(self.next_number(), stored, license_class, file_name, sha256, now) as capture:
+                if stored != source_id and not capture.repeated:
+                    capture.withdrawn_before = self._withdrawn_before(source_id, sha256)
+                yield capture
+
+    @contextmanager
+    def writing(self) -> Iterator[LedgerSession]:
+        """One transaction; what is appended inside is sealed at its end."""
         sums = seals.RowSums()
         with self._session.transaction(), self._watched(sums):
-            ((newest,),) = self._session.query("SELECT max(capture_id) FROM capture")
-            persons = self.persons()
-            if newest is None:
-                self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
-                self._session.absorb(ABSORB_WITHHELD)
-            same_file = (
-                "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ? "
-                "UNION ALL SELECT 1 FROM sighting WHERE source_id = ? AND content_sha256 = ?"
-            )
-            repeated = any(self._session.query(same_file, (source_id, sha256, source_id, sha256)))
-            now = instant(self._clock())
-            number = (newest or 0) + 1
-            capture = Capture(self._session, number, source_id, file_name, now, persons, repeated=repeated)
-            yield capture
-            capture.flush()
-            if capture.counts.appended or capture.appended_in_passing:
-                counts = json.dumps(vars(capture.counts))
-                name, observed_at = capture.file_name, capture.observed_at
-                row = (capture.id, source_id, name, sha256, observed_at, license_class, counts)
-                self._session.stage("capture", [row])
-                self._session.absorb(_ABSORB_CAPTURE)
-                told_of = sorted({"", *capture.fact_subjects})
-                self._session.stage("fact_subject", [(subject, capture.id) for subject in told_of])
-                self._session.absorb(_ABSORB_FACT_SUBJECTS)
-            elif not capture.repeated:
-                self._session.append("sighting", [(source_id, sha256)])
+            yield self._session
             seals.append_seals(self._session, self._gate_key, sums)
+
+    @contextmanager
+    def take(
+        self, number: int, stored: str, license_class: str, file_name: str, sha256: str, observed_at: str
+    ) -> Iterator[Capture]:
+        """A file under the stored id of its source, inside `writing`; recorded where it said anything new."""
+        persons = self.persons()
+        if not self.position():
+            self._session.stage("withheld", [(persons.mark, _GATE_MARK, 0)])
+            self._session.absorb(ABSORB_WITHHELD)
+        same_file = (
+            "SELECT 1 FROM capture WHERE source_id = ? AND content_sha256 = ? "
+            "UNION ALL SELECT 1 FROM sighting WHERE source_id = ? AND content_sha256 = ?"
+        )
+        repeated = any(self._session.query(same_file, (stored, sha256, stored, sha256)))
+        capture = Capture(self._session, number, stored, file_name, observed_at, persons, repeated=repeated)
+        yield capture
+        capture.flush()
+        if capture.is_news:
+            counts = json.dumps(vars(capture.counts))
+            row = (capture.id, stored, capture.file_name, sha256, observed_at, license_class, counts)
+            self._session.stage("capture", [row])
+            self._session.absorb(_ABSORB_CAPTURE)
+            told_of = sorted({"", *capture.fact_subjects})
+            self._session.stage("fact_subject", [(subject, capture.id) for subject in told_of])
+            self._session.absorb(_ABSORB_FACT_SUBJECTS)
+        elif not capture.repeated:
+            self._session.append("sighting", [(stored, sha256)])
+
+    def next_number(self) -> int:
+        """Of the next capture or withdrawal."""
+        return self.position() + 1
+
+    def _withdrawn_before(self, source_id: str, sha256: str) -> Withdrawal | None:
+        """The last withdrawal of this very file."""
+        for withdrawal in reversed(self.withdrawals()):
+            if withdrawal.source_id == source_id and any(
+                capture.content_sha256 == sha256 for capture in withdrawal.captures
+            ):
+                return withdrawal
+        return None
 
     @contextmanager
     def _watched(self, sums: seals.RowSums) -> Iterator[None]:
@@ -211,137 +414,3 @@ class Ledger:
             yield
         finally:
             self._session.watch(None)
-
-    def position(self) -> int:
-        """The last capture there is, whatever is made of it: what orders the editions."""
-        ((newest,),) = self._session.query("SELECT max(capture_id) FROM capture")
-        return newest or 0
-
-    def newest_capture(self) -> datetime | None:
-        """The latest instant at which anything was captured."""
-        ((newest,),) = self._session.query("SELECT max(observed_at) FROM capture")
-        return None if newest is None else datetime.fromisoformat(newest)
-
-    def captures(self) -> dict[int, CaptureInfo]:
-        rows = self._session.query(
-            "SELECT capture_id, source_id, observed_at, license_class, file_name, content_sha256 FROM capture"
-        )
-        return {capture_id: CaptureInfo(*rest) for capture_id, *rest in rows}
-
-    def entity_records(self) -> Iterator[tuple[str, str, str, Profile, int]]:
-        """(subject, source_id, effective, profile, capture_id); of each subject and source, newest last."""
-        decode = msgspec.json.Decoder(Profile).decode
-        for subject, source_id, effective, profile, capture_id in self._session.query(
-            "SELECT subject, source_id, effective, profile, capture_id FROM entity_record "
-            "ORDER BY subject, source_id, effective, capture_id, digest"
-        ):
-            yield subject, source_id, effective, decode(profile), capture_id
-
-    def links(self) -> Iterator[tuple[str, str, str, str, int]]:
-        """(identifier, source_id, subject, location, capture_id): what each source says now."""
-        newest: tuple[str, str] | None = None
-        standing = ""
-        for identifier, source_id, effective, subject, location, capture_id in self._session.query(
-            "SELECT identifier, source_id, effective, subject, location, capture_id FROM link "
-            "ORDER BY identifier, source_id, effective DESC, subject"
-        ):
-            if newest != (identifier, source_id):
-                newest, standing = (identifier, source_id), effective
-            if effective == standing:
-                yield identifier, source_id, subject, location, capture_id
-
-    def fact_subjects(self) -> list[tuple[str, int]]:
-        """Every subject of a fact, with the capture that first brought it."""
-        rows = self._session.query(
-            "SELECT subject, min(capture_id) FROM fact_subject WHERE subject <> '' "
-            "GROUP BY subject ORDER BY subject"
-        )
-        return [(subject, capture_id) for subject, capture_id in rows]
-
-    def fact_captures(self) -> dict[str, list[int]]:
-        """Of every subject of a fact, the captures that brought any: what it says changes only with them."""
-        captures: defaultdict[str, list[int]] = defaultdict(list)
-        for subject, capture_id in self._session.query(
-            "SELECT subject, capture_id FROM fact_subject WHERE subject <> '' ORDER BY subject, capture_id"
-        ):
-            captures[subject].append(capture_id)
-        return captures
-
-    def facts(self, subject: str) -> FactColumns:
-        """The facts of one subject by column, in the order of `schema.sql`."""
-        return FactColumns(*self._session.columns("fact", FactColumns._fields, subject))
-
-    def rows(self, sql: str) -> Iterator[Row]:
-        """What a SELECT of the ledger's tables counts or lists."""
-        return self._session.query(sql)
-
-    def release_countries(self) -> list[str]:
-        """Every country with releases; empty where a source has none."""
-        return [c for (c,) in self._session.query("SELECT DISTINCT country FROM release ORDER BY country")]
-
-    def releases(self, country: str, *, bodies: bool) -> Iterator[ReleaseRow]:
-        """A country's releases in the order they are served, each as corrected last.
-
-        Content that several sources publish alike is attributed to the first of them.
-        """
-        body = "body" if bodies else "''"
-        served: ReleaseRow | None = None
-        content, repeated = "", False
-        for digest, *columns in self._session.query(
-            "SELECT digest, ocid, release_id, release_date, country, location, summary, parties, "  # noqa: S608 - a column's name
-            f"{body}, capture_id FROM release WHERE country = ? "
-            "ORDER BY country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC",
-            (country,),
-        ):
-            row = ReleaseRow(*columns)
-            if served is None or row[:3] != served[:3]:
-                if served is not None:
-                    yield served
-                served, content, repeated = row, digest, True
-            elif repeated := repeated and digest == content:
-                served = row
-        if served is not None:
-            yield served
-
-    def release_body(self, ocid: str, release_id: str, release_date: str) -> str:
-        """The cleaned release as corrected last."""
-        ((body,),) = self._session.query(
-            "SELECT body FROM release WHERE ocid = ? AND release_id = ? AND release_date = ? "
-            "ORDER BY number DESC LIMIT 1",
-            (ocid, release_id, release_date),
-        )
-        return str(body)
-
-    def parties(self) -> Iterator[tuple[str, str, str, list[tuple[str, str]], str, int]]:
-        """(party_id, name, country, identifiers, org_evidence, capture_id) of every party with evidence."""
-        decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
-        named = self._named_parties() if self._partial else None
-        for party_id, name, country, identifiers, evidence, capture_id in self._session.query(
-            "SELECT party_id, name, country, identifiers, org_evidence, capture_id FROM party"
-        ):
-            if named is None or party_id in named:
-                yield party_id, name, country, decode(identifiers), evidence, capture_id
-
-    def _named_parties(self) -> set[str]:
-        """The parties of the releases that are read: a party is stored once, whoever else names it."""
-        decode = msgspec.json.Decoder(list[list[str]]).decode
-        rows = self._session.query("SELECT parties FROM release")
-        return {party_id for (parties,) in rows for party_id, *_ in decode(parties)}
-
-    def holds_record(self, subject: str) -> bool:
-        """Whether a register has a record of an organisation under this identifier."""
-        return holds_record(self._session, subject)
-
-    def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:
-        """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
-        return annual_rows(self._session)
-
-    def indicator_names(self) -> dict[str, str]:
-        return indicator_names(self._session)
-
-    def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[ReportedValue]]]:
-        """(series, series_type, frequency, country, capture_id, document, told), the columns together."""
-        return series_rows(self._session)
-
-    def close(self) -> None:
-        self._session.close()

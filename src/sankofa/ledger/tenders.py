@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,6 +22,22 @@ _PER_CAPTURE = 1 << 32
 Triple = tuple[str, str, str]
 
 
+class CleanedRelease(NamedTuple):
+    """A release as it enters the ledger: nothing in it names a person."""
+
+    triple: Triple
+    digest: str
+    position: str
+    country: str
+    summary: msgspec.Raw
+    body: msgspec.Raw
+    parties: list[tuple[str, str, str, str, str]]
+    """party_id, name, country, identifiers as JSON, org_evidence."""
+    roles: list[tuple[str, ...]]
+    withheld: list[str]
+    """Keyed hashes."""
+
+
 class ReleaseIngester:
     """Ingests the releases of one file."""
 
@@ -31,7 +47,7 @@ class ReleaseIngester:
         self._country = country
         self._latest = instant(now + timedelta(days=1))  # somewhere it is tomorrow already
         self._number = capture.id * _PER_CAPTURE
-        self._waiting: list[tuple[Triple, CleanRelease, str, str]] = []
+        self._waiting: list[CleanedRelease] = []
         self._parties: dict[str, Row] = {}
         self._withheld: set[str] = set()
         self._known: set[str] = set()
@@ -51,13 +67,20 @@ class ReleaseIngester:
             yield Rejected(release.position, str(failure))
             return
         position = release.position
-        if cleaned.secrets and cleaned.secrets.may_repeat(f"{position} {self._capture.file_name}"):
+        if cleaned.secrets and cleaned.secrets.may_repeat(f"{position} {self._capture.shown_path}"):
             position = cleaned.secrets.cut(position)
             self._capture.file_name = cleaned.secrets.cut(self._capture.file_name)
+            self._capture.shown_path = cleaned.secrets.cut(self._capture.shown_path)
         counts.withheld += len(cleaned.withheld)
         for field, reason in cleaned.faults:
             yield Rejected(f"{position}: {field}", reason)
-        self._waiting.append((cleaned[:3], cleaned, position, self._content_digest(cleaned)))
+        self.take_cleaned(self._cleaned(cleaned, position))
+
+    def take_cleaned(self, release: CleanedRelease) -> None:
+        """Ingest one that was cleaned, now or when its file came."""
+        if self._capture.cleaned_copy is not None:
+            self._capture.cleaned_copy.release(release)
+        self._waiting.append(release)
         if len(self._waiting) >= _BATCH:
             self.flush()
 
@@ -65,15 +88,15 @@ class ReleaseIngester:
         """Append what says something new."""
         if not self._waiting:
             return
-        held = self._held({triple for triple, _, _, _ in self._waiting})
+        held = self._held({release.triple for release in self._waiting})
         rows = []
-        for triple, cleaned, position, digest in self._waiting:
-            said = held.setdefault(triple, [])
-            if (digest in said) if self._capture.repeated else (said[-1:] == [digest]):
+        for release in self._waiting:
+            said = held.setdefault(release.triple, [])
+            if (release.digest in said) if self._capture.repeated else (said[-1:] == [release.digest]):
                 self._capture.counts.unchanged += 1
                 continue
-            said.append(digest)
-            rows.append(self._row(cleaned, position, digest))
+            said.append(release.digest)
+            rows.append(self._row(release))
         if rows:
             self._capture.counts.appended += self._capture.session.append("release", rows)
         self._waiting.clear()
@@ -103,24 +126,40 @@ class ReleaseIngester:
             held.setdefault((ocid, release_id, release_date), []).append(digest)
         return held
 
-    def _row(self, cleaned: CleanRelease, position: str, digest: str) -> Row:
+    def _cleaned(self, cleaned: CleanRelease, position: str) -> CleanedRelease:
+        hashed = self._capture.persons.hashed
+        return CleanedRelease(
+            cleaned[:3],
+            self._content_digest(cleaned),
+            position,
+            self._country,
+            msgspec.Raw(encode(cleaned.summary)),
+            msgspec.Raw(cleaned.body),
+            [
+                (
+                    known.party_id,
+                    known.name,
+                    known.country,
+                    encode(known.identifiers).decode(),
+                    known.org_evidence,
+                )
+                for known, _ in cleaned.parties
+            ],
+            [(known.party_id, *party_roles) for known, party_roles in cleaned.parties],
+            [hashed(f"party:{self._country}:{subject}") for subject in cleaned.withheld],
+        )
+
+    def _row(self, release: CleanedRelease) -> Row:
         self._number += 1
-        roles = []
-        for known, party_roles in cleaned.parties:
-            roles.append((known.party_id, *party_roles))
-            if known.party_id not in self._known:
-                self._known.add(known.party_id)
-                identifiers = encode(known.identifiers).decode()
-                self._parties[known.party_id] = (
-                    known.party_id, known.name, known.country, identifiers, known.org_evidence,
-                    self._capture.id,
-                )  # fmt: skip
-        for subject in cleaned.withheld:
-            self._withheld.add(self._capture.persons.hashed(f"party:{self._country}:{subject}"))
-        summary, parties = encode(cleaned.summary).decode(), encode(roles).decode()
+        for party in release.parties:
+            if party[0] not in self._known:
+                self._known.add(party[0])
+                self._parties[party[0]] = (*party, self._capture.id)
+        self._withheld.update(release.withheld)
         return (
-            *cleaned[:3], self._number, digest, self._country, position, summary, parties,
-            cleaned.body.decode(), self._capture.id,
+            *release.triple, self._number, release.digest, release.country, release.position,
+            bytes(release.summary).decode(), encode(release.roles).decode(), bytes(release.body).decode(),
+            self._capture.id,
         )  # fmt: skip
 
     def _content_digest(self, cleaned: CleanRelease) -> str:

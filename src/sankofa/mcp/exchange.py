@@ -17,12 +17,17 @@ from starlette.types import Message, Receive, Send
 from sankofa.access.quotas import Quotas, Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.turns import PIECE, in_thread_if_large
+from sankofa.mcp.known_calls import Envelope, KnownCalls, PlainCall
 from sankofa.mcp.refusals import ContentTooLarge, RequestTimeout, refusal_of_the_sdk
 from sankofa.model.errors import BadRequest, InvalidParameter, Problem, RateLimited
+from sankofa.operations.answers import (
+    JSON as _JSON,
+)
 from sankofa.operations.answers import (
     NO_STORE,
     PRIVATE,
     PROBLEM_JSON,
+    RESOURCE_METADATA,
     Headers,
     common_headers,
     problem_body,
@@ -48,6 +53,7 @@ class Exchange:
     path: str
     request_id: str
     base_url: str
+    mcp_url: str = ""
     body_read: bool = False
     grant: Grant = field(init=False)
     usage: Usage | None = None
@@ -56,8 +62,17 @@ class Exchange:
     """Why the arguments were not handed to the SDK; see `long_calls`."""
     tool_headers: Headers = field(default_factory=list)
     tool_body: bytes | None = None
+    failed: Problem | None = None
+    """What came of the call where it was performed before the SDK saw it."""
+    sdk_answer: bytes | None = None
+    """What the SDK wrote around the result of a tool, with marks in the places of the body."""
     refusal: Problem | None = None
     answered: bool = False
+    operation: str = "mcp"
+    """What was called, for those who count requests."""
+    problem: str = ""
+    status: int = 0
+    size: int = 0
     _start: Message | None = None
     _parts: list[bytes] = field(default_factory=list)
 
@@ -96,6 +111,7 @@ class Exchange:
     def tool_error(self, problem: Problem, instance: str | None) -> types.CallToolResult:
         """The problem as text only: clients check structuredContent against outputSchema even on an error."""
         self.tool_headers = problem_headers(problem)
+        self.problem = problem.slug
         body = problem_body(problem, self.base_url, instance or self.path, self.request_id)
         return types.CallToolResult(content=[types.TextContent(text=body.decode())], is_error=True)
 
@@ -116,17 +132,35 @@ class Exchange:
             await self.refuse(refusal_of_the_sdk(status, body.decode()))
         else:
             if self.tool_body is not None:
+                self.sdk_answer = body
                 body = await in_thread_if_large(len(self.tool_body), _spliced, body, self.tool_body)
             content_type = [(b"content-type", media_type)] if body else []
             await self.answer(status, [*content_type, *self.tool_headers], body)
 
+    def learn(self, known: KnownCalls, call: PlainCall) -> None:
+        """Have the next call of this shape answered by `answer_at_once`."""
+        if self.sdk_answer is not None:
+            known.learn(call, self.sdk_answer, _TEXT, _STRUCTURED)
+
+    async def answer_at_once(self, envelope: Envelope, call_id: bytes, body: bytes) -> None:
+        """The answer of a tool in an envelope that the SDK wrote for another."""
+        parts = (
+            *(envelope.before_id, call_id, envelope.before_text),
+            *_as_text(body),
+            *(envelope.before_structure, body, envelope.end),
+        )
+        await self.answer(200, [_JSON], b"".join(parts))
+
     async def refuse(self, problem: Problem) -> None:
         """Answer with a problem as HTTP does, not as a tool result."""
+        self.problem = problem.slug
         body = problem_body(problem, self.base_url, self.path, self.request_id)
-        await self.answer(problem.status, [PROBLEM_JSON, *problem_headers(problem)], body)
+        metadata = f"{self.mcp_url or self.base_url}{RESOURCE_METADATA}{self.path}"
+        await self.answer(problem.status, [PROBLEM_JSON, *problem_headers(problem, metadata)], body)
 
     async def answer(self, status: int, headers: Headers, body: bytes) -> None:
         self.answered = True
+        self.status, self.size = status, len(body)
         start = [*common_headers(self.request_id), *headers]
         start += [NO_STORE] if self.usage is None else [PRIVATE, *rate_headers(self.usage)]
         if status != 204:

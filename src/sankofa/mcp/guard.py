@@ -25,7 +25,8 @@ class Guard:
         allowed = _listed(settings.mcp_allowed_hosts)
         own_hosts = (_host_of(url) for url in (settings.base_url, settings.public_mcp_url))
         self._hosts = frozenset((*_LOCAL, *own_hosts, *(name.removesuffix(":*") for name in allowed)))
-        self._origins = frozenset(origin.rstrip("/") for origin in _listed(settings.mcp_allowed_origins))
+        named = (origin.rstrip("/") for origin in _listed(settings.mcp_allowed_origins))
+        self._origins = frozenset(named) | settings.cors_allowed()
 
     async def check(self, headers: Headers) -> Site:
         """The site of the request. Raises BadRequest, MisdirectedRequest or OriginNotAllowed.

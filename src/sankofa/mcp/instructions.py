@@ -13,9 +13,10 @@ backtest, "what was known when" - pass `as_of`.
 
 Identifiers: organisations are named by a `service_id`. Take it from an answer; do not invent one.
 
-Answers: `count` rows; `truncated` is true where more matched than your tier is served. null means \
-unknown, never zero. Amounts keep every digit of the filing and are in `currency_reported`: do not add up \
-different currencies.
+Answers: at most 60 kB, `count` rows; where more matched, `truncated` is true. Then pass `next_cursor` \
+as `cursor` with the same arguments, or narrow as `hint` says; without a `next_cursor` your tier serves no \
+more. null means unknown, never zero. Amounts keep every digit of the filing and are in \
+`currency_reported`: do not add up different currencies.
 
 Citing: name the `source_ref` of each row you use and the `license_class` it is held under, with `as_of` \
 and `edition` so that the answer can be reproduced. Rows of class `synthetic` are invented, for trying \

@@ -8,6 +8,7 @@ See contract: MCP-2, MCP-3, MCP-4.
 """
 
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
@@ -23,9 +24,11 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from sankofa import __version__
+from sankofa.mcp.bounded import bounded_body
 from sankofa.mcp.exchange import LARGEST_BODY, Exchange
 from sankofa.mcp.guard import Guard, key_of
 from sankofa.mcp.instructions import INSTRUCTIONS
+from sankofa.mcp.known_calls import KnownCalls, PlainCall, plain_call
 from sankofa.mcp.long_calls import LONGEST_CALL, without_arguments
 from sankofa.mcp.tools import Arguments, Tool, tools
 from sankofa.model.errors import (
@@ -38,9 +41,9 @@ from sankofa.model.errors import (
     Unauthorized,
     is_exhausted,
 )
-from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Call
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
+from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.service import Service
 
 Context = ServerRequestContext[Any, Request]
@@ -69,6 +72,7 @@ class McpSurface:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._guard = Guard(service.settings, service.domains)
+        self._known_calls = KnownCalls()
         self._tools: Mapping[str, Tool] = tools()
         self._listing = types.ListToolsResult(tools=[tool.describe() for tool in self._tools.values()])
         server: Server[Any] = Server(
@@ -93,14 +97,21 @@ class McpSurface:
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = time.perf_counter()
         exchange = Exchange(
             send, scope["method"], scope["path"], scope["sankofa.request_id"], self._service.settings.base_url
         )
         try:
             body = await self._admit(exchange, scope, receive)
-            if body is not None:
-                scope[_EXCHANGE] = exchange
-                await self._manager.handle_request(scope, _replayed(body, receive), exchange.from_sdk)
+            if body is None:
+                return
+            call = plain_call(scope["headers"], body) if exchange.unread is None else None
+            if call is not None and await self._answered_at_once(exchange, call):
+                return
+            scope[_EXCHANGE] = exchange
+            await self._manager.handle_request(scope, _replayed(body, receive), exchange.from_sdk)
+            if call is not None:
+                exchange.learn(self._known_calls, call)
         except Problem as problem:
             if isinstance(problem, Unauthorized):
                 problem = await self._service.unauthorized(scope, problem)
@@ -114,13 +125,16 @@ class McpSurface:
             _log.exception("request %s failed", exchange.request_id)
             if not exchange.answered:
                 await exchange.refuse(InternalError())
+        finally:
+            if self._service.observe is not None:
+                self._service.observe(_observed(exchange, began, scope))
 
     async def _admit(self, exchange: Exchange, scope: Scope, receive: Receive) -> bytes | None:
         """The body for the SDK; None where the answer is given already. Raises Problem."""
         headers = scope["headers"]
         # First: a page in a browser is told nothing, not even whether a key is good.
         site = await self._guard.check(headers)
-        exchange.base_url = site.base_url
+        exchange.base_url, exchange.mcp_url = site.base_url, site.settings.public_mcp_url
         if exchange.method == "OPTIONS":
             await exchange.answer(204, [(b"allow", _ALLOW.encode())], b"")
             return None
@@ -141,6 +155,19 @@ class McpSurface:
             raise exchange.over_quota
         return body
 
+    async def _answered_at_once(self, exchange: Exchange, call: PlainCall) -> bool:
+        """Whether the call was answered in an envelope known already; an error is the SDK's to write."""
+        envelope, tool = self._known_calls.envelope(call), self._tools.get(call.name)
+        if envelope is None or tool is None:
+            return False
+        try:
+            body = await self._perform(exchange, tool, call.name, call.arguments)
+        except Problem as problem:
+            exchange.failed = problem
+            return False
+        await exchange.answer_at_once(envelope, call.id, body)
+        return True
+
     async def _list(self, _ctx: Context, _params: object) -> types.ListToolsResult:
         return self._listing
 
@@ -148,6 +175,8 @@ class McpSurface:
         exchange = _exchange_of(ctx)
         arguments = params.arguments or {}
         tool = self._tools.get(params.name)
+        if tool is not None:
+            exchange.operation = f"mcp:{params.name}"
         try:
             return exchange.tool_result(await self._perform(exchange, tool, params.name, arguments))
         except StoreUnavailable as problem:  # an HTTP answer, never a tool error (contract: MCP-3)
@@ -163,7 +192,12 @@ class McpSurface:
             return exchange.tool_error(InternalError(), None)
 
     async def _perform(self, exchange: Exchange, tool: Tool | None, name: str, arguments: Arguments) -> bytes:
-        """The body REST has for the same call. Raises Problem, or MCPError for a tool there is not."""
+        """The body REST has for the same call, as far as it fits.
+
+        Raises Problem, or MCPError for a tool there is not.
+        """
+        if exchange.failed is not None:
+            raise exchange.failed
         await exchange.count(self._service.quotas)  # for a body that only the SDK could read
         if exchange.over_quota is not None:
             raise exchange.over_quota
@@ -177,17 +211,39 @@ class McpSurface:
         except (InvalidParameter, NotFound) as problem:
             given = arguments.get(ID_PARAMETER) if tool.takes_id else None
             raise await explained_id(self._service, exchange.grant, problem, given) from None
+        with tool.translated_names():
+            operation.admit(exchange.grant, read)
         edition = self._service.edition.get()
         service = self._service
         call = Call(
-            edition, exchange.grant, today, service.cursors, service.edition.for_cursor, exchange.base_url
+            edition,
+            exchange.grant,
+            today,
+            service.cursors,
+            service.edition.for_cursor,
+            exchange.base_url,
+            usage=exchange.usage,
         )
         with tool.translated_names():
-            answer = await operation.perform(call, **read)
-        return envelope(answer, edition, operation)
+            return await bounded_body(operation, call, read, service.settings.mcp_answer_bytes)
 
     def _log_problem(self, problem: Problem, exchange: Exchange) -> None:
         _log.warning("request %s: %s: %s", exchange.request_id, problem.slug, problem.logged)
+
+
+def _observed(exchange: Exchange, began: float, scope: Scope) -> ObservedRequest:
+    return ObservedRequest(
+        exchange.operation,
+        exchange.method,
+        exchange.status,
+        exchange.size,
+        began,
+        time.perf_counter() - began,
+        exchange.usage.grant if exchange.usage else None,
+        exchange.problem,
+        exchange.request_id,
+        scope["headers"],
+    )
 
 
 def _exchange_of(ctx: Context) -> Exchange:

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import mcp_types as types
 
+from sankofa.mcp.schemas import answer_schema, argument_schema
 from sankofa.model.errors import InvalidParameter
 from sankofa.operations.contract import Operation, Parameter, operations, printable
 from sankofa.operations.nearest import ID_PARAMETER
 from sankofa.operations.parameter_types import JsonSchema
-from sankofa.operations.schemas import envelope_schema
 
 Arguments = Mapping[str, Any]
 
@@ -45,11 +45,11 @@ class Tool:
         return types.Tool(
             name=self.name,
             title=title,
-            description="\n\n".join(filter(None, (operation.summary, operation.description))),
+            description=operation.agent.description
+            or "\n\n".join(filter(None, (operation.summary, operation.description))),
             input_schema=self._input_schema(),
-            output_schema=envelope_schema(operation),
+            output_schema=answer_schema(operation),
             annotations=types.ToolAnnotations(
-                title=title,
                 read_only_hint=True,
                 destructive_hint=False,
                 idempotent_hint=True,
@@ -67,7 +67,7 @@ class Tool:
                 raise InvalidParameter(printable(name), f"no such argument; this tool takes: {known}")
             if value is None and not parameter.required:
                 continue
-            given[parameter.name] = value if self._types[name] is list else self._text(name, value)
+            given[parameter.name] = self._checked(name, value)
         with self.translated_names():
             return self.operation.read_tool(given, today)
 
@@ -93,22 +93,25 @@ class Tool:
                 path = path.replace(f"{{{parameter.name}}}", value)
         return path
 
-    def _text(self, name: str, value: object) -> str:
-        """An argument as the text REST would have in its query. Nothing is guessed: "5" and 5.0 are not 5."""
+    def _checked(self, name: str, value: object) -> object:
+        """An argument of its type, as the text REST would have in its query unless it is a list.
+
+        Nothing is guessed: "5" and 5.0 are not 5.
+        """
         expected = self._types[name]
         if type(value) is not expected:
             raise InvalidParameter(name, f"expected {_JSON_NAMES[expected]}, not {_JSON_NAMES[type(value)]}")
         try:
-            return str(value)
+            return value if expected is list else str(value)
         except ValueError:  # Python writes no more than 4,300 digits
             raise InvalidParameter(name, "expected a whole number that is not as long") from None
 
     def _input_schema(self) -> JsonSchema:
-        properties: dict[str, JsonSchema] = {}
-        for name, parameter in self._parameters.items():
-            properties[name] = {**parameter.kind.schema(), "description": parameter.description}
-            if parameter.default is not None:
-                properties[name]["default"] = parameter.default
+        defaults = self.operation.agent.defaults
+        properties = {
+            name: argument_schema(parameter, defaults.get(parameter.argument, parameter.default))
+            for name, parameter in self._parameters.items()
+        }
         return {
             "type": "object",
             "properties": properties,

@@ -13,6 +13,8 @@ from sankofa.model.countries import country, country_name, currency, currency_na
 FREQUENCIES: Final = ("daily", "weekly", "monthly", "quarterly", "annual")
 SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
 INDICATOR_PATTERN: Final = SERIES_PATTERN
+ASKED_SERIES_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._:-]*$"
+"""Of a series as it is asked for: those of annual tables have colons, `WDI:<indicator>:<alpha-3>`."""
 SERIES_TYPE_PATTERN: Final = "^[a-z][a-z0-9_]*$"
 LONGEST_CODE: Final = 64
 LONGEST_TYPE: Final = 32

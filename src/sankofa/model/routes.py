@@ -66,6 +66,8 @@ class Route(NamedTuple):
     served: bool
     since: str
     why: str
+    guards: frozenset[str]
+    """The concepts of `unless` and `at_least`: without any of them in a filing neither closes it."""
 
     @property
     def single(self) -> str:
@@ -181,7 +183,7 @@ def parse(text: str) -> RouteTable:
 def _own(item: str) -> Route:
     """A figure under the item's own name, as documents have it, comes before every concept."""
     why = "The item itself, as taken from a document."
-    return Route(item, 0, (Term(1, item),), "", (), (), (), "", True, "", why)
+    return Route(item, 0, (Term(1, item),), "", (), (), (), "", True, "", why, frozenset())
 
 
 def _route(item: str, number: int, said: dict[str, Any], groups: Mapping[str, str]) -> Route:
@@ -197,18 +199,21 @@ def _route(item: str, number: int, said: dict[str, Any], groups: Mapping[str, st
     if bool(said.get("members")) != bool(said.get("of")):
         raise ValueError(f"{where}: members and of belong together")
     terms = _sum(said["take"], where) if "take" in said else ()
+    unless = _unless(said.get("unless", ""), {term.concept for term in terms}, groups, where)
+    at_least = tuple(_sum(one, where) for one in said.get("at_least", []))
     return Route(
         item,
         number,
         terms,
         said.get("members", ""),
         tuple(said.get("of", "").split()),
-        _unless(said.get("unless", ""), {term.concept for term in terms}, groups, where),
-        tuple(_sum(one, where) for one in said.get("at_least", [])),
+        unless,
+        at_least,
         said.get("confirm", ""),
         bool(said.get("served", False)),
         said["since"],
         said["why"],
+        frozenset(unless).union(term.concept for least in at_least for term in least),
     )
 
 

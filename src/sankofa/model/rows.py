@@ -136,8 +136,8 @@ class CrosswalkMatchRow(CrosswalkRow, frozen=True, kw_only=True):
     legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
 
 
-class TenderRow(Row, frozen=True, kw_only=True):
-    """One OCDS release."""
+class CompactTenderRow(Row, frozen=True, kw_only=True):
+    """One OCDS release, without the release itself."""
 
     buyer_service_id: Annotated[str | None, Meta(description="The buyer, where resolved.")]
     country: Annotated[str, Meta(description="ISO 3166-1 alpha-2.")]
@@ -160,6 +160,11 @@ class TenderRow(Row, frozen=True, kw_only=True):
     withheld_parties: Annotated[
         int, Meta(description="Parties not established to be organisations: never served.", ge=0)
     ]
+
+
+class TenderRow(CompactTenderRow, frozen=True, kw_only=True):
+    """One OCDS release."""
+
     release: Annotated[
         msgspec.Raw,
         Meta(
@@ -374,6 +379,26 @@ class ExportRow(Row, frozen=True, kw_only=True):
             description="The instant of the edition's last capture.",
             extra_json_schema={"format": "date-time"},
         ),
+    ]
+
+
+class UsageRow(Row, frozen=True, kw_only=True):
+    """Where a key stands."""
+
+    tier: Annotated[str, Meta(description="Of the key: sample, starter or professional.")]
+    minute_limit: Annotated[int, Meta(description="Requests per UTC minute.", ge=0)]
+    minute_used: Annotated[int, Meta(description="Requests in this minute, this one included.", ge=0)]
+    minute_reset_at: Annotated[
+        str, Meta(description="When the next minute begins.", extra_json_schema={"format": "date-time"})
+    ]
+    month_limit: Annotated[int, Meta(description="Requests per UTC calendar month.", ge=0)]
+    month_used: Annotated[int, Meta(description="Requests in this month, this one included.", ge=0)]
+    month_reset_at: Annotated[
+        str, Meta(description="When the next month begins.", extra_json_schema={"format": "date-time"})
+    ]
+    expires_at: Annotated[
+        str | None,
+        Meta(description="The last second in which the key is valid; null where it does not expire."),
     ]
 
 

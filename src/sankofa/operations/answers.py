@@ -1,10 +1,12 @@
 """Answers as bytes: what every surface sends, so that the same call has the same body on each of them."""
 
+from functools import cache
+
 import msgspec
 
 from sankofa.access.quotas import Usage
 from sankofa.edition.read.edition import Edition
-from sankofa.model.errors import Problem
+from sankofa.model.errors import Problem, Unauthorized
 from sankofa.operations.contract import Answer, Operation
 
 Headers = list[tuple[bytes, bytes]]
@@ -14,6 +16,10 @@ JSON = (b"content-type", b"application/json")
 PROBLEM_JSON = (b"content-type", b"application/problem+json")
 PRIVATE = (b"cache-control", b"private")
 NO_STORE = (b"cache-control", b"no-store")
+PRIVATE_NO_STORE = (b"cache-control", b"private, no-store")
+RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
+"""Where it is said how to present a key (RFC 9728); of MCP, with its path behind."""
+_BEARER = b'Bearer realm="sankofa"'
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
@@ -34,9 +40,15 @@ def envelope(answer: Answer, edition: Edition, operation: Operation) -> bytes:
     parts.append(
         f'],"count":{selection.count},{terms},{as_of}"edition":"{edition_id}","truncated":{truncated}'.encode()
     )
-    parts += [b",%b:%b" % (_encode(name), _encode(value)) for name, value in answer.members.items()]
+    for name, value in answer.members.items():
+        parts += (_member(name), b"null" if value is None else _encode(value))
     parts.append(b"}")
     return b"".join(parts)
+
+
+@cache
+def _member(name: str) -> bytes:
+    return b",%b:" % _encode(name)
 
 
 def problem_body(problem: Problem, base_url: str, instance: str, request_id: str) -> bytes:
@@ -62,9 +74,16 @@ def common_headers(request_id: str) -> Headers:
     return [(b"x-service-api-version", API_VERSION), (b"x-request-id", request_id.encode())]
 
 
-def problem_headers(problem: Problem) -> Headers:
-    """What the class of a problem adds: Retry-After, WWW-Authenticate, Allow, the upgrade link."""
-    return [(name.lower().encode(), value.encode()) for name, value in problem.headers()]
+def problem_headers(problem: Problem, metadata: str = "") -> Headers:
+    """What the class of a problem adds: Retry-After, WWW-Authenticate, Allow, the upgrade link.
+
+    `metadata` is the address that a client without a key is led to.
+    """
+    headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers()]
+    if not metadata or not isinstance(problem, Unauthorized):
+        return headers
+    led_on = b'%b, resource_metadata="%b"' % (_BEARER, metadata.encode())
+    return [(name, value.replace(_BEARER, led_on)) for name, value in headers]
 
 
 def rate_headers(usage: Usage) -> Headers:

@@ -4,12 +4,11 @@ The keyword parameters of the function are the parameters of the endpoint; their
 how each is read; its docstring is the documentation.
 """
 
-import functools
 import importlib
 import inspect
 import pkgutil
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from typing import Any, Final, get_args, get_type_hints
@@ -18,13 +17,14 @@ import msgspec
 
 import sankofa.operations
 from sankofa.access.cursors import Cursors
+from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Edition, Notice, Selection
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.provenance import EVERY_SOURCE
 from sankofa.model.rows import Row
 from sankofa.operations.parameter_types import JsonSchema, ParameterType
-from sankofa.operations.parameters import TOOL_ONLY, EditionParameter
+from sankofa.operations.parameters import ALL_BY_DEFAULT, TOOL_ONLY, EditionParameter, FormatParameter
 
 NO_ROWS: Final = Selection((), 0, truncated=False)
 NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {
@@ -56,6 +56,8 @@ class Call(msgspec.Struct, frozen=True):
     """Opens any kept edition by its id, to compare two. Raises Gone or NotFound."""
     pinned: bool = False
     """Whether the request names its edition; links in the answer then name it too."""
+    usage: Usage | None = None
+    """Where the key stands after this request was counted."""
 
     def day_asked(self, as_of: date | None) -> date:
         """The day that a question is about: as it says, or today."""
@@ -80,6 +82,8 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 Perform = Callable[..., Awaitable[Answer]]
+Check = Callable[[Grant, Mapping[str, Any]], None]
+"""What is wrong with arguments whatever an edition holds. Raises InvalidParameter, then UpgradeRequired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,27 @@ class Parameter:
     default: object
     in_path: bool
     tool_only: bool
+    extension: bool = False
+    """Whether the specification does not have it."""
+    all_by_default: bool = False
+    """Of `limit`: whether everything is asked for where it is omitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """How an operation presents itself to an agent, who has a small window and reads nothing else."""
+
+    description: str = ""
+    """What the tool is described with; the summary and description of the endpoint where empty."""
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    """Arguments whose default differs from the endpoint's."""
+    overflow: Mapping[str, object] = field(default_factory=dict)
+    """Arguments that take the place of None where the rows do not all fit, so that the first are the ones
+    most asked for."""
+    narrow_by: tuple[str, ...] = ()
+    """The arguments that a hint names, as the tool calls them."""
+    compact: Callable[[bytes], bytes] | None = None
+    """Makes a row smaller that alone is larger than an answer may be."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +147,20 @@ class Operation:
     dataset: str = EVERY_SOURCE
     """The dataset whose sources `_license` attributes: a sku, organisations, or every source."""
     extension: bool = False
-    """Whether it extends the agreed API."""
+    """Whether the specification does not have it."""
+    live: bool = False
+    """Whether the answer changes between two publications: it is then never cached."""
+    agent: "AgentView" = AgentView()
+    """What the tool does differently from the endpoint."""
+    checks: tuple[Check, ...] = ()
+
+    def admit(self, grant: Grant, arguments: Mapping[str, Any]) -> None:
+        """Refuse what no edition could answer, before one is looked for (contract: KEY-7).
+
+        Every surface calls it before `perform`. Raises InvalidParameter or UpgradeRequired.
+        """
+        for check in self.checks:
+            check(grant, arguments)
 
     @property
     def shapes(self) -> tuple[type[Row], ...]:
@@ -150,12 +188,13 @@ class Operation:
     def read_tool(self, given: Mapping[str, Any], today: date) -> dict[str, Any]:
         """All arguments from a tool call, where path and query parameters are not told apart."""
         read = dict(self._argument(name, text, self.parameters, today) for name, text in given.items())
-        return self._complete({**self.defaults, **read})
+        return self._complete({**self.defaults, **self.agent.defaults, **read})
 
     def _argument(self, name: str, text: Any, known: Mapping[str, Parameter], today: date) -> tuple[str, Any]:
         parameter = known.get(name)
         if parameter is None:
-            accepted = ", ".join((*known, EDITION.name) if known is self.query else known) or "none"
+            everywhere = (EDITION.name, FORMAT.name) if known is self.query else ()
+            accepted = ", ".join((*known, *everywhere)) or "none"
             raise InvalidParameter(printable(name), f"no such parameter; taken are: {accepted}")
         try:
             return parameter.argument, parameter.kind.read(text, today)
@@ -186,8 +225,21 @@ EDITION: Final = Parameter(
     default=None,
     in_path=False,
     tool_only=False,
+    extension=True,
 )
 """The query parameter that every endpoint takes: the edition that is to answer."""
+FORMAT: Final = Parameter(
+    name="format",
+    argument="format",
+    kind=get_args(FormatParameter)[1],
+    description=get_args(FormatParameter)[2],
+    required=False,
+    default=None,
+    in_path=False,
+    tool_only=False,
+    extension=True,
+)
+"""The query parameter that every endpoint takes: the form of the answer."""
 
 _OPERATIONS: dict[str, Operation] = {}
 
@@ -205,23 +257,29 @@ def operation(
     paid: bool = False,
     sample_walks: bool = False,
     dataset: str = EVERY_SOURCE,
+    check: Check | None = None,
     extension: bool = False,
+    extensions: tuple[str, ...] = (),
+    live: bool = False,
+    agent: AgentView | None = None,
 ) -> Callable[[Perform], Perform]:
     """Declare the function below as the operation at this path; None where it is a tool only.
 
     `errors` are the statuses it is described with (contract: SPEC-2); `tool_names` gives the
     name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
     and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
-    `dataset` is the one whose sources `_license` attributes. An `extension` is no part of the agreed API.
+    `dataset` is the one whose sources `_license` attributes. `check` is for rules about several arguments.
+    `extension`: the specification does not have it; `extensions`: nor these of its parameters. A `live`
+    answer is never cached.
     """
 
     def declare(perform: Perform) -> Perform:
         summary, _, description = inspect.cleandoc(perform.__doc__ or "").partition("\n")
-        parameters = _parameters(perform, path or "")
+        parameters = _parameters(perform, path or "", extensions)
         _OPERATIONS[perform.__name__] = Operation(
             name=perform.__name__,
             path=path or "",
-            perform=_tiered(perform, path or tool or "", paid=paid, sample_walks=sample_walks),
+            perform=perform,
             parameters=parameters,
             row=row,
             errors=errors,
@@ -235,28 +293,28 @@ def operation(
             defaults={p.argument: p.default for p in parameters.values() if not p.required},
             also=also,
             dataset=dataset,
+            checks=(*([check] if check else []), _tier_check(path or tool or "", paid, not sample_walks)),
             extension=extension,
+            live=live,
+            agent=agent or AgentView(),
         )
         return perform
 
     return declare
 
 
-def _tiered(perform: Perform, name: str, *, paid: bool, sample_walks: bool) -> Perform:
-    """Wraps the function in the check of the caller's tier, for every surface."""
-    walked = "cursor" in inspect.signature(perform).parameters and not sample_walks
-    if not paid and not walked:
-        return perform
+def _tier_check(name: str, paid: bool, paid_walks: bool) -> Check:
+    """Whether the caller's tier has the operation, the next page and as many rows."""
 
-    @functools.wraps(perform)
-    async def checked(call: Call, **arguments: Any) -> Answer:
+    def check(grant: Grant, arguments: Mapping[str, Any]) -> None:
         if paid:
-            call.grant.requires_paid(name)
-        elif arguments.get("cursor") is not None:
-            call.grant.requires_paid(f"cursor: walking {name}")
-        return await perform(call, **arguments)
+            grant.requires_paid(name)
+        if paid_walks and arguments.get("cursor") is not None:
+            grant.requires_paid(f"cursor: walking {name}")
+        if arguments.get("limit") is not None:
+            grant.rows(arguments["limit"])
 
-    return checked
+    return check
 
 
 @cache
@@ -272,7 +330,7 @@ def endpoints() -> tuple[Operation, ...]:
     return tuple(operation for operation in operations() if operation.path)
 
 
-def _parameters(perform: Perform, path: str) -> dict[str, Parameter]:
+def _parameters(perform: Perform, path: str, extensions: tuple[str, ...]) -> dict[str, Parameter]:
     hints = get_type_hints(perform, include_extras=True)
     parameters = {}
     for name, signature in inspect.signature(perform).parameters.items():
@@ -291,6 +349,8 @@ def _parameters(perform: Perform, path: str) -> dict[str, Parameter]:
             None if required else signature.default,
             f"{{{public}}}" in path,
             TOOL_ONLY in marks,
+            public in extensions,
+            ALL_BY_DEFAULT in marks,
         )
     return parameters
 

@@ -1,16 +1,27 @@
 """GET /v1/crosswalk/{service_id} and GET /v1/crosswalk."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
+from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import FREE, FREE_ID_TYPES, ID_TYPES, PAID
 from sankofa.edition.read.edition import Selection
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow
-from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import unknown_organisation
-from sankofa.operations.parameters import IdTypeParameter, IdValueParameter, ServiceIdParameter
+from sankofa.operations.paging import block_and_row, first_page
+from sankofa.operations.parameters import (
+    CursorParameter,
+    IdTypeParameter,
+    IdValueParameter,
+    LimitOrAllParameter,
+    ServiceIdParameter,
+)
 
 MOST_MATCHES = 20
 
@@ -32,8 +43,15 @@ class _Withheld(msgspec.Struct):
         },
         "crosswalk_loaded": {"type": "boolean", "description": "False until identifiers were loaded."},
     },
+    extensions=("limit", "cursor"),
 )
-async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer:
+async def get_crosswalk(
+    call: Call,
+    *,
+    service_id: ServiceIdParameter,
+    limit: LimitOrAllParameter = None,
+    cursor: CursorParameter = None,
+) -> Answer:
     """Every identifier held for one organisation.
 
     Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free on
@@ -41,31 +59,59 @@ async def get_crosswalk(call: Call, *, service_id: ServiceIdParameter) -> Answer
     and the answer is `truncated`.
     `crosswalk_loaded` is false until identifiers were loaded.
     """
-    day = call.today.toordinal()
+    key = service_id.upper()
+    walk = first_page(call, "crosswalk", key)
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    day, edition = walk.day.toordinal(), walk.edition
     modes = FREE if call.grant.sample else FREE | PAID
-    selection = await call.edition.select("crosswalk", service_id.upper(), day=day, modes=modes)
+    # The sample tier gets every identifier that is free, however many: only a limit of its own is capped.
+    most = None if limit is None else call.grant.rows(limit)
+    start = block_and_row(walk.start)
+    selection = await edition.select("crosswalk", key, day=day, modes=modes, limit=most, **start)
     if selection is None:
         raise await unknown_organisation(call, service_id)
     withheld: set[str] = set()
     if call.grant.sample:
-        paid = await call.edition.select("crosswalk", service_id.upper(), day=day, modes=PAID)
+        paid = await edition.select("crosswalk", key, day=day, modes=PAID)
         if paid is not None and paid.count:
             rows = msgspec.json.decode(b"[%b]" % paid.rows, type=list[_Withheld])
             withheld = {row.id_type for row in rows}
-    members = {
+    members: dict[str, object] = {
         "withheld_id_types": sorted(withheld, key=ID_TYPES.index),
-        "crosswalk_loaded": bool(call.edition.manifest.get("crosswalk_loaded")),
+        "crosswalk_loaded": bool(edition.manifest.get("crosswalk_loaded")),
     }
     if withheld:
-        selection = Selection(selection.runs, selection.count, truncated=True)
-    return Answer(selection, members=members)
+        selection = Selection(selection.runs, selection.count, truncated=True, following=selection.following)
+    return walk.answer(selection, members=members)
+
+
+_FOR_AGENTS = AgentView(
+    description="""\
+The organisation behind an outside identifier: lei or ticker (EXCHANGE:TICKER) on any tier; registry, isin,
+figi, aggregator from the starter tier on. At most 20 matches; where several organisations have one number,
+`ambiguous` is true. By name use search_entities. Next: get_entity, get_fundamentals.
+Example: {"id_type":"ticker","id_value":"JSE:NPN"}""",
+)
+
+
+def _check_lookup(grant: Grant, arguments: Mapping[str, Any]) -> None:
+    try:
+        lookup_key_of_text(arguments["id_type"], arguments["id_value"])
+    except ValueError as failure:
+        raise InvalidParameter("id_value", str(failure)) from None
+    if arguments["id_type"] not in FREE_ID_TYPES:
+        grant.requires_paid(f"A lookup by {arguments['id_type']}")
 
 
 @operation(
     "/v1/crosswalk",
+    check=_check_lookup,
     dataset=ORGANISATIONS,
     row=CrosswalkMatchRow,
     errors=(400, 401, 402, 429, 503),
+    tool="lookup_identifier",
+    agent=_FOR_AGENTS,
     members={
         "ambiguous": {"type": "boolean", "description": "True where several organisations match."},
     },
@@ -77,12 +123,7 @@ async def find_by_identifier(call: Call, *, id_type: IdTypeParameter, id_value: 
     unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
     matches are returned, ordered by service_id.
     """
-    try:
-        key = lookup_key_of_text(id_type, id_value)
-    except ValueError as failure:
-        raise InvalidParameter("id_value", str(failure)) from None
-    if id_type not in FREE_ID_TYPES:
-        call.grant.requires_paid(f"A lookup by {id_type}")
+    key = lookup_key_of_text(id_type, id_value)
     day = call.today.toordinal()
     matches = await call.edition.select("identifier", key, day=day, limit=MOST_MATCHES) or NO_ROWS
     return Answer(matches, members={"ambiguous": matches.count > 1})

@@ -2,9 +2,16 @@
 
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import EntityRow
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.nearest import unknown_organisation
 from sankofa.operations.parameters import ServiceIdParameter
+
+_FOR_AGENTS = AgentView(
+    description="""\
+One organisation's record: names, country, status, LEI, listings. Take `service_id` from search_entities
+(names) or lookup_identifier (LEI, ticker, ...). Next: get_fundamentals, get_metrics, get_resolved_parties.
+Example: {"service_id":"DC46AF1B1AAA424B58D1368176"}""",
+)
 
 
 @operation(
@@ -19,6 +26,7 @@ from sankofa.operations.parameters import ServiceIdParameter
             "description": "service_id of the organisation that took it over, where the register names one.",
         }
     },
+    agent=_FOR_AGENTS,
 )
 async def get_entity(call: Call, *, service_id: ServiceIdParameter) -> Answer:
     """One organisation's resolved entity record.

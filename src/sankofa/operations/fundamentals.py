@@ -1,16 +1,24 @@
 """GET /v1/fundamentals/{service_id}."""
 
 from collections.abc import Callable
+from typing import Final, Literal, NamedTuple
 
 from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.read.edition import Selection
+from sankofa.edition.read.statement_order import core_first, line_item_of
+from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import FUND
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.rows import FundamentalsRow
 from sankofa.model.vintages import Mode
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.nearest import nearest_line_items, unknown_organisation
+from sankofa.operations.paging import Walk, block_and_row, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
+    CursorParameter,
+    FundamentalsOrderParameter,
+    LimitOrAllParameter,
     LineItemsParameter,
     PeriodTypeParameter,
     ServiceIdParameter,
@@ -18,6 +26,28 @@ from sankofa.operations.parameters import (
 )
 
 _MODES = {"latest": int(Mode.LATEST), "as_reported": int(Mode.AS_REPORTED), "all": int(Mode.ALL)}
+_EVERYTHING: Final = 2**31 - 1
+_FOR_AGENTS: Final = AgentView(
+    description="""\
+Reported figures of one company as filed, point in time. Take `service_id` from search_entities. Ask for
+what you need: `line_items` with `period_type` "FY" is a short answer, everything can be 15,000 rows. Newest
+period_end first. Without `limit` you get what fits: where that is not all, core line items first, newest
+period first (`order` "statement"), and `next_cursor`. One line item may have several concepts a period;
+`vintage` > 1 is a restatement. Next: get_metrics for ratios.
+Example: {"service_id":"DC46AF1B1AAA424B58D1368176","line_items":["revenue","profit"],"period_type":"FY"}""",
+    overflow={"order": "statement"},
+    narrow_by=("line_items", "period_type"),
+)
+
+
+class _Rows(NamedTuple):
+    """Which rows of an issuer are asked for."""
+
+    key: str
+    day: int
+    modes: int
+    tag: int
+    where: Callable[[bytes], bool] | None
 
 
 @operation(
@@ -26,6 +56,8 @@ _MODES = {"latest": int(Mode.LATEST), "as_reported": int(Mode.AS_REPORTED), "all
     row=FundamentalsRow,
     errors=(400, 401, 404, 429, 503),
     tool="get_fundamentals",
+    extensions=("line_items", "order", "limit", "cursor"),
+    agent=_FOR_AGENTS,
 )
 async def get_fundamentals(
     call: Call,
@@ -35,34 +67,71 @@ async def get_fundamentals(
     period_type: PeriodTypeParameter = None,
     vintages: VintagesParameter = "latest",
     line_items: LineItemsParameter = None,
+    order: FundamentalsOrderParameter = None,
+    limit: LimitOrAllParameter = None,
+    cursor: CursorParameter = None,
 ) -> Answer:
     """Point-in-time reported facts for one issuer.
 
-    Ordered by period_end descending, period_type, line_item and vintage. The sample tier gets the
-    first rows with `truncated: true`; paid tiers get everything.
+    Ordered by period_end descending, period_type, line_item and vintage. Without `limit` the sample tier gets
+    the first rows with `truncated: true`, paid tiers everything. `order=statement` gives the documented line
+    items first, newest period first and in their documented order, then all others; a cursor goes on in the
+    order it was given in.
     """
-    day = call.day_asked(as_of)
-    selection = await call.edition.select(
-        "fundamentals",
-        service_id.upper(),
-        day=day.toordinal(),
-        modes=_MODES[vintages],
-        tag=ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type),
-        limit=call.grant.row_cap if call.grant.sample else None,
-        where=None if line_items is None else _has_line_item(line_items),
-    )
+    key = service_id.upper()
+    walk = first_page(call, "fundamentals", key, period_type, vintages, line_items, as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    most = call.grant.rows_or_all(limit)
+    day, modes = walk.day.toordinal(), _MODES[vintages]
+    tag = ANY_TAG if period_type is None else PERIOD_TYPES.index(period_type)
+    where = None if line_items is None else _has_line_item(line_items)
+    if order is None and not walk.start:
+        selection = await walk.edition.select(
+            "fundamentals", key, day=day, modes=modes, tag=tag, limit=most, where=where
+        )
+    else:
+        selection = await _in_order(walk, _Rows(key, day, modes, tag, where), order, most)
     if selection is None:
         raise await unknown_organisation(call, service_id)
-    return Answer(selection, as_of=day, members=nearest_line_items(line_items, selection))
+    return walk.answer(selection, as_of=walk.day, members=nearest_line_items(line_items, selection))
+
+
+async def _in_order(
+    walk: Walk, rows: _Rows, order: Literal["period", "statement"] | None, most: int | None
+) -> Selection | None:
+    """A page in an order. `following` of a walk in statement order begins with the name of that order."""
+    in_statement_order = walk.start[:1] == ("statement",)
+    if walk.start and order is not None and (order == "statement") != in_statement_order:
+        raise InvalidParameter("order", "the cursor is of a walk in the other order; leave it out")
+    if not in_statement_order and order != "statement":
+        return await walk.edition.select(
+            "fundamentals",
+            rows.key,
+            day=rows.day,
+            modes=rows.modes,
+            tag=rows.tag,
+            limit=most,
+            where=rows.where,
+            **block_and_row(walk.start),
+        )
+    selection = await core_first(
+        walk.edition,
+        rows.key,
+        day=rows.day,
+        modes=rows.modes,
+        tag=rows.tag,
+        limit=_EVERYTHING if most is None else most,
+        where=rows.where,
+        start=walk.start[1:],
+    )
+    if selection is None or selection.following is None:
+        return selection
+    following = ("statement", *selection.following)
+    return Selection(selection.runs, selection.count, truncated=True, following=following)
 
 
 def _has_line_item(line_items: tuple[str, ...]) -> Callable[[bytes], bool]:
     """A test for encoded rows: true for those of the line items. As quick for a hundred as for one."""
     wanted = frozenset(name.encode() for name in line_items)
-    field = b'"line_item":"'
-
-    def admits(row: bytes) -> bool:
-        start = row.find(field) + len(field)
-        return row[start : row.find(b'"', start)] in wanted
-
-    return admits
+    return lambda row: line_item_of(row) in wanted

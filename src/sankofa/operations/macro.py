@@ -1,18 +1,23 @@
 """GET /v1/macro."""
 
+from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
+from sankofa.access.tiers import Grant
 from sankofa.edition.format.keys import MACRO_ANNUAL, MACRO_SERIES, annual_key, key_list, series_list
 from sankofa.edition.format.series_blocks import DayRange
 from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.series import read_one_series, read_series
+from sankofa.edition.read.series import SeriesPosition, read_one_series, read_series
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import MACRO
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
-from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import nearest_series
+from sankofa.operations.paging import Walk, first_page
 from sankofa.operations.parameters import (
+    CursorParameter,
     FrequencyParameter,
     FromParameter,
     IndicatorParameter,
@@ -26,10 +31,35 @@ from sankofa.operations.parameters import (
 
 _ANNUAL_ONLY = "of annual mode only; `series` or `as_of` asks for series mode"
 _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
+_FOR_AGENTS = AgentView(
+    description="""\
+Macroeconomic values, newest first; 100 rows where `limit` is omitted. Annual mode: yearly indicators by
+`country` and World Bank `indicator` code, e.g. {"country":"NG","indicator":"NY.GDP.MKTP.CD"}; no release
+date is evidenced for them, so there are none under an `as_of`. Series mode, where `series` or `as_of` is
+given: exchange rates and price indices as known on a day, e.g.
+{"series":"FX.EUR.ZAR","as_of":"2024-06-30","from_date":"2024-01-01"}; FX.<base>.<quote> is quote units for
+one base unit, never inverted. An argument of the other mode is a 400.""",
+    narrow_by=("series", "indicator", "country", "from_date"),
+)
+
+
+def _check_mode(_: Grant, arguments: Mapping[str, Any]) -> None:
+    """Raises InvalidParameter for a parameter of the other mode."""
+    if arguments["series"] is None and arguments["as_of"] is None:
+        for name in ("series_type", "frequency"):
+            if arguments[name] is not None:
+                raise InvalidParameter(name, _SERIES_ONLY)
+        return
+    if arguments["indicator"] is not None:
+        raise InvalidParameter("indicator", _ANNUAL_ONLY)
+    for name in ("from", "to"):
+        if isinstance(arguments["from_" if name == "from" else name], int):
+            raise InvalidParameter(name, "expected a date as YYYY-MM-DD; a year is taken in annual mode only")
 
 
 @operation(
     "/v1/macro",
+    check=_check_mode,
     dataset=MACRO,
     row=MacroAnnualRow,
     also=(MacroSeriesRow,),
@@ -37,6 +67,8 @@ _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
     tool="get_macro",
     tool_names={"from": "from_date", "to": "to_date"},
     members=NULLABLE_AS_OF,
+    extensions=("cursor",),
+    agent=_FOR_AGENTS,
 )
 async def get_macro(
     call: Call,
@@ -50,6 +82,7 @@ async def get_macro(
     from_: FromParameter = None,
     to: ToParameter = None,
     limit: LimitParameter = None,
+    cursor: CursorParameter = None,
 ) -> Answer:
     """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
 
@@ -63,52 +96,63 @@ async def get_macro(
     in `nearest` those that are close.
     """
     if series is None and as_of is None:
-        for name, value in (("series_type", series_type), ("frequency", frequency)):
-            if value is not None:
-                raise InvalidParameter(name, _SERIES_ONLY)
+        asked = ("annual", country, (indicator or "").upper(), str(from_), str(to))
+        walk = first_page(call, *asked)
+        if cursor is not None:
+            walk = await walk.after(cursor)
         most = call.grant.rows(limit)
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
-        selection = await _annual(call, country or "", (indicator or "").upper(), years, most)
-        nearest = await nearest_series(call.edition, indicator, selection)
-        return Answer(selection, as_of=None, shape=MacroAnnualRow, members=nearest)
-    if indicator is not None:
-        raise InvalidParameter("indicator", _ANNUAL_ONLY)
-    as_of = call.day_asked(as_of)
-    day = as_of.toordinal()
-    days = DayRange(day, _day("from", from_, 0), min(_day("to", to, FOREVER), day))
+        selection = await _annual(walk, country or "", (indicator or "").upper(), years, most)
+        nearest = await nearest_series(walk.edition, indicator, selection)
+        return walk.answer(selection, as_of=None, shape=MacroAnnualRow, members=nearest)
+    since, until = _day(from_, 0), _day(to, FOREVER)
+    filters = (series_type, frequency, country)
+    key = (series or "").upper()
+    walk = first_page(call, "series", key, *filters, str(from_), str(to), as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    day = walk.day.toordinal()
     most = call.grant.rows(limit)
-    selection = await _series(call, series, (series_type, frequency, country), days, most)
-    nearest = await nearest_series(call.edition, series, selection)
-    return Answer(selection, as_of=as_of, shape=MacroSeriesRow, members=nearest)
+    selection = await _series(walk, series, filters, DayRange(day, since, min(until, day)), most)
+    nearest = await nearest_series(walk.edition, series, selection)
+    return walk.answer(selection, as_of=walk.day, shape=MacroSeriesRow, members=nearest)
 
 
-async def _annual(call: Call, country: str, indicator: str, years: DayRange, most: int) -> Selection:
-    key = annual_key(country, indicator)
+async def _annual(walk: Walk, country: str, indicator: str, years: DayRange, most: int) -> Selection:
+    key, start = annual_key(country, indicator), _position(walk)
     if country and indicator:
-        return await read_one_series(call.edition, MACRO_ANNUAL, key, years, most) or NO_ROWS
-    return await read_series(call.edition, MACRO_ANNUAL, key, years, most)
+        selection = await read_one_series(walk.edition, MACRO_ANNUAL, key, years, most, start=start)
+        return selection or NO_ROWS
+    return await read_series(walk.edition, MACRO_ANNUAL, key, years, most, start=start)
 
 
 async def _series(
-    call: Call, series: str | None, filters: tuple[str | None, ...], days: DayRange, most: int
+    walk: Walk, series: str | None, filters: tuple[str | None, ...], days: DayRange, most: int
 ) -> Selection:
+    edition, start = walk.edition, _position(walk)
     if series is None:
         family, frequency, country = (text or "" for text in filters)
         list_key = series_list(country, family, frequency)
-        return await read_series(call.edition, MACRO_SERIES, list_key, days, most)
+        return await read_series(edition, MACRO_SERIES, list_key, days, most, start=start)
     list_key = key_list(series.upper())
     if filters == (None, None, None):
         # No observation is dated after today.
-        selection = await read_one_series(
-            call.edition, MACRO_SERIES, list_key, days, most, call.today.toordinal()
-        )
+        newest = walk.call.today.toordinal()
+        selection = await read_one_series(edition, MACRO_SERIES, list_key, days, most, newest, start)
         if selection is not None:
             return selection
 
     def admits(key: str) -> bool:
         return all(a in (None, b) for a, b in zip(filters, key.split("|")[1:], strict=True))
 
-    return await read_series(call.edition, MACRO_SERIES, list_key, days, most, admits)
+    return await read_series(edition, MACRO_SERIES, list_key, days, most, admits, start)
+
+
+def _position(walk: Walk) -> SeriesPosition | None:
+    if not walk.start:
+        return None
+    page, key, block, passed = walk.start
+    return SeriesPosition(int(page), str(key), int(block), int(passed))
 
 
 def _year(given: date | int | None, otherwise: int) -> int:
@@ -117,7 +161,5 @@ def _year(given: date | int | None, otherwise: int) -> int:
     return given.year if isinstance(given, date) else given
 
 
-def _day(name: str, given: date | int | None, otherwise: int) -> int:
-    if isinstance(given, int):
-        raise InvalidParameter(name, "expected a date as YYYY-MM-DD; a year is taken in annual mode only")
-    return otherwise if given is None else given.toordinal()
+def _day(given: date | int | None, otherwise: int) -> int:
+    return given.toordinal() if isinstance(given, date) else otherwise

@@ -7,11 +7,13 @@ from sankofa.edition.read.screens import dated, omissions, screen
 from sankofa.model.facts import FUND
 from sankofa.model.metric_states import REASONS, State
 from sankofa.model.rows import MetricsRow, ScreenRow
-from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.paging import block_and_row, first_page
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
     AsOfParameter,
     CountryParameter,
+    CursorParameter,
     LimitParameter,
     MetricParameter,
     OrderParameter,
@@ -42,7 +44,35 @@ _OMITTED: dict[str, JsonSchema] = {
 }
 
 
-@operation("/v1/screen", dataset=FUND, row=ScreenRow, errors=(400, 401, 402, 429, 503), members=_OMITTED)
+_SCREEN_FOR_AGENTS = AgentView(
+    description="""\
+Ranks companies on one financial metric as it could be computed on a day, from the latest full year
+published by `as_of`; a year revised or completed later is left out, and `omitted` counts why values are
+missing. `rank` is a position by size, not a rating. 100 rows where `limit` is omitted; `inputs` name the
+figures and their sources. Next: get_metrics, get_fundamentals.
+Example: {"metric":"return_on_equity","country":"ZA","as_of":"2024-06-30","limit":10}""",
+    narrow_by=("country", "limit"),
+)
+_METRICS_FOR_AGENTS = AgentView(
+    description="""\
+Every financial ratio (margins, returns, leverage, growth, ...) of one company that was exactly computable
+on a day: the values that screen_issuers ranks, which lists the slugs. `omitted` counts the rest by reason,
+`inputs` name the figures and their sources. Take `service_id` from search_entities.
+Example: {"service_id":"DC46AF1B1AAA424B58D1368176","as_of":"2024-12-31"}""",
+    narrow_by=("metric",),
+)
+
+
+@operation(
+    "/v1/screen",
+    dataset=FUND,
+    row=ScreenRow,
+    errors=(400, 401, 402, 429, 503),
+    members=_OMITTED,
+    tool="screen_issuers",
+    extensions=("cursor",),
+    agent=_SCREEN_FOR_AGENTS,
+)
 async def get_screen(
     call: Call,
     *,
@@ -51,6 +81,7 @@ async def get_screen(
     as_of: AsOfParameter = None,
     country: CountryParameter = None,
     limit: LimitParameter = None,
+    cursor: CursorParameter = None,
 ) -> Answer:
     """Issuers ranked on a metric.
 
@@ -59,10 +90,19 @@ async def get_screen(
     completed later is left out, not replaced, and `omitted` counts it. Ordered by rank; `rank` is the
     position by size over the whole result, ties by service_id, and not a rating.
     """
-    day = call.day_asked(as_of)
-    most = call.grant.rows(limit)
-    ranking = await screen(call.edition, metric, country, day, smallest_first=order == "asc", most=most)
-    return Answer(ranking.selection, as_of=day, members={"omitted": ranking.omitted})
+    walk = first_page(call, "screen", metric, order, country, as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    ranking = await screen(
+        walk.edition,
+        metric,
+        country,
+        walk.day,
+        smallest_first=order == "asc",
+        most=call.grant.rows(limit),
+        after=int(walk.start[0]) if walk.start else 0,
+    )
+    return walk.answer(ranking.selection, as_of=walk.day, members={"omitted": ranking.omitted})
 
 
 @operation(
@@ -71,6 +111,9 @@ async def get_screen(
     row=MetricsRow,
     errors=(400, 401, 402, 429, 503),
     members=_OMITTED,
+    tool="get_metrics",
+    extensions=("cursor",),
+    agent=_METRICS_FOR_AGENTS,
 )
 async def get_metrics(
     call: Call,
@@ -79,6 +122,7 @@ async def get_metrics(
     metric: MetricParameter = None,
     as_of: AsOfParameter = None,
     limit: LimitParameter = None,
+    cursor: CursorParameter = None,
 ) -> Answer:
     """Every metrics-v1 value for one issuer.
 
@@ -86,16 +130,20 @@ async def get_metrics(
     counts the metrics that have none, by reason. Each row's `methodology_ref` names its formula, which is
     explained at `/methodology/` and that name. For information only.
     """
-    day = call.day_asked(as_of)
-    most = call.grant.rows(limit)
-    tag = ANY_TAG if metric is None else _TAGS[metric]
     key = service_id.upper()
-    values = await call.edition.select("metrics", key, day=day.toordinal(), tag=tag, limit=most) or NO_ROWS
-    missing = await call.edition.select("omitted", key, day=day.toordinal(), tag=tag) or NO_ROWS
+    walk = first_page(call, "metrics", key, metric, as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    day, edition = walk.day.toordinal(), walk.edition
+    tag = ANY_TAG if metric is None else _TAGS[metric]
+    most = call.grant.rows(limit)
+    values = await edition.select("metrics", key, day=day, tag=tag, limit=most, **block_and_row(walk.start))
+    values = values or NO_ROWS
+    missing = await edition.select("omitted", key, day=day, tag=tag) or NO_ROWS
     counts = [0] * len(State)
     if missing.count:
         for reason in missing.rows.split(b","):
             counts[_STATES[reason]] += 1
-    runs = (dated(values.rows, day),) if values.count else ()
-    selection = Selection(runs, values.count, truncated=values.truncated)
-    return Answer(selection, as_of=day, members={"omitted": omissions(counts)})
+    runs = (dated(values.rows, walk.day),) if values.count else ()
+    selection = Selection(runs, values.count, truncated=values.truncated, following=values.following)
+    return walk.answer(selection, as_of=walk.day, members={"omitted": omissions(counts)})

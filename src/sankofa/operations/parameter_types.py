@@ -151,7 +151,7 @@ class DayOrYear(_Declared):
 
 @dataclass(frozen=True)
 class Words(_Declared):
-    """A list of names, for tools."""
+    """A list of names: in a query separated by commas, in a tool call a list."""
 
     pattern: str
     example: str
@@ -159,10 +159,17 @@ class Words(_Declared):
     most: int = 100
 
     def read(self, text: object, today: date) -> tuple[str, ...]:
-        if not self._admits(text) or not isinstance(text, list):
-            raise ValueError(f"expected a list of at most {self.most} texts matching {self.pattern}")
-        return tuple(text)
+        names = text.split(",") if isinstance(text, str) else text
+        if not self._admits(names) or not isinstance(names, list):
+            raise ValueError(f"expected a list of 1 to {self.most} texts matching {self.pattern}")
+        return tuple(names)
 
     def schema(self) -> JsonSchema:
         items = {"type": "string", "pattern": self.pattern, "maxLength": self.longest}
-        return {"type": "array", "items": items, "maxItems": self.most, "examples": [[self.example]]}
+        return {
+            "type": "array",
+            "items": items,
+            "minItems": 1,
+            "maxItems": self.most,
+            "examples": [[self.example]],
+        }

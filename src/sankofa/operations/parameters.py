@@ -9,11 +9,11 @@ from sankofa.model.catalogue_rows import SEARCH_TYPES
 from sankofa.model.identifiers import EDITION_PATTERN, ENTITY_ID_PATTERN, SERVICE_ID_PATTERN
 from sankofa.model.line_items import STATEMENT_KINDS
 from sankofa.model.observations import (
+    ASKED_SERIES_PATTERN,
     FREQUENCIES,
     INDICATOR_PATTERN,
     LONGEST_CODE,
     LONGEST_TYPE,
-    SERIES_PATTERN,
     SERIES_TYPE_PATTERN,
 )
 from sankofa.model.periods import PERIOD_TYPES
@@ -52,6 +52,11 @@ EditionParameter = Annotated[
     "omitted. One that is no longer kept, or withdrawn, is a 410; one that never was, a 404. The header "
     "field `X-Edition` says the same.",
 ]
+FormatParameter = Annotated[
+    str | None,
+    Choice(("json", "csv", "arrow"), "json"),
+    "The form of the answer, for whoever cannot send `Accept`, which it takes precedence over.",
+]
 SinceParameter = Annotated[
     str | None, Text(EDITION_PATTERN), "The edition that the copy stands at; omit for everything there is."
 ]
@@ -65,8 +70,12 @@ LimitOrAllParameter = Annotated[
 LineItemsParameter = Annotated[
     tuple[str, ...] | None,
     Words(r"^[a-z0-9_]{1,120}$", "revenue", longest=120),
-    "Only these line items.",
-    TOOL_ONLY,
+    "Only these line items, of which one that the issuer does not report has no rows.",
+]
+FundamentalsOrderParameter = Annotated[
+    Literal["period", "statement"] | None,
+    Choice(("period", "statement")),
+    "`period`: newest first, then by period_type, line_item, vintage; `statement`: core line items first.",
 ]
 IdTypeParameter = Annotated[
     str,
@@ -104,7 +113,9 @@ SeriesQueryParameter = Annotated[
     "Words that its key or name must have, all of them; a word may be begun only.",
 ]
 SeriesKeyParameter = Annotated[
-    str, Text(SERIES_PATTERN, "CPI.ZA", LONGEST_CODE), "Series key, in any case, as `/v1/series` lists it."
+    str,
+    Text(ASKED_SERIES_PATTERN, "CPI.ZA", LONGEST_CODE),
+    "Series key, in any case, as `/v1/series` lists it.",
 ]
 StatementKindParameter = Annotated[
     str | None, Choice(STATEMENT_KINDS), "Only this statement: income, balance sheet or cash flow."
@@ -123,15 +134,20 @@ TenderCountryParameter = Annotated[str, Country(), "ISO 3166-1 alpha-2 code, in 
 ReleasedFromParameter = Annotated[date | None, Day(example="2026-01-01"), "Earliest release date (UTC day)."]
 CursorParameter = Annotated[
     str | None,
-    Text(r"^[A-Za-z0-9_-]{1,600}$", longest=600),  # an example would be a cursor that leads nowhere
+    Text(r"^[A-Za-z0-9_-]{1,1200}$", longest=1200),  # an example would be a cursor that leads nowhere
     "`next_cursor` of the previous page, verbatim.",
 ]
 TenderQueryParameter = Annotated[
     str | None,
     Text(r"^[^\x00-\x1f\x7f]{1,200}$", "road maintenance", longest=200),
     "Words that title and description must have, all of them.",
-    TOOL_ONLY,
 ]
+DetailParameter = Annotated[
+    Literal["compact", "full"],
+    Choice(("compact", "full"), "full"),
+    "`full`: rows with `release`, the whole OCDS release; `compact`: without it.",
+]
+TendersOfParameter = Annotated[str | None, Country(), "ISO 3166-1 alpha-2 code, in any case."]
 RoleParameter = Annotated[str | None, Text(r"^[A-Za-z]{1,64}$", "supplier"), "Role, e.g. buyer or supplier."]
 OptionalServiceIdParameter = Annotated[
     str | None,
@@ -148,8 +164,9 @@ IndicatorParameter = Annotated[
 ]
 SeriesParameter = Annotated[
     str | None,
-    Text(SERIES_PATTERN, "CPI.ZA", LONGEST_CODE),
-    "Series mode: series key, in any case; FX.<base>.<quote> is quote units for one base unit.",
+    Text(ASKED_SERIES_PATTERN, "CPI.ZA", LONGEST_CODE),
+    "Series mode: series key, in any case; FX.<base>.<quote> is quote units for one base unit, "
+    "WDI:<indicator>:<alpha-3> an annual indicator by the days it was captured on.",
 ]
 SeriesTypeParameter = Annotated[
     str | None, Text(SERIES_TYPE_PATTERN, "cpi", LONGEST_TYPE), "Series mode: family, e.g. fx or cpi."

@@ -2,21 +2,42 @@
 
 from sankofa.model.errors import NotFound
 from sankofa.model.rows import QualityRow
-from sankofa.operations.contract import Answer, Call, operation
-from sankofa.operations.parameters import SkuParameter
+from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.paging import block_and_row, first_page
+from sankofa.operations.parameters import CursorParameter, LimitOrAllParameter, SkuParameter
+
+_FOR_AGENTS = AgentView(
+    description="""\
+Coverage and freshness of one dataset: AF-FUND (company figures), AF-TENDER (tenders), AF-MACRO (macro).
+`status` UNMEASURED is never a pass. Ask before you rely on an answer being complete.
+Example: {"sku":"AF-FUND"}""",
+    narrow_by=("limit",),
+)
 
 
 @operation(
-    "/v1/quality-metrics/{sku}", row=QualityRow, errors=(401, 404, 429, 503), tool="get_quality_metrics"
+    "/v1/quality-metrics/{sku}",
+    row=QualityRow,
+    errors=(401, 404, 429, 503),
+    tool="get_quality_metrics",
+    extensions=("limit", "cursor"),
+    agent=_FOR_AGENTS,
 )
-async def get_quality_metrics(call: Call, *, sku: SkuParameter) -> Answer:
+async def get_quality_metrics(
+    call: Call, *, sku: SkuParameter, limit: LimitOrAllParameter = None, cursor: CursorParameter = None
+) -> Answer:
     """Coverage and freshness of one dataset, ordered by measure.
 
     Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there is a
     floor and no measurement, which is never a pass. Of age, rejects and restatements it is the most they may
     be, of everything else the least.
     """
-    selection = await call.edition.select("quality", sku.upper(), day=call.today.toordinal())
+    walk = first_page(call, "quality", sku.upper())
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    most = None if limit is None else call.grant.rows(limit)
+    day, start = walk.day.toordinal(), block_and_row(walk.start)
+    selection = await walk.edition.select("quality", sku.upper(), day=day, limit=most, **start)
     if selection is None:
         raise NotFound(f"No dataset {sku}.")
-    return Answer(selection, dataset=sku.upper())
+    return walk.answer(selection, dataset=sku.upper())

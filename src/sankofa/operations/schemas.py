@@ -1,5 +1,6 @@
 """The JSON schemas of what operations answer, for OpenAPI and for the output schemas of the MCP tools."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,8 +10,6 @@ from sankofa.model.rows import Row
 from sankofa.operations.contract import Operation
 from sankofa.operations.parameter_types import JsonSchema
 
-_COMPONENT = "#/$defs/{name}"
-
 
 def row_schema(row_type: type[Row], ref_template: str) -> tuple[JsonSchema, dict[str, JsonSchema]]:
     """The schema of a row, and by name those of the types it refers to as `ref_template` says."""
@@ -19,10 +18,10 @@ def row_schema(row_type: type[Row], ref_template: str) -> tuple[JsonSchema, dict
     return schemas.pop(_name(reference, ref_template)), schemas
 
 
-def envelope_schema(operation: Operation) -> JsonSchema:
-    """The schema of a whole answer, with nothing left to resolve: not every MCP client follows `$ref`."""
-    shapes = [_inlined(*row_schema(row, _COMPONENT)) for row in operation.shapes]
-    return envelope_of(operation, *shapes)
+def envelope_members(operation: Operation) -> Mapping[str, JsonSchema]:
+    """The members of an operation's answer."""
+    members: Mapping[str, JsonSchema] = envelope_of(operation, {})["properties"]
+    return members
 
 
 def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
@@ -30,7 +29,7 @@ def envelope_of(operation: Operation, *shapes: JsonSchema) -> JsonSchema:
 
     It is open: a member may be added without a new version.
     """
-    row = shapes[0] if len(shapes) == 1 else {"oneOf": list(shapes)}
+    row = shapes[0] if len(shapes) == 1 else {"anyOf": list(shapes)}
     properties: dict[str, JsonSchema] = {
         operation.rows_under: {"type": "array", "items": row, "description": "In the documented order."},
         "count": {"type": "integer", "minimum": 0, "description": "How many rows this answer holds."},
@@ -78,19 +77,6 @@ def _as_on_the_wire(schema: Any) -> Any:
     if "properties" in fixed:
         fixed["required"] = list(fixed["properties"])
     return fixed
-
-
-def _inlined(schema: Any, components: dict[str, JsonSchema]) -> Any:
-    """The schema with references replaced by their targets; row schemas have no cycles."""
-    if isinstance(schema, list):
-        return [_inlined(part, components) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    rest = {key: _inlined(value, components) for key, value in schema.items() if key != "$ref"}
-    if "$ref" in schema:
-        target = _inlined(components[_name(schema, _COMPONENT)], components)
-        return {**target, **rest}
-    return rest
 
 
 def _name(reference: JsonSchema, ref_template: str) -> str:

@@ -19,7 +19,7 @@ from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.names import code_words, words
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, Match, wire
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.parameters import (
     CountryParameter,
     LimitParameter,
@@ -105,6 +105,14 @@ class _Recent:
 
 
 _RECENT: Final = _Recent()
+_FOR_AGENTS: Final = AgentView(
+    description="""\
+Find an organisation by name, ticker or identifier: the way to a `service_id`, which other tools need.
+Accents, legal forms, word order and small slips do not matter; the best match first, and `match` says why.
+100 rows where `limit` is omitted. Next: get_entity, get_fundamentals, get_metrics.
+Example: {"query":"Dangote Cement","country":"NG","limit":5}""",
+    narrow_by=("country", "limit"),
+)
 
 
 @operation(
@@ -113,6 +121,7 @@ _RECENT: Final = _Recent()
     errors=(400, 401, 402, 429, 503),
     dataset=ORGANISATIONS,
     tool="search_entities",
+    agent=_FOR_AGENTS,
 )
 async def search_entities(
     call: Call, *, query: QueryParameter, country: CountryParameter = None, limit: LimitParameter = None

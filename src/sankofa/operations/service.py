@@ -21,6 +21,7 @@ from sankofa.engines.factory import open_datastore, open_keyvalue
 from sankofa.engines.keyvalue import KeyValue
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import Problem, SettingsError, StoreUnavailable, Unauthorized
+from sankofa.operations.observing import Observer
 from sankofa.settings import Settings
 
 _log = logging.getLogger("sankofa.access")
@@ -42,7 +43,7 @@ class Service:
             "usage store",
             reserve=settings.usage_reserve << 20,
         )
-        self._records = SealedRecords(self.keystore, settings.keys_key())
+        self._records = SealedRecords(self.keystore, settings.keys_secrets())
         self.keys = Keys(self._records, settings, clock)
         self.domains = Domains(self._records, settings, clock)
         self.quotas = Quotas(self.usagestore, clock)
@@ -51,6 +52,8 @@ class Service:
         self.cursors = Cursors(settings.cursor_secrets())
         self.edition = EditionManager(self.datastore)
         self._watching: asyncio.Task[None] | None = None
+        self.observe: Observer | None = None
+        """Called with every request that was answered, in the event loop: it must be quick."""
 
     async def start(self) -> None:
         """Open the current edition and watch for the next. A dependency that is down does not stop it."""
@@ -92,7 +95,7 @@ class Service:
 
 
 def open_store(settings: Settings) -> Datastore:
-    return open_datastore(settings.datastore, settings.home, SCHEMA)
+    return open_datastore(settings.datastore, settings.home, SCHEMA, cache_bytes=settings.block_cache_bytes)
 
 
 def _cause(failure: BaseException) -> str:

@@ -1,5 +1,9 @@
 """GET /v1/shared/facts."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.facts import award_facts, macro_facts, measure_facts, reported_facts, tender_facts
 from sankofa.model.countries import alpha2_of
@@ -7,8 +11,10 @@ from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE
 from sankofa.model.rows import FactRow
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
+from sankofa.operations.paging import Walk, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
+    CursorParameter,
     DatasetParameter,
     EntityIdParameter,
     LimitParameter,
@@ -17,7 +23,22 @@ from sankofa.operations.parameters import (
 )
 
 
-@operation("/v1/shared/facts", row=FactRow, errors=(400, 401, 402, 429, 503), members=NULLABLE_AS_OF)
+def _check_subject(_: Grant, arguments: Mapping[str, Any]) -> None:
+    """Raises InvalidParameter unless one entity or country is asked about, and a dataset that it has."""
+    entity_id, country = arguments["entity_id"], arguments["country"]
+    if (entity_id is None) == (country is None):
+        raise InvalidParameter("entity_id", "exactly one of entity_id and country is needed")
+    _dataset(_issuer(entity_id), country, arguments["dataset"])
+
+
+@operation(
+    "/v1/shared/facts",
+    check=_check_subject,
+    row=FactRow,
+    errors=(400, 401, 402, 429, 503),
+    members=NULLABLE_AS_OF,
+    extensions=("cursor",),
+)
 async def get_shared_facts(
     call: Call,
     *,
@@ -27,6 +48,7 @@ async def get_shared_facts(
     as_of: AsOfParameter = None,
     measure: MeasureParameter = None,
     limit: LimitParameter = None,
+    cursor: CursorParameter = None,
 ) -> Answer:
     """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
 
@@ -40,28 +62,26 @@ async def get_shared_facts(
     amount that is not published, or zero, is no fact. Each winner of an award has its whole amount, known
     from the day of the release that told it, not from the day of the award.
     """
-    if (entity_id is None) == (country is None):
-        raise InvalidParameter("entity_id", "exactly one of entity_id and country is needed")
-    issuer = entity_id if entity_id and entity_id.startswith("DC") else None
+    issuer = _issuer(entity_id)
     dataset = _dataset(issuer, country, dataset)
+    code = (issuer or country or entity_id or "").upper()
+    walk = first_page(call, "facts", code, dataset, measure and measure.upper(), as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     most = call.grant.rows(limit)
-    day = call.day_asked(as_of)
     if issuer:
-        selection = await _of_issuer(call, issuer.upper(), dataset, day.toordinal(), measure, most)
+        selection = await _of_issuer(walk, code, dataset, measure, most)
+    elif dataset == TENDER:
+        selection = await _of_tenders(walk, code, measure, most)
     else:
-        code = (country or entity_id or "").upper()
-        if dataset == TENDER:
-            selection = await _of_tenders(call, code, day.toordinal(), measure, most)
-        else:
-            alpha2, dated = alpha2_of().get(code, ""), as_of is not None
-            if measure is None:
-                selection = await macro_facts(call.edition, alpha2, day.toordinal(), most, dated=dated)
-            else:
-                selection = await measure_facts(
-                    call.edition, alpha2, measure.upper(), day.toordinal(), most, dated=dated
-                )
+        selection = await _of_country(walk, code, measure, most, dated=as_of is not None)
     undated = as_of is None and dataset == MACRO and _holds_annual(selection)
-    return Answer(selection, as_of=None if undated else day, dataset=dataset)
+    return walk.answer(selection, as_of=None if undated else walk.day, dataset=dataset)
+
+
+def _issuer(entity_id: str | None) -> str | None:
+    """The id of an organisation; None where it is a country's."""
+    return entity_id if entity_id and entity_id.startswith("DC") else None
 
 
 def _holds_annual(selection: Selection) -> bool:
@@ -88,18 +108,26 @@ def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> st
     return MACRO
 
 
-async def _of_issuer(
-    call: Call, service_id: str, dataset: str, day: int, measure: str | None, most: int
-) -> Selection:
+async def _of_issuer(walk: Walk, service_id: str, dataset: str, measure: str | None, most: int) -> Selection:
+    day = walk.day.toordinal()
     if dataset == FUND:
         line_item = None if measure is None else measure.lower()
-        return await reported_facts(call.edition, service_id, day, line_item, most)
+        return await reported_facts(walk.edition, service_id, day, line_item, most, walk.start)
     if measure is not None and measure.lower() != AWARD_VALUE:
         return NO_ROWS
-    return await award_facts(call.edition, service_id, day, most)
+    return await award_facts(walk.edition, service_id, day, most, walk.start)
 
 
-async def _of_tenders(call: Call, code: str, day: int, measure: str | None, most: int) -> Selection:
+async def _of_tenders(walk: Walk, code: str, measure: str | None, most: int) -> Selection:
     if measure is not None and measure.lower() != TENDER_VALUE:
         return NO_ROWS
-    return await tender_facts(call.edition, code, day, most)
+    return await tender_facts(walk.edition, code, walk.day.toordinal(), most, walk.start)
+
+
+async def _of_country(walk: Walk, code: str, measure: str | None, most: int, *, dated: bool) -> Selection:
+    alpha2, day = alpha2_of().get(code, ""), walk.day.toordinal()
+    if measure is None:
+        return await macro_facts(walk.edition, alpha2, day, most, dated=dated, start=walk.start)
+    return await measure_facts(
+        walk.edition, alpha2, measure.upper(), day, most, dated=dated, start=walk.start
+    )

@@ -7,20 +7,38 @@ from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.panels.procurement_demand import ProcurementDemandRow
 from sankofa.edition.format.keys import panel_kind
 from sankofa.edition.format.series_blocks import DayRange
-from sankofa.edition.read.series import read_one_series
+from sankofa.edition.read.series import SeriesPosition, read_one_series
 from sankofa.model.days import FOREVER
 from sankofa.model.errors import NotFound
 from sankofa.model.facts import TENDER
 from sankofa.model.panel_keys import panel_key
-from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
+from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.paging import block_and_row, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CategoryParameter,
+    CursorParameter,
     FromMonthParameter,
     LimitParameter,
     SignalKeyParameter,
     TenderCountryParameter,
     ToMonthParameter,
+)
+
+_DEMAND_FOR_AGENTS = AgentView(
+    description="""\
+Monthly public procurement of one country (ZA unless named) by category: tender count, share, concentration
+of buyers, momentum; months closed by `as_of`, newest first, under `observations`. 100 rows where `limit` is
+omitted. Other panels: get_signal.
+Example: {"country":"KE","from_date":"2024-01-01"}""",
+    narrow_by=("category", "from_date"),
+)
+_SIGNAL_FOR_AGENTS = AgentView(
+    description=f"""\
+One published signal panel, whole, under `observations`: {", ".join(panels())}. 100 rows where `limit` is
+omitted; go on with `cursor`. get_procurement_demand filters.
+Example: {{"signal_key":"macro-momentum","limit":20}}""",
+    narrow_by=("limit",),
 )
 
 
@@ -30,6 +48,10 @@ from sankofa.operations.parameters import (
     row=ProcurementDemandRow,
     errors=(401, 402, 429, 503),
     rows_under="observations",
+    tool="get_procurement_demand",
+    tool_names={"from": "from_date", "to": "to_date"},
+    extensions=("cursor",),
+    agent=_DEMAND_FOR_AGENTS,
 )
 async def get_procurement_demand(
     call: Call,
@@ -40,22 +62,28 @@ async def get_procurement_demand(
     from_: FromMonthParameter = None,
     to: ToMonthParameter = None,
     limit: LimitParameter = None,
+    cursor: CursorParameter = None,
 ) -> Answer:
     """Category share, buyer concentration and momentum of public procurement, by month.
 
     Only months closed by `as_of`, computed only from releases dated by then. Ordered by month descending,
     then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
     """
-    day = call.day_asked(as_of)
+    asked = ("procurement-demand", country, category, str(from_), str(to))
+    walk = first_page(call, *asked, as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     most = call.grant.rows(limit)
     key = panel_key(country, category) if category else panel_key(country)
     span = DayRange(
-        day.toordinal(),
+        walk.day.toordinal(),
         since=from_.toordinal() if from_ else 0,  # the month of `from` ends on that day or later
         until=_end_of_month(to) if to else FOREVER,
     )
-    selection = await read_one_series(call.edition, panel_kind("procurement-demand"), key, span, most)
-    return Answer(selection or NO_ROWS, as_of=day)
+    kind = panel_kind("procurement-demand")
+    start = SeriesPosition(0, key, int(walk.start[2]), int(walk.start[3])) if walk.start else None
+    selection = await read_one_series(walk.edition, kind, key, span, most, start=start)
+    return walk.answer(selection or NO_ROWS, as_of=walk.day)
 
 
 def _end_of_month(day: date) -> int:
@@ -68,17 +96,30 @@ def _end_of_month(day: date) -> int:
     also=tuple(panel.row for panel in panels().values() if panel.row is not ProcurementDemandRow),
     errors=(400, 401, 404, 429, 503),
     rows_under="observations",
+    tool="get_signal",
+    extensions=("cursor",),
+    agent=_SIGNAL_FOR_AGENTS,
 )
-async def get_signal(call: Call, *, signal_key: SignalKeyParameter, limit: LimitParameter = None) -> Answer:
+async def get_signal(
+    call: Call,
+    *,
+    signal_key: SignalKeyParameter,
+    limit: LimitParameter = None,
+    cursor: CursorParameter = None,
+) -> Answer:
     """One published signal panel.
 
     Every panel has rows of its own; its method, its columns and their order are explained at
     `/methodology/signals-v1/` and its key.
     """
+    walk = first_page(call, "signal", signal_key)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     most = call.grant.rows(limit)
     panel = panels().get(signal_key)
     if panel is None:
         raise NotFound(f"No signal panel {signal_key}.")
-    day = call.today.toordinal()
-    selection = await call.edition.select(panel_kind(panel.key), panel_key(), day=day, limit=most)
-    return Answer(selection or NO_ROWS, dataset=panel.sku)
+    day, start = walk.day.toordinal(), block_and_row(walk.start)
+    kind = panel_kind(panel.key)
+    selection = await walk.edition.select(kind, panel_key(), day=day, limit=most, **start)
+    return walk.answer(selection or NO_ROWS, dataset=panel.sku)

@@ -1,51 +1,79 @@
 """GET /v1/tenders and GET /v1/tender-parties."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
 from typing import Final
 
-from sankofa.access.cursors import Position
-from sankofa.edition.format.day_index import DayRows
-from sankofa.edition.format.keys import TENDERS_PER_BLOCK, party_key, searched_words
-from sankofa.edition.format.row_blocks import Run
-from sankofa.edition.read.edition import Edition, Selection
-from sankofa.edition.read.turns import Turns
+from sankofa.edition.format.keys import party_key, searched_words
+from sankofa.edition.read.tenders import TenderFilter, tenders_of_all, tenders_of_country, without_release
 from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as canonical_role
-from sankofa.model.rows import TenderPartyRow, TenderRow
-from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
+from sankofa.model.rows import CompactTenderRow, TenderPartyRow, TenderRow
+from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.paging import block_and_row, first_page
+from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.parameters import (
     CountryParameter,
     CursorParameter,
+    DetailParameter,
     LimitParameter,
     OptionalServiceIdParameter,
     ReleasedFromParameter,
     RoleParameter,
-    TenderCountryParameter,
     TenderQueryParameter,
+    TendersOfParameter,
 )
 
-_EXAMINED_A_TURN: Final = 4_096
-"""Rows that a search examines before it yields to other requests."""
+_FILTERS: Final[dict[str, JsonSchema]] = {
+    "filters": {
+        "type": "object",
+        "description": "What was applied: null where nothing narrows the answer by it.",
+        "properties": {name: {"type": ["string", "null"]} for name in ("country", "from", "query", "detail")},
+        "required": ["country", "from", "query", "detail"],
+        "additionalProperties": False,
+    }
+}
+_TENDERS_FOR_AGENTS: Final = AgentView(
+    description="""\
+Public tenders (OCDS releases), newest first, of all countries unless `country` is named. `query` keeps
+those whose title and description have every word; `filters` says what was applied. Rows are compact:
+`detail` "full" adds the whole release, which can be large. 100 rows where `limit` is omitted; go on with
+`cursor` and the same filters. People are never served: `withheld_parties` counts them.
+Example: {"country":"ZA","query":"road maintenance","from_date":"2024-01-01","limit":20}""",
+    defaults={"country": None, "detail": "compact"},
+    narrow_by=("query", "country", "from_date"),
+    compact=without_release,
+)
+_PARTIES_FOR_AGENTS: Final = AgentView(
+    description="""\
+Buyers and suppliers named in public tenders, resolved to organisations, most releases first; `service_id`
+is null where unresolved, `org_evidence` says why a party is served. 100 rows where `limit` is omitted.
+Next: get_entity or get_fundamentals with a `service_id`.
+Example: {"country":"NG","role":"supplier","limit":20}""",
+    narrow_by=("country", "role", "service_id"),
+)
 
 
 @operation(
     "/v1/tenders",
     dataset=TENDER,
     row=TenderRow,
+    also=(CompactTenderRow,),
     errors=(400, 401, 402, 429, 503),
     tool="search_tenders",
     tool_names={"from": "from_date"},
+    members=_FILTERS,
     sample_walks=True,
+    extensions=("query", "detail"),
+    agent=_TENDERS_FOR_AGENTS,
 )
 async def search_tenders(
     call: Call,
     *,
-    country: TenderCountryParameter = "ZA",
+    country: TendersOfParameter = "ZA",
     from_: ReleasedFromParameter = None,
     limit: LimitParameter = None,
     cursor: CursorParameter = None,
     query: TenderQueryParameter = None,
+    detail: DetailParameter = "full",
 ) -> Answer:
     """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
@@ -53,75 +81,25 @@ async def search_tenders(
     verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so that
     it gives every release exactly once. People are withheld: `withheld_parties` counts them.
     """
-    words = sorted(searched_words(query)) if query else []
-    filters = f"{country}|{from_ or ''}|{' '.join(words)}"
-    edition, first = call.edition, 0
+    words = tuple(sorted(searched_words(query))) if query is not None else None
+    walk = first_page(call, "tenders", country, from_, words, open_to_sample=True)
     if cursor is not None:
-        position = call.cursors.read(cursor, filters)
-        edition = await call.edition_for_cursor(position.edition)
-        first = int(position.after[0])
+        walk = await walk.after(cursor)
     most = call.grant.rows(limit)
-    end = await _end(edition, country, from_.toordinal() if from_ else 0)
-    if query is not None and not words:  # nothing has the words of a query that has none
-        end = 0
-    if words:
-        runs, count, after = await _search(edition, country, words, first, end, most)
+    wanted = TenderFilter(from_.toordinal() if from_ else 0, words)
+    compact = detail == "compact"
+    if country is None:
+        selection = await tenders_of_all(walk.edition, wanted, most, walk.start, compact=compact)
     else:
-        after = min(first + most, end)
-        runs = await edition.rows("tender", country, TENDERS_PER_BLOCK, first, after)
-        count = max(after - first, 0)
-    more = after < end
-    following = call.cursors.issue(Position(edition.id, filters, (after,))) if more else None
-    return Answer(
-        Selection(runs, count, truncated=more), members={"next_cursor": following}, edition_id=edition.id
-    )
-
-
-async def _end(edition: Edition, country: str, earliest: int) -> int:
-    """The number of the first row older than `earliest`, or the number of rows."""
-    days = DayRows(await edition.numbers("tender_day", country, keep=True))
-    return (days.first_row(earliest - 1) or 0) if earliest else days.count
-
-
-async def _search(
-    edition: Edition, country: str, words: list[str], first: int, end: int, most: int
-) -> tuple[list[Run], int, int]:
-    """The next rows that have every word, and the number of the row to go on with."""
-    turns = Turns(_EXAMINED_A_TURN)
-    holders = []
-    for word in words:
-        holders.append(await edition.numbers("tender_word", f"{country}|{word}"))
-        await turns.step(_EXAMINED_A_TURN // 4)
-    holders.sort(key=len)
-    rarest, others = holders[0], holders[1:]
-    hits: list[int] = []  # one more than asked for tells that the page is not the last
-    begin, stop = bisect_left(rarest, first), bisect_left(rarest, end)
-    for start in range(begin, stop, _EXAMINED_A_TURN):
-        numbers = rarest[start : min(start + _EXAMINED_A_TURN, stop)].tolist()
-        for other in others:
-            numbers = _intersection(numbers, other)
-            await turns.step(_EXAMINED_A_TURN)
-        hits += numbers
-        if len(hits) > most:
-            break
-        await turns.step(_EXAMINED_A_TURN)
-    after = hits[most] if len(hits) > most else end
-    served = hits[:most]
-    runs: list[Run] = []
-    for number in served:
-        runs += await edition.rows("tender", country, TENDERS_PER_BLOCK, number, number + 1)
-        await turns.step(8)
-    return runs, len(served), after
-
-
-def _intersection(numbers: Sequence[int], holders: memoryview) -> list[int]:
-    """The numbers that a sorted list has too; each is looked up where the list is much longer."""
-    if not numbers:
-        return []
-    between = holders[bisect_left(holders, numbers[0]) : bisect_right(holders, numbers[-1])]
-    if len(between) <= 16 * len(numbers):
-        return sorted(set(between).intersection(numbers))
-    return [n for n in numbers if between[min(bisect_left(between, n), len(between) - 1)] == n]
+        selection = await tenders_of_country(walk.edition, country, wanted, most, walk.start, compact=compact)
+    applied = {
+        "country": country,
+        "from": from_ and from_.isoformat(),
+        "query": query,
+        "detail": detail,
+    }
+    shape = CompactTenderRow if compact else TenderRow
+    return walk.answer(selection, members={"filters": applied}, shape=shape)
 
 
 @operation(
@@ -130,6 +108,8 @@ def _intersection(numbers: Sequence[int], holders: memoryview) -> list[int]:
     row=TenderPartyRow,
     errors=(401, 429, 503),
     tool="get_resolved_parties",
+    extensions=("cursor",),
+    agent=_PARTIES_FOR_AGENTS,
 )
 async def get_resolved_parties(
     call: Call,
@@ -138,6 +118,7 @@ async def get_resolved_parties(
     role: RoleParameter = None,
     service_id: OptionalServiceIdParameter = None,
     limit: LimitParameter = None,
+    cursor: CursorParameter = None,
 ) -> Answer:
     """Buyers and suppliers named in releases, resolved to organisations.
 
@@ -145,21 +126,19 @@ async def get_resolved_parties(
     to it; `match_method` says which. Most releases first, then by name, role, country and identifier.
     Parties not established to be organisations are withheld; `org_evidence` says why a party is not.
     """
-    most = call.grant.rows(limit)
-    day = call.today.toordinal()
+    key = service_id and service_id.upper()
     ocds_role = canonical_role(role) if role else None
-    if service_id is None:
-        selection = await call.edition.select(
-            "tender_party", party_key(country, ocds_role), day=day, limit=most
-        )
+    walk = first_page(call, "parties", country, ocds_role and ocds_role.lower(), key)
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    most = call.grant.rows(limit)
+    day, start = walk.day.toordinal(), block_and_row(walk.start)
+    if key is None:
+        listed, where = party_key(country, ocds_role), None
     else:
         fields = [f'"role":"{ocds_role.lower()}"'.encode()] if ocds_role else []
         fields += [f'"country":"{country.lower()}"'.encode()] if country else []
-        selection = await call.edition.select(
-            "tender_party",
-            party_key(service_id=service_id.upper()),
-            day=day,
-            limit=most,
-            where=(lambda row: all(field in row.lower() for field in fields)) if fields else None,
-        )
-    return Answer(selection or NO_ROWS)
+        listed = party_key(service_id=key)
+        where = (lambda row: all(field in row.lower() for field in fields)) if fields else None
+    selection = await walk.edition.select("tender_party", listed, day=day, limit=most, where=where, **start)
+    return walk.answer(selection or NO_ROWS)

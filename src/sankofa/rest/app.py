@@ -7,6 +7,7 @@ import asyncio
 import itertools
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -33,7 +34,9 @@ from sankofa.operations.answers import (
     JSON,
     NO_STORE,
     PRIVATE,
+    PRIVATE_NO_STORE,
     PROBLEM_JSON,
+    RESOURCE_METADATA,
     Headers,
     common_headers,
     envelope,
@@ -44,10 +47,11 @@ from sankofa.operations.answers import (
 from sankofa.operations.contract import Answer, Call, Operation, endpoints
 from sankofa.operations.encodings import choose_encoding, compress, compressed
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
+from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
-from sankofa.rest.formats import ResponseFormat, StoredColumns, negotiated_format
+from sankofa.rest.formats import ResponseFormat, StoredColumns, named_format, negotiated_format
 from sankofa.rest.request import (
     Head,
     check_target,
@@ -62,6 +66,7 @@ from sankofa.rest.response import (
     VARY_BY_EDITION,
     Response,
     Streamed,
+    address_without_cursor,
     entity_tag,
     matching_tag,
     next_link,
@@ -75,6 +80,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _log = logging.getLogger("sankofa.rest")
 _READ_METHODS = ("GET", "HEAD")
 _ALLOW = "GET, HEAD, OPTIONS"
+# Where a request keeps what its observers are told.
+_ROUTE, _USAGE, _PROBLEM = "sankofa.route", "sankofa.usage", "sankofa.problem"
 
 
 class OpenPage(NamedTuple):
@@ -123,8 +130,12 @@ class RestApp:
             scope["sankofa.request_id"] = request_id
             await mounted(scope, receive, send)
             return
+        observe = self._service.observe
+        began = 0.0 if observe is None else time.perf_counter()
         response = await self._respond(scope, request_id)
         size = response.size if isinstance(response, Streamed) else len(response.body)
+        if observe is not None:
+            observe(_observed(scope, response.status, size, began, request_id))
         headers = [
             (b"content-length", b"%d" % size),
             *common_headers(request_id),
@@ -143,6 +154,7 @@ class RestApp:
 
     async def _respond(self, scope: Scope, request_id: str) -> Response | Streamed:
         usage: list[Usage] = []
+        scope[_USAGE] = usage
         route: OpenPage | FileRoute | EndpointRoute | None = None
         host = b""
         try:
@@ -152,6 +164,7 @@ class RestApp:
             path: str = scope["path"]
             route = self._exact.get(path) or self._pages.get(path) or file_route(path)
             route = route or self._route(path, scope.get("raw_path") or b"")
+            scope[_ROUTE] = route
             if scope["method"] not in _READ_METHODS:
                 if scope["method"] == "OPTIONS":
                     cors = preflight(route) if isinstance(route, FileRoute) else []
@@ -227,31 +240,39 @@ class RestApp:
         edition_id = given.pop("edition", None)
         if edition_id is not None or head.edition is not None:
             edition_id = requested_edition(edition_id, head, today)
+        if (named := given.pop("format", None)) is not None:
+            fmt = named_format(named, head.accept)
+        else:
+            fmt = negotiated_format(head.accept) if head.accept and head.accept != b"*/*" else None
         try:
             arguments = operation.complete(given, today, route.path)
         except (InvalidParameter, NotFound) as problem:
             raise await explained_id(service, grant, problem, route.path.get(ID_PARAMETER)) from None
+        operation.admit(grant, arguments)
         edition = service.edition.get() if edition_id is None else await service.edition.by_id(edition_id)
-        fmt = negotiated_format(head.accept) if head.accept and head.accept != b"*/*" else None
         tag = entity_tag(edition.id, route.requested_path, query, grant, today)
-        headers = [*rate_headers(usage[0]), PRIVATE, VARY, *self._deprecated.get(operation.path, ())]
+        caching = PRIVATE_NO_STORE if operation.live else PRIVATE
+        headers = [*rate_headers(usage[0]), caching, VARY, *self._deprecated.get(operation.path, ())]
         if fmt is not None:
             tag = f"{tag}-{fmt.tag}"
         if head.edition is not None:
             headers.append(VARY_BY_EDITION)
         if head.authorizations:
             headers.append(VARY_BY_AUTHORIZATION)
-        if head.if_none_match and (client_tag := matching_tag(head.if_none_match, tag)):
+        holds = b"" if operation.live else head.if_none_match
+        if holds and (client_tag := matching_tag(holds, tag)):
             return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
         open_for_cursor = service.edition.for_cursor if edition_id is None else _same_edition(edition)
         base_url, compared, pinned = site.base_url, service.edition.to_compare, edition_id is not None
-        call = Call(edition, grant, today, service.cursors, open_for_cursor, base_url, compared, pinned)
+        call = Call(
+            edition, grant, today, service.cursors, open_for_cursor, base_url, compared, pinned, usage[0]
+        )
         answer = await operation.perform(call, **arguments)
-        if head.if_none_match.strip() == b"*":
+        if holds.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
         if following := answer.members.get("next_cursor"):
-            parameters = read_query(query) | ({"edition": edition_id} if edition_id is not None else {})
-            headers.append(next_link(base_url, route.requested_path, parameters, str(following)))
+            address = address_without_cursor(base_url, route.requested_path, query, edition_id)
+            headers.append(next_link(address, str(following)))
         if fmt is None:
             headers.append(JSON)
             body = envelope(answer, edition, operation)
@@ -264,10 +285,12 @@ class RestApp:
             written = asyncio.to_thread(_write, fmt, operation, answer, edition, columns, head)
             content_headers, body, encoding = await written
             headers += content_headers
-        if encoding is None:
-            return Response(200, [(b"etag", f'"{tag}"'.encode()), *headers], body)
-        encoded = (b"content-encoding", encoding.encode())
-        return Response(200, [(b"etag", f'"{tag}.{encoding}"'.encode()), encoded, *headers], body)
+        if encoding is not None:
+            tag = f"{tag}.{encoding}"
+            headers = [(b"content-encoding", encoding.encode()), *headers]
+        if not operation.live:
+            headers = [(b"etag", f'"{tag}"'.encode()), *headers]
+        return Response(200, headers, body)
 
     async def _problem(
         self,
@@ -278,18 +301,40 @@ class RestApp:
         route: OpenPage | FileRoute | EndpointRoute | None,
         host: bytes,
     ) -> Response:
+        scope[_PROBLEM] = problem.slug
         if problem.status >= 500:
             _log.warning("request %s: %s: %s", request_id, problem.slug, problem.logged)
-        headers: Headers = [PROBLEM_JSON, *problem_headers(problem)]
+        site = self._service.domains.own
+        with suppress(StoreUnavailable):
+            site = await self._service.domains.site(host)
+        headers: Headers = [PROBLEM_JSON, *problem_headers(problem, site.base_url + RESOURCE_METADATA)]
         headers += [*rate_headers(usage[0]), PRIVATE, VARY] if usage else [NO_STORE]
         if isinstance(route, EndpointRoute):
             headers += self._deprecated.get(route.operation.path, ())
         instance = quote(scope["path"], safe="/:@!$&'()*+,;=")  # a URI reference, whatever the client sent
-        site = self._service.domains.own
-        with suppress(StoreUnavailable):
-            site = await self._service.domains.site(host)
         body = problem_body(problem, site.base_url, instance, request_id)
         return Response(problem.status, headers, body)
+
+
+def _observed(scope: Scope, status: int, size: int, began: float, request_id: str) -> ObservedRequest:
+    route: OpenPage | FileRoute | EndpointRoute | None = scope.get(_ROUTE)
+    if isinstance(route, EndpointRoute):
+        operation = route.operation.name
+    else:
+        operation = "unknown" if route is None else "page" if isinstance(route, OpenPage) else "file"
+    usage: list[Usage] = scope[_USAGE]
+    return ObservedRequest(
+        operation,
+        scope["method"],
+        status,
+        0 if scope["method"] == "HEAD" or status == 304 else size,
+        began,
+        time.perf_counter() - began,
+        usage[0].grant if usage else None,
+        scope.get(_PROBLEM, ""),
+        request_id,
+        scope["headers"],
+    )
 
 
 def _write(

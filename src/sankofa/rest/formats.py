@@ -26,6 +26,7 @@ from sankofa.edition.format.arrow_columns import (
     visible_rows,
 )
 from sankofa.edition.read.edition import Edition
+from sankofa.model.errors import InvalidParameter
 from sankofa.model.rows import Row
 from sankofa.operations.answers import Headers
 from sankofa.operations.contract import Answer, Operation
@@ -35,6 +36,7 @@ ARROW: Final = "application/vnd.apache.arrow.stream"
 _JSON: Final = "application/json"
 _PACKED: Final = "compression=zstd"
 _TAGS: Final = {CSV: "csv", ARROW: "arrow"}
+_NAMES: Final = {"json": _JSON, "csv": CSV, "arrow": ARROW}
 _WORTH_COLUMNS: Final = 256
 """The number of rows from which looking for stored columns pays."""
 _BYTES_A_ROW: Final = 1_000
@@ -107,6 +109,23 @@ def negotiated_format(accept: bytes) -> ResponseFormat | None:
         if best == ARROW and packed
         else ResponseFormat(best, _TAGS[best])
     )
+
+
+def named_format(name: str, accept: bytes) -> ResponseFormat | None:
+    """The format that a query names, whatever `Accept` says; None for JSON. Raises InvalidParameter.
+
+    Only what `Accept` says of that very format, that an Arrow stream may be compressed, still counts.
+    """
+    media_type = _NAMES.get(name)
+    if media_type not in media_types():
+        known = ", ".join(n for n, media_type in _NAMES.items() if media_type in media_types())
+        raise InvalidParameter("format", f"expected one of {known}")
+    if media_type == _JSON:
+        return None
+    accepted = negotiated_format(accept) if accept else None
+    if accepted is not None and accepted.media_type == media_type:
+        return accepted
+    return ResponseFormat(media_type, _TAGS[media_type])
 
 
 @cache

@@ -12,7 +12,7 @@ import msgspec
 
 from sankofa.model.day_patterns import real_days
 from sankofa.operations.answers import API_VERSION
-from sankofa.operations.contract import EDITION, Operation, Parameter, endpoints
+from sankofa.operations.contract import EDITION, FORMAT, Operation, Parameter, endpoints
 from sankofa.operations.export import LICENSED_FILES, MEDIA_TYPE, OPEN_FILES
 from sankofa.operations.parameter_types import JsonSchema
 from sankofa.operations.schemas import envelope_of, row_schema
@@ -32,6 +32,8 @@ from sankofa.settings import Settings
 
 _SCHEMA: Final = "#/components/schemas/{name}"
 _SERVICE: Final = "service"
+_EXTENSION: Final = "x-sankofa-extension"
+"""Marks what goes beyond the specification of the API."""
 
 _ABOUT: Final = """\
 Point-in-time data for African and emerging markets, for research and information; not a regulated
@@ -47,10 +49,14 @@ HEAD works wherever GET does. Answers come compressed where `Accept-Encoding` as
 answer the client holds already (`If-None-Match`) is a 304.
 
 `Accept` chooses the form: JSON, CSV (`text/csv`) or an Arrow IPC stream
-(`application/vnd.apache.arrow.stream`). The rows are the same in each. In CSV and Arrow the other members
-of the envelope are header fields, `X-` and their name, left out where null; nested values are JSON text,
-and in Arrow so are figures, which keep every digit. CSV has null as an empty field, and no value is
-altered for spreadsheets: import it as text where a cell that begins with `=` would be a formula.
+(`application/vnd.apache.arrow.stream`); so does `format` in the query, which wins. The rows are the same in
+each. In CSV and Arrow the other members of the envelope are header fields, `X-` and their name, left out
+where null; nested values are JSON text, and in Arrow so are figures, which keep every digit. CSV has null as
+an empty field, and no value is altered for spreadsheets: import it as text where a cell that begins with `=`
+would be a formula.
+
+What is marked `x-sankofa-extension` goes beyond the specification of this API. Lists are walked by `limit`
+and `cursor`: pass `next_cursor` back with the same filters.
 
 An edition never changes: `edition` (or the header field `X-Edition`) has any that is kept answer again,
 byte for byte where `as_of` is given too.
@@ -112,7 +118,8 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
         answer["example"] = msgspec.json.decode(example.read_bytes())
     success: JsonSchema = {
         "description": operation.summary,
-        "headers": header_fields((*COMMON, *COUNTED, *CACHED)) | format_fields(operation),
+        "headers": header_fields((*COMMON, *COUNTED, *(CACHED[1:] if operation.live else CACHED)))
+        | format_fields(operation),
         "content": {"application/json": answer, **format_contents(operation)},
     }
     links = _links(operation, described)
@@ -124,7 +131,7 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
         "tags": [_tag(operation)],
         "summary": operation.summary.rstrip("."),
         "description": operation.description or operation.summary,
-        "parameters": [_parameter(parameter) for parameter in (*parameters, EDITION)],
+        "parameters": [_parameter(parameter) for parameter in (*parameters, EDITION, FORMAT)],
         "responses": {
             "200": success,
             **_refused(settings, "304", *map(str, operation.errors), "default"),
@@ -133,7 +140,7 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
     if operation.path in DEPRECATIONS:
         entry["deprecated"] = True
     if operation.extension:
-        entry["x-sankofa-extension"] = True
+        entry[_EXTENSION] = True
     return entry
 
 
@@ -149,6 +156,10 @@ def _parameter(parameter: Parameter) -> JsonSchema:
         "description": parameter.description,
         "schema": schema,
     }
+    if schema["type"] == "array":  # its words are separated by commas
+        described |= {"style": "form", "explode": False}
+    if parameter.extension:
+        described[_EXTENSION] = True
     return described | ({"example": examples[0]} if examples else {})
 
 
@@ -162,7 +173,8 @@ def _days_spelled_out(schema: JsonSchema) -> JsonSchema:
 def _links(operation: Operation, described: Sequence[Operation]) -> JsonSchema:
     """Where an answer leads: to its next page, and to what else is known of the organisation."""
     links: JsonSchema = {}
-    if "cursor" in operation.parameters:
+    cursor = operation.parameters.get("cursor")
+    if cursor is not None and not cursor.extension:
         # A cursor belongs to the filters it was given for, so these are sent again.
         same = {
             p.name: f"$request.{'path' if p.in_path else 'query'}.{p.name}"

@@ -15,17 +15,19 @@ from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model import errors
 from sankofa.model.days import instant
-from sankofa.operations.answers import JSON, NO_STORE
+from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA
 from sankofa.operations.build_id import build_id
 from sankofa.operations.encodings import choose_encoding, compressed
 from sankofa.operations.service import Service, probe
 from sankofa.rest.app import OpenPage
+from sankofa.rest.llms import guide_for_models
 from sankofa.rest.openapi import describe
 from sankofa.rest.request import Head
 from sankofa.rest.response import Response, matching_tag
 from sankofa.settings import Settings
 
 _STATUS_SECONDS = 0.25
+_FOR_FIVE_MINUTES = (b"cache-control", b"public, max-age=300")
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 _DESCRIPTIONS = 64
 """How many descriptions are cached, one for each host."""
@@ -39,6 +41,9 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
         "/v1/status": _Status(service),
         "/openapi.json": _Description(service),
     }
+    for path in ("", "/mcp"):
+        pages[RESOURCE_METADATA + path] = _resource_metadata(service, path)
+    pages["/llms.txt"] = _guide_for_models(service)
     for problem in problems():
         pages[f"/problems/{problem.slug}"] = _explanation(
             f"# {problem.status} {problem.title}\n\n{problem.__doc__}\n"
@@ -135,6 +140,33 @@ class _Description:
 
 def _described(settings: Settings) -> bytes:
     return msgspec.json.encode(describe(settings))
+
+
+def _resource_metadata(service: Service, path: str) -> Callable[[Head], Awaitable[Response]]:
+    """How to present a key (RFC 9728), of REST or of MCP. There is no authorization server."""
+
+    async def answer(head: Head) -> Response:
+        settings = (await _site(service, head)).settings
+        resource = f"{settings.public_mcp_url}{path}" if path else settings.base_url
+        body = {
+            "resource": resource,
+            "resource_name": "Sankofa",
+            "resource_documentation": f"{settings.base_url}/llms.txt",
+            "bearer_methods_supported": ["header"],
+            "api_key_methods_supported": ["X-API-Key", "Authorization: Bearer"],
+        }
+        return Response(200, [JSON, _FOR_FIVE_MINUTES], msgspec.json.encode(body))
+
+    return answer
+
+
+def _guide_for_models(service: Service) -> Callable[[Head], Awaitable[Response]]:
+    async def answer(head: Head) -> Response:
+        text = guide_for_models((await _site(service, head)).settings)
+        kind = (b"content-type", b"text/plain; charset=utf-8")
+        return Response(200, [kind, _FOR_FIVE_MINUTES, _NOSNIFF], text.encode())
+
+    return answer
 
 
 def _explanation(page: str) -> Callable[[Head], Awaitable[Response]]:

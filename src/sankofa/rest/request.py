@@ -9,10 +9,11 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from sankofa.model.errors import BadRequest, InvalidParameter, Problem
-from sankofa.operations.contract import EDITION, Operation
+from sankofa.operations.contract import EDITION, FORMAT, Operation
 
 LONGEST_QUERY = 4096
 LARGEST_HEADERS = 16 * 1024
+_EVERYWHERE = (EDITION.name, FORMAT.name)
 _SHORT = 64  # bytes of a parameter worth caching: a cursor is longer, and comes once
 
 
@@ -94,7 +95,10 @@ def requested_edition(in_query: str | None, head: Head, today: date) -> str | No
 
 
 def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str, Any]:
-    """The arguments that a query gives an operation, and the edition it names. Raises InvalidParameter."""
+    """The arguments that a query gives an operation, and the edition and the format it names.
+
+    Raises InvalidParameter.
+    """
     given: dict[str, Any] = {}
     for part in query.split(b"&"):
         if part:
@@ -108,7 +112,7 @@ def read_arguments(operation: Operation, query: bytes, today: date) -> dict[str,
 
 def _argument(operation: Operation, part: bytes, today: date) -> tuple[str, str, Any]:
     ((label, text),) = read_query(part).items()
-    if label == EDITION.name:
+    if label in _EVERYWHERE:
         return label, label, text
     return label, *operation.argument(label, text, today)
 

@@ -1,8 +1,9 @@
 """What HTTP adds to an answer: entity tags and links."""
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from datetime import date
+from functools import lru_cache
 from urllib.parse import quote
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from sankofa.access.tiers import Grant
 from sankofa.operations.answers import Headers
 from sankofa.operations.encodings import ENCODINGS
+from sankofa.rest.request import read_query
 
 VARY = (b"vary", b"X-API-Key, Accept, Accept-Encoding")
 VARY_BY_EDITION = (b"vary", b"X-Edition")
@@ -51,13 +53,17 @@ def matching_tag(if_none_match: bytes, tag: str) -> str | None:
     return None
 
 
-def next_link(base_url: str, path: str, query: Mapping[str, str], cursor: str) -> tuple[bytes, bytes]:
-    """The header that names the next page: this request with another cursor."""
-    others = "&".join(f"{name}={_quoted(value)}" for name, value in query.items() if name != "cursor")
-    return (
-        b"link",
-        f'<{base_url}{path}?{others}{"&" if others else ""}cursor={cursor}>; rel="next"'.encode(),
-    )
+def next_link(address: str, cursor: str) -> tuple[bytes, bytes]:
+    """The header that names the next page: an address that lacks its cursor only."""
+    return b"link", f'<{address}cursor={cursor}>; rel="next"'.encode()
+
+
+@lru_cache(maxsize=1024)
+def address_without_cursor(base_url: str, path: str, query: bytes, edition_id: str | None) -> str:
+    """This request, ready for another cursor behind it; with the edition where a header field named it."""
+    given = read_query(query) | ({"edition": edition_id} if edition_id is not None else {})
+    others = "".join(f"{name}={_quoted(value)}&" for name, value in given.items() if name != "cursor")
+    return f"{base_url}{path}?{others}"
 
 
 def _quoted(text: str) -> str:

@@ -156,12 +156,14 @@ class Adapter(NamedTuple):
     summary: str
     rounds_dates: bool = False
     """Whether the publisher rounds the dates of periods to month ends."""
+    names_people: bool = False
+    """Whether files of this format name natural persons: the vault then keeps none of their bytes openly."""
 
 
 _ADAPTERS: dict[str, Adapter] = {}
 
 
-def adapter(name: str, *, rounds_dates: bool = False) -> Callable[[Read], Read]:
+def adapter(name: str, *, rounds_dates: bool = False, names_people: bool = False) -> Callable[[Read], Read]:
     """Declare the function below as the adapter of this name; its docstring says what it reads."""
 
     def declare(read: Read) -> Read:
@@ -170,7 +172,7 @@ def adapter(name: str, *, rounds_dates: bool = False) -> Callable[[Read], Read]:
                 yield from read(file)
 
         summary = (read.__doc__ or "").strip().splitlines()[0]
-        _ADAPTERS[name] = Adapter(name, guarded, summary, rounds_dates)
+        _ADAPTERS[name] = Adapter(name, guarded, summary, rounds_dates, names_people)
         return read
 
     return declare

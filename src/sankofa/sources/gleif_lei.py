@@ -63,7 +63,7 @@ class _Published(NamedTuple):
     updated: str
 
 
-@adapter("gleif-lei")
+@adapter("gleif-lei", names_people=True)
 def read(file: InputFile) -> Iterator[Record]:
     """GLEIF LEI records: golden copy CSV and API JSON.
 

@@ -41,7 +41,7 @@ _UNMARKED: Final = ((b"{\0\0\0", "utf-32-le"), (b"{\0", "utf-16-le"), (b"\0{", "
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 
 
-@adapter("ocds")
+@adapter("ocds", names_people=True)
 def read(file: InputFile) -> Iterator[Record]:
     """OCDS 1.0 and 1.1: release packages, record packages, bare releases and records, lists, JSON Lines."""
     any_document = False

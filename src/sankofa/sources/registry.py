@@ -16,6 +16,7 @@ from sankofa.model.countries import country
 from sankofa.model.errors import SourceError
 from sankofa.model.provenance import LICENSE_CLASSES, SKUS
 from sankofa.sources.base import adapters
+from sankofa.sources.collecting import Collect
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 _IDENTIFIERS_ONLY: Final = ("gleif-lei", "gleif-isin", "openfigi", "identifiers-csv")
@@ -51,6 +52,8 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By measure (`derive.quality`): held against, and told."""
     hard_floors: dict[str, float] = {}
     """As `floors`; an edition in which the source falls short of one is not published."""
+    collect: Collect | None = None
+    """How it is fetched; None where files are carried to it."""
 
     @property
     def licence_link(self) -> str:
@@ -128,6 +131,8 @@ def _source(source_id: str, table: object, where: str) -> Source:
          source.country is None or country(source.country) is not None),
         ("a floor is not a finite number",
          all(map(isfinite, (*source.floors.values(), *source.hard_floors.values())))),
+        (f"collect: {source.collect and source.collect.fault()}",
+         source.collect is None or source.collect.fault() is None),
     ):  # fmt: skip
         if not value:
             raise SourceError(f"{where}: source {source_id}: {problem}")

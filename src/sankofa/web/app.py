@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from sankofa.model.errors import (
 )
 from sankofa.operations.answers import Headers, common_headers, problem_headers, rate_headers
 from sankofa.operations.contract import EDITION, Call
+from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.service import Service
 from sankofa.web.keys import forget_or_keep_key
 from sankofa.web.languages import language
@@ -38,6 +40,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _log = logging.getLogger("sankofa.web")
 _NOT_OURS: Final = ("/v1/", "/open/", "/problems/", "/methodology/", "/mcp", "/health", "/openapi.json")
 _READ: Final = ("GET", "HEAD")
+_VISIT: Final = "sankofa.visit"
 
 
 class WebApp:
@@ -61,7 +64,11 @@ class WebApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request_id = f"{self._id_prefix}{next(self._ids):08x}"
+        observe = self._service.observe
+        began = 0.0 if observe is None else time.perf_counter()
         reply = await self._respond(scope, receive, request_id)
+        if observe is not None:
+            observe(_observed(scope, reply, began, request_id))
         body = reply.body
         headers = [*common_headers(request_id), *reply.headers]
         if reply.status != 304:
@@ -86,6 +93,7 @@ class WebApp:
             page, parameters = found
             site = await self._service.domains.site(request.host)
             visit = Visit(request, site, self._service, language(request.language), parameters)
+            scope[_VISIT] = visit
             return await self._page(page, visit)
         except Unauthorized as refusal:
             problem = await self._refused(scope, request, refusal)
@@ -132,6 +140,7 @@ class WebApp:
             return None
         grant = await self._service.keys.authenticate(key or visit.site.settings.sandbox_key)
         visit.site.admit(grant)
+        visit.grant = grant
         visit.usage, refusal = await self._service.quotas.count(grant)
         if refusal is not None:
             raise refusal
@@ -204,7 +213,23 @@ class WebApp:
         headers: Headers = [HTML, *PAGE_HEADERS, *problem_headers(problem)]
         if visit is not None and visit.usage is not None:
             headers += rate_headers(visit.usage)
-        return Reply(problem.status, headers, body)
+        return Reply(problem.status, headers, body, problem.slug)
+
+
+def _observed(scope: Scope, reply: Reply, began: float, request_id: str) -> ObservedRequest:
+    visit: Visit | None = scope.get(_VISIT)
+    return ObservedRequest(
+        operation="page",
+        method=scope["method"],
+        status=reply.status,
+        size=len(reply.body),
+        began=began,
+        seconds=time.perf_counter() - began,
+        grant=visit.grant if visit is not None else None,
+        problem=reply.problem,
+        request_id=request_id,
+        headers=scope["headers"],
+    )
 
 
 def _cache_key(visit: Visit, edition_id: str, grant: Grant | None) -> tuple[object, ...]:

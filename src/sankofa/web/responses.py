@@ -51,6 +51,8 @@ class Reply(msgspec.Struct, frozen=True):
     status: int
     headers: Headers
     body: bytes
+    problem: str = ""
+    """The slug of the problem it tells of."""
 
 
 def asset_reply(path: str) -> Reply:

@@ -16,6 +16,7 @@ import msgspec
 
 from sankofa.access.domains import Site
 from sankofa.access.quotas import Usage
+from sankofa.access.tiers import Grant
 from sankofa.model.errors import InvalidParameter
 from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Call, Operation, operations
@@ -73,6 +74,7 @@ class Visit:
         self.parameters = parameters
         self.calls: list[ApiCall] = []
         self.usage: Usage | None = None
+        self.grant: Grant | None = None
         self.tier = ""
         self.sandbox = True
         self._call: Call | None = None

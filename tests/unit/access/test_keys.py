@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -35,6 +35,9 @@ class Values:
     async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
         raise AssertionError("keys are not counted here")
 
+    async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        raise AssertionError("keys are not counted here")
+
     async def ping(self) -> None: ...
 
     async def probe_counting(self) -> None: ...
@@ -49,7 +52,7 @@ def values() -> Values:
 
 @pytest.fixture
 def keys(values: Values) -> Keys:
-    return Keys(SealedRecords(values, b"secret"), Settings(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    return Keys(SealedRecords(values, [b"secret"]), Settings(), lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def test_a_key_is_stored_as_a_hash(keys: Keys, values: Values) -> None:
@@ -111,7 +114,7 @@ def test_a_revoked_sandbox_key_stays_revoked(keys: Keys) -> None:
 
 def test_without_a_sandbox_key_there_is_none(values: Values) -> None:
     keys = Keys(
-        SealedRecords(values, b"secret"), Settings(sandbox_key=""), lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        SealedRecords(values, [b"secret"]), Settings(sandbox_key=""), lambda: datetime(2026, 1, 1, tzinfo=UTC)
     )
     for key in ("", "sankofa-sandbox"):
         with pytest.raises(Unauthorized):
@@ -123,3 +126,52 @@ def test_an_unknown_tier_or_id_is_told_to_the_operator(keys: Keys) -> None:
         asyncio.run(keys.create("gold"))
     with pytest.raises(OperatorError, match="nothing"):
         asyncio.run(keys.revoke("nothing"))
+
+
+def test_an_expired_key_is_refused_from_the_day_after_and_told_why(values: Values) -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    keys = Keys(SealedRecords(values, [b"secret"]), Settings(), lambda: now[0])
+    key = asyncio.run(keys.create("starter", last_day=date(2026, 3, 31)))
+    assert asyncio.run(keys.authenticate(key)).expires_at == "2026-03-31T23:59:59Z"
+    now[0] = datetime(2026, 3, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    asyncio.run(keys.authenticate(key))
+    now[0] = datetime(2026, 4, 1, tzinfo=UTC)
+    with pytest.raises(Unauthorized, match="expired at 2026-03-31T23:59:59Z"):
+        asyncio.run(keys.authenticate(key))
+    with pytest.raises(Unauthorized) as failure:
+        asyncio.run(keys.authenticate(key + "x"))
+    assert "expired" not in failure.value.detail
+    with pytest.raises(OperatorError, match="is over"):
+        asyncio.run(keys.create("starter", last_day=date(2026, 3, 31)))
+
+
+def test_a_replaced_key_ends_after_the_overlap_and_never_later_than_it_would_have(values: Values) -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    keys = Keys(SealedRecords(values, [b"secret"]), Settings(), lambda: now[0])
+
+    async def rotate(key: str, overlap: timedelta) -> tuple[str, str | None]:
+        new_key, old, new = await keys.replace(key)
+        return new_key, (await keys.expire(old, new, overlap)).expires_at
+
+    key = asyncio.run(keys.create("starter", "a desk", per_month=7, last_day=date(2026, 1, 20)))
+    second, ended = asyncio.run(rotate(key, timedelta(days=7)))
+    assert ended == "2026-01-08T00:00:00Z"
+    with pytest.raises(OperatorError, match="was replaced by"):
+        asyncio.run(keys.replace(key))
+    third, ended = asyncio.run(rotate(second, timedelta(days=70)))
+    assert ended == "2026-01-20T23:59:59Z"
+    grants = [asyncio.run(keys.authenticate(one)) for one in (key, second, third)]
+    assert {grant.counter for grant in grants} == {f"use:{grants[0].key_id}"}
+    assert {(grant.tier, grant.per_month) for grant in grants} == {("starter", 7)}
+    now[0] = datetime(2026, 1, 9, tzinfo=UTC)
+    with pytest.raises(Unauthorized, match="expired"):
+        asyncio.run(keys.authenticate(key))
+    assert asyncio.run(keys.authenticate(third)).expires_at == "2026-01-20T23:59:59Z"
+
+
+def test_a_record_of_an_earlier_version_stays_valid(keys: Keys, values: Values) -> None:
+    key = asyncio.run(keys.create("starter"))
+    (stored,) = [value for name, value in values.stored.items() if name.startswith("key:")]
+    for field in (b"expires_at", b"counted_as", b"replaced_by"):
+        assert field not in stored, "a key without them is stored as it always was"
+    assert asyncio.run(keys.authenticate(key)).expires_at is None

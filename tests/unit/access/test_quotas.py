@@ -10,7 +10,7 @@ import pytest
 from sankofa.access.quotas import Quotas, Usage
 from sankofa.access.tiers import Grant
 from sankofa.engines.keyvalue import Window
-from sankofa.model.errors import RateLimited
+from sankofa.model.errors import RateLimited, StoreUnavailable
 
 DAY = 86400
 
@@ -24,11 +24,20 @@ class Clock:
 
 
 class Counters:
-    """A KeyValue that can only count."""
+    """A KeyValue in memory, as far as counting needs one."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
         self.kept: dict[str, int] = {}
+        self.puts: list[tuple[str, bytes]] = []
+        self.gets = 0
+
+    async def get(self, name: str) -> bytes | None:
+        self.gets += 1
+        return dict(self.puts).get(name)
+
+    async def put(self, name: str, value: bytes) -> None:
+        self.puts.append((name, value))
 
     async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
         for window in windows:
@@ -132,3 +141,30 @@ def test_keys_are_counted_apart() -> None:
     usage, refusal = counting.count(other)
     assert refusal is None
     assert usage.state.startswith('"minute";r=1;')
+
+
+def test_the_day_of_last_use_is_written_once_a_day_by_the_first_process_that_sees_it() -> None:
+    counting = Counting("2026-11-15T23:59:00")
+    other = Quotas(counting.counters, counting.clock)  # type: ignore[arg-type]
+
+    async def use(quotas: Quotas) -> None:
+        await quotas.count(grant(1000, 1000))
+
+    for _ in range(3):
+        asyncio.run(use(counting._quotas))
+        asyncio.run(use(other))
+    assert counting.counters.puts == [("used:id", b"2026-11-15")]
+    assert counting.counters.gets == 2, "each process looks once a day"
+    counting.clock.now += timedelta(minutes=1)
+    asyncio.run(use(counting._quotas))
+    assert counting.counters.puts[1:] == [("used:id", b"2026-11-16")]
+
+
+def test_a_store_that_takes_no_day_stops_no_request() -> None:
+    counting = Counting("2026-11-15T12:00:00")
+
+    async def unavailable(*_: object) -> None:
+        raise StoreUnavailable("usage store")
+
+    counting.counters.put = unavailable  # type: ignore[assignment, method-assign]
+    assert asyncio.run(counting._quotas.count(grant()))[1] is None

@@ -1,6 +1,6 @@
 """Every route leads to its figure from a small filing of its own; and what closes one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 import pytest
@@ -11,8 +11,9 @@ from sankofa.derive.metrics.identities import pass_over_contradictions
 from sankofa.derive.metrics.lines import Lines, possible
 from sankofa.ledger.reports import Report
 from sankofa.ledger.store import CaptureInfo
-from sankofa.model.routes import SELF, Route, parse, table
+from sankofa.model.routes import SELF, Route, Term, parse, table
 from tests.unit.derive.test_full_years import flow, issuer
+from tests.world.route_examples import read_examples, route_key, routes_with_a_filing
 
 CAPTURE = CaptureInfo("test", "2024-01-01T00:00:00Z", "synthetic", "file")
 END, FILED = 738_000, 738_060
@@ -38,29 +39,49 @@ def example(route: Route, kind_place: int) -> tuple[dict[str, int], int]:
     figures = {term.concept: 5000 - 700 * n for n, term in enumerate(route.terms)}
     if route.confirm == "nothing":
         first, *rest = route.terms
-        figures[first.concept] = -first.sign * sum(t.sign * figures[t.concept] for t in rest)
+        figures |= {term.concept: 5000 + 700 * n for n, term in enumerate(rest)}
+        figures[first.concept] = -5000 if rest else 0
+        if rest:
+            balance(figures, route.terms, 0)
     value = sum(term.sign * figures[term.concept] for term in route.terms)
     for name in route.of:
         breakdown = table().breakdowns[name]
-        (total,) = breakdown.totals[0]
         of_kind = [c for c, (_, kind) in breakdown.members.items() if kind == route.members]
-        other = next(c for c, (_, kind) in breakdown.members.items() if not kind and c not in figures)
-        member = of_kind[kind_place % len(of_kind)]
-        members = {member: figures.get(member, 310), other: 42}
-        figures |= members
-        figures[total.concept] = sum(breakdown.members[c][0] * amount for c, amount in members.items())
-        value += members[member]
+        closing = {*figures, *route.unless}
+        other = next(c for c, (_, kind) in breakdown.members.items() if not kind and c not in closing)
+        members = {other: 42}
+        if kind_place < len(of_kind):
+            member = of_kind[kind_place]
+            members[member] = figures.get(member, 310)
+            value += members[member]
+        figures = members | figures
+        total = sum(breakdown.members[c][0] * amount for c, amount in members.items())
+        balance(figures, breakdown.totals[0], total)
     if route.confirm and route.confirm != "nothing":
         own = {term.concept for term in route.terms}
         equation = next(
             e for e in table().confirmations[route.confirm] if own.isdisjoint(t.concept for t in e)
         )
-        *others, last = [term for term in equation if term.concept != SELF]
+        others = [term for term in equation if term.concept != SELF]
         figures |= {term.concept: 900 + 7 * n for n, term in enumerate(others)}
         sign = next(term.sign for term in equation if term.concept == SELF)
-        left = sign * value + sum(term.sign * figures[term.concept] for term in others)
-        figures[last.concept] = -last.sign * left
+        balance(figures, others, -sign * value)
     return figures, value
+
+
+def balance(figures: dict[str, int], terms: Sequence[Term], total: int) -> None:
+    """Give the last of some concepts the figure with which all of them add up to a total."""
+    *others, last = terms
+    for number, term in enumerate(others):
+        figures.setdefault(term.concept, 900 + 7 * number)
+    left = total - sum(term.sign * figures[term.concept] for term in others)
+    figures[last.concept] = last.sign * left
+
+
+def test_every_route_has_a_real_filing_that_opens_it() -> None:
+    keys = [route_key(route) for route in routes_with_a_filing()]
+    assert len(set(keys)) == len(keys)
+    assert read_examples().keys() == set(keys)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda r: f"{r.item}-{r.number}")
@@ -263,15 +284,6 @@ def gaap(**figures: int) -> dict[str, int]:
                 PaymentsToAcquireOilAndGasPropertyAndEquipment=541,
             ),
             None,
-        ),
-        # VAALCO 2012: one figure under two names.
-        (
-            "capex",
-            gaap(
-                PaymentsToAcquirePropertyPlantAndEquipment=719,
-                PaymentsToAcquireOilAndGasPropertyAndEquipment=719,
-            ),
-            719,
         ),
         # Ford 2009: the cost of cars stands beside a revenue that has the interest on them too.
         (

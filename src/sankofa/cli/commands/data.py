@@ -23,9 +23,40 @@ def ingest(source: str, paths: tuple[Path, ...], strict: bool, clock_is_right: b
     summary = publishing.ingest_files(settings.load(), source, paths, clock_is_right=clock_is_right)
     for failure in summary.failures:
         click.echo(f"Error: {failure}", err=True)
+    for note in summary.notes:
+        click.echo(note)
     click.echo(summary.line())
     if summary.failures or (strict and summary.counts.rejected):
         sys.exit(1)
+
+
+@click.command()
+@click.argument("source")
+@click.option("--capture", type=click.IntRange(1), metavar="ID", help="One capture, by its number.")
+@click.option("--file", "file_name", metavar="NAME", help="The captures of the file of this name.")
+@click.option("--everywhere", is_flag=True, help="Withdraw the kept editions that hold it, too.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; the edition's manifest says it.")
+def withdraw(source: str, capture: int | None, file_name: str | None, everywhere: bool, reason: str) -> None:
+    """Build the next edition as if a SOURCE, or one capture or file of it, had never been ingested."""
+    if capture is not None and file_name is not None:
+        raise click.UsageError("--capture and --file exclude each other")
+    withdrawn = publishing.withdraw_captures(
+        settings.load(), source, capture=capture or 0, file_name=file_name or "", everywhere=everywhere,
+        reason=reason,
+    )  # fmt: skip
+    for one in withdrawn.captures:
+        click.echo(f"withdrawn {source} capture {one.capture_id}: {one.file_name}")
+    for name in withdrawn.not_read_again:
+        click.echo(
+            f"{name}: came later and its bytes are not in the vault; what it repeated of the withdrawn file "
+            "is missing until it is ingested again",
+            err=True,
+        )
+    kept = "; kept editions that hold it are withdrawn with that" if everywhere else ""
+    click.echo(
+        f"{source}: withdrawn {len(withdrawn.captures)}, standing {withdrawn.standing}; "
+        f"`sankofa publish` builds the edition without it{kept}"
+    )
 
 
 @click.command()
@@ -36,7 +67,7 @@ def ingest(source: str, paths: tuple[Path, ...], strict: bool, clock_is_right: b
 )
 def publish(despite_floors: bool) -> None:
     """Build and check the next edition, then switch to it."""
-    _print_published(publishing.publish_edition(settings.load(), despite_floors=despite_floors))
+    print_published(publishing.publish_edition(settings.load(), despite_floors=despite_floors))
 
 
 _if_empty = click.option("--if-empty", is_flag=True, help="Do nothing where an edition is published already.")
@@ -61,18 +92,22 @@ def _publish_world(world: BundledWorld, if_empty: bool) -> None:
     for summary in summaries:
         click.echo(summary.line())
     if manifest is not None:
-        _print_published(manifest)
+        print_published(manifest)
 
 
-def _print_published(manifest: dict[str, Any]) -> None:
+def print_published(manifest: dict[str, Any]) -> None:
     rows = ", ".join(f"{kind} {count}" for kind, count in manifest["rows"].items())
     for conflict in manifest["conflicts"]:
         click.echo(f"left unresolved: {conflict}", err=True)
     for source in manifest.get("left_out", ()):
         counts = f"captures {source['captures']}, rows {source['rows']}"
         click.echo(f"left out {source['source']} ({source['why']}): {counts}")
+    for one in manifest.get("withdrawals", ()):
+        click.echo(f"without {one['files']} withdrawn files of {one['source']}: {one['reason']}")
     for line in manifest["quality"]:
         click.echo(line)
     for shortfall in manifest.get("despite_floors", ()):
         click.echo(f"published despite its floor: {shortfall}", err=True)
+    if manifest.get("unchanged"):
+        click.echo(f"nothing changed since edition {manifest['edition']} was published")
     click.echo(f"published edition {manifest['edition']}: {rows}")

@@ -1,18 +1,55 @@
 """Commands on API keys."""
 
+import asyncio
+from datetime import date, timedelta
+from typing import Any
+
 import click
 import msgspec
 
+from sankofa import settings
 from sankofa.access.domains import Domains
 from sankofa.access.keys import KeyRecord, Keys
+from sankofa.access.last_used import LastUsed
+from sankofa.access.quotas import Quotas
 from sankofa.access.tiers import TIERS
-from sankofa.cli.key_store import with_keys
+from sankofa.cli.key_store import copy_records, with_keys, with_usage
 from sankofa.cli.listing import as_json, print_json
+from sankofa.model.days import parse_day
+from sankofa.model.errors import OperatorError, StoreUnavailable
+
+_UNITS = {"d": "days", "h": "hours", "m": "minutes"}
+
+
+class _Day(click.ParamType[date]):
+    """A calendar day."""
+
+    name = "YYYY-MM-DD"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
+        try:
+            return value if isinstance(value, date) else parse_day(value)
+        except ValueError as failure:
+            self.fail(str(failure), param, ctx)
+
+
+class _Duration(click.ParamType[timedelta]):
+    """A whole number of days, hours or minutes."""
+
+    name = "7d|24h"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        number, unit = value[:-1], _UNITS.get(value[-1:])
+        if unit is None or not (number.isascii() and number.isdigit() and len(number) <= 4):
+            self.fail(f"expected days or hours, such as 7d or 24h, not {value!r}", param, ctx)
+        return timedelta(**{unit: int(number)})
 
 
 @click.group()
 def keys() -> None:
-    """Issue, list and revoke API keys."""
+    """Issue, list, rotate and revoke API keys."""
 
 
 @keys.command("create")
@@ -20,28 +57,90 @@ def keys() -> None:
 @click.option("--label", default="", help="What the key is for.")
 @click.option("--per-minute", type=click.IntRange(1), help="Its own limit per UTC minute.")
 @click.option("--per-month", type=click.IntRange(1), help="Its own cap per UTC calendar month.")
+@click.option("--expires", type=_Day(), help="The last day (UTC) on which it is valid.")
 @with_keys
 async def create(
-    store: Keys, _: Domains, tier: str, label: str, per_minute: int | None, per_month: int | None
+    store: Keys,
+    _: Domains,
+    tier: str,
+    label: str,
+    per_minute: int | None,
+    per_month: int | None,
+    expires: date | None,
 ) -> None:
     """Print a new key, once: only its hash is stored."""
-    click.echo(await store.create(tier, label, per_minute, per_month))
+    click.echo(await store.create(tier, label, per_minute, per_month, expires))
+
+
+@keys.command("rotate")
+@click.argument("id_or_key", metavar="ID|KEY")
+@click.option(
+    "--overlap", type=_Duration(), default="7d", show_default=True, help="How long the old key stays valid."
+)
+@with_keys
+async def rotate(store: Keys, domains: Domains, id_or_key: str, overlap: timedelta) -> None:
+    """Print a new key in the place of another: same tier, limits, label, domains, and counted with it."""
+    key, old, new = await store.replace(id_or_key)
+    await domains.admit_too(new, beside=old)
+    old = await store.expire(old, new, overlap)
+    click.echo(key)
+    click.echo(f"{new.id} replaces {old.id}, which is valid until {old.expires_at}", err=True)
 
 
 @keys.command("list")
 @as_json
-@with_keys
-async def list_keys(store: Keys, _: Domains, as_json: bool) -> None:
-    """What is issued: id, tier, label, limits and whether it is revoked."""
+@with_usage
+async def list_keys(store: Keys, _: Quotas, used: LastUsed, as_json: bool) -> None:
+    """What is issued: id, tier, label, limits, whether it is valid, and the day it was last used."""
     records = await store.list()
+    days: dict[str, date | None] = dict.fromkeys(key.id for key in records)
+    try:
+        days = {key.id: await used.day_of(key.id) for key in records}
+    except StoreUnavailable as failure:
+        click.echo(f"{failure.detail} The days of last use are not known.", err=True)
     if as_json:
         columns = [f.name for f in msgspec.structs.fields(KeyRecord) if f.name != "hash"]
-        print_json([{name: getattr(key, name) for name in columns} for key in records])
+        rows = [{name: getattr(key, name) for name in columns} for key in records]
+        print_json([{**row, "last_used": days[row["id"]]} for row in rows])
         return
     for key in records:
         limits = f"{key.per_minute or '-'}/min {key.per_month or '-'}/month"
-        state = f"revoked {key.revoked_at}" if key.revoked_at else "active"
-        click.echo(f"{key.id}  {key.tier:<12}  {key.created_at}  {state}  {limits}  {key.label}")
+        last = f"used {days[key.id]}" if days[key.id] else "never used"
+        line = (key.id, f"{key.tier:<12}", key.created_at, _state(store, key), limits, last, key.label)
+        click.echo("  ".join(line))
+
+
+@keys.command("usage")
+@click.argument("id_or_key", metavar="[ID|KEY]", required=False)
+@as_json
+@with_usage
+async def usage(store: Keys, quotas: Quotas, used: LastUsed, id_or_key: str | None, as_json: bool) -> None:
+    """What each key has used of its limits in this UTC minute and month, and the day it was last used."""
+    records = [await store.find(id_or_key)] if id_or_key else await store.list()
+    rows: list[dict[str, Any]] = []
+    for key in records:
+        grant = store.grant_of(key)
+        in_minute, in_month = await quotas.read(grant)
+        rows.append(
+            {
+                "id": key.id,
+                "tier": key.tier,
+                "label": key.label,
+                "minute_used": in_minute,
+                "minute_limit": grant.per_minute,
+                "month_used": in_month,
+                "month_limit": grant.per_month,
+                "last_used": await used.day_of(key.id),
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        minute = f"minute {row['minute_used']}/{row['minute_limit']}"
+        month = f"month {row['month_used']}/{row['month_limit']}"
+        last = f"used {row['last_used']}" if row["last_used"] else "never used"
+        click.echo(f"{row['id']}  {row['tier']:<12}  {minute}  {month}  {last}  {row['label']}")
 
 
 @keys.command("revoke")
@@ -51,3 +150,36 @@ async def revoke(store: Keys, _: Domains, id_or_key: str) -> None:
     """Revoke a key, by its id or by the key itself: it gets 401 from the next request on."""
     record = await store.revoke(id_or_key)
     click.echo(f"revoked {record.id} at {record.revoked_at}")
+
+
+@keys.command("reseal")
+@with_keys
+async def reseal(store: Keys, _: Domains) -> None:
+    """Seal the records of keys and domains with the first secret of KEYS_SECRET, so that the others can go.
+
+    Run no other command on keys or domains meanwhile.
+    """
+    resealed, refused = await store.reseal()
+    click.echo(f"{resealed} records sealed with the first secret")
+    if refused:
+        raise OperatorError(f"{refused} records are damaged, or sealed with a secret that is not listed")
+
+
+@keys.command("copy")
+@click.option(
+    "--to", "url", required=True, metavar="URL", help="The other store; embedded: is the files in HOME."
+)
+def copy(url: str) -> None:
+    """Copy every key and domain to another store; then set SANKOFA_KEYSTORE to it."""
+    total, changed, damaged = asyncio.run(copy_records(settings.load(), url))
+    for reason in damaged:
+        click.echo(f"left out: {reason}", err=True)
+    click.echo(f"copied {total} records; {total - changed} of them were there already")
+
+
+def _state(store: Keys, key: KeyRecord) -> str:
+    if key.revoked_at:
+        return f"revoked {key.revoked_at}"
+    if key.expires_at:
+        return f"{'expired' if store.is_expired(key) else 'active until'} {key.expires_at}"
+    return "active"

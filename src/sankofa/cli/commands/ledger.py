@@ -4,6 +4,7 @@ import click
 
 from sankofa import settings
 from sankofa.cli import publishing
+from sankofa.cli.listing import as_json, print_json
 
 
 @click.group()
@@ -16,3 +17,27 @@ def verify() -> None:
     """Check that every row is as it was appended; exit code 1 where one is not, naming its capture."""
     checked = publishing.verify_ledger(settings.load())
     click.echo(f"captures {checked.captures}, rows {checked.rows}: all as they were appended")
+
+
+@ledger.command()
+@click.argument("source", required=False)
+@as_json
+def captures(source: str | None, as_json: bool) -> None:
+    """The captures that stand, of one SOURCE or of all: number, source, instant, file, SHA-256."""
+    standing = publishing.standing_captures(settings.load(), source)
+    if as_json:
+        print_json(
+            [
+                {
+                    "capture": number,
+                    "source": capture.source_id,
+                    "observed_at": capture.observed_at,
+                    "file": capture.file_name,
+                    "sha256": capture.content_sha256,
+                }
+                for number, capture in standing.items()
+            ]
+        )
+        return
+    for number, capture in standing.items():
+        click.echo(f"{number}  {capture.source_id}  {capture.observed_at}  {capture.file_name}")

@@ -5,7 +5,7 @@ stands from the day on which the last of its parts came to stand, and, where a b
 figure of it was restated or withdrawn, from that day.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache, lru_cache
 from itertools import chain
@@ -122,12 +122,11 @@ class Lines:
     def _made(self, route: Route, settled: int) -> tuple[Figure | None, int]:
         """The figure by a route of more than one part, and the last day on which what decides it changed."""
         facts = [self.facts[term.concept] for term in route.terms]
-        named = chain(route.unless, _named(route.at_least))
-        guards = [fact for concept in named if (fact := self.facts.get(concept))]
+        guards = [self.facts[concept] for concept in route.guards & self.facts.keys()]
         if any(fact.report.value is None for fact in facts):
             return None, max(fact.known_from for fact in facts)
         value = self._sum(route.terms)
-        if self._forbidden(route, value):
+        if guards and self._forbidden(route, value):
             return None, max(fact.known_from for fact in chain(facts, guards))
         changed = last_change(chain(facts, guards))
         concepts = [term.concept for term in route.terms]
@@ -213,48 +212,61 @@ class Lines:
     def _members_there(self, route: Route) -> Iterator[Fact | None]:
         for name in route.of:
             breakdown = table().breakdowns[name]
-            yield from (self.facts.get(c) for c in chain(breakdown.members, _named(breakdown.totals)))
+            yield from (self.facts[concept] for concept in breakdown.concepts & self.facts.keys())
 
     def _confirmations_there(self, route: Route) -> Iterator[Fact | None]:
-        return (self.facts.get(concept) for concept in _named(table().confirmations[route.confirm]))
+        return (self.facts[concept] for concept in _confirming_concepts(route.confirm) & self.facts.keys())
 
 
-def _named(sums: Iterable[Sum]) -> Iterator[str]:
-    return (term.concept for terms in sums for term in terms)
+@cache
+def _confirming_concepts(name: str) -> frozenset[str]:
+    return frozenset(term.concept for terms in table().confirmations[name] for term in terms)
 
 
 @lru_cache(maxsize=4096)
 def possible(concepts: frozenset[str]) -> tuple[tuple[str, tuple[Route, ...]], ...]:
     """The line items that anything of these concepts can stand for, and the routes that may be open."""
-    found = (
-        (item, tuple(route for route, needed in routes if needed <= concepts and _totalled(route, concepts)))
-        for item, routes in _asked()
-    )
-    return tuple((item, routes) for item, routes in found if routes)
+    of_concept = _by_first_concept()
+    found: dict[str, list[Route]] = {}
+    candidates = [of_concept[""], *(of_concept[concept] for concept in concepts & of_concept.keys())]
+    for route, needed in sorted(chain.from_iterable(candidates), key=_place):
+        if needed <= concepts and _totalled(route, concepts):
+            found.setdefault(route.item, []).append(route)
+    return tuple((item, tuple(routes)) for item, routes in found.items())
+
+
+def _place(entry: tuple[Route, frozenset[str]]) -> tuple[str, int]:
+    return entry[0].item, entry[0].number
 
 
 def _totalled(route: Route, concepts: frozenset[str]) -> bool:
     """Whether there is a total for each breakdown that has to close."""
-    return all(
+    return not route.of or all(
         any(all(term.concept in concepts for term in terms) for terms in table().breakdowns[name].totals)
         for name in route.of
     )
 
 
 @cache
-def _asked() -> tuple[tuple[str, Sequence[tuple[Route, frozenset[str]]]], ...]:
-    """Every line item that enters a metric, and its routes with the concepts that each must have."""
-    items = {name.removeprefix(PRIOR) for m in metrics() for form in m.forms for name in form.inputs}
-    return tuple(
-        (item, [(route, frozenset(term.concept for term in route.terms)) for route in table().routes[item]])
-        for item in sorted(items)
-    )
+def _by_first_concept() -> dict[str, list[tuple[Route, frozenset[str]]]]:
+    """The routes to every line item that enters a metric, with the concepts that each must have.
+
+    By the first of those, so that what a filing reports leads to the few routes that it can open; empty for
+    routes of members alone.
+    """
+    found: dict[str, list[tuple[Route, frozenset[str]]]] = {"": []}
+    for item in sorted(items_asked()):
+        for route in table().routes[item]:
+            first = route.terms[0].concept if route.terms else ""
+            needed = frozenset(term.concept for term in route.terms)
+            found.setdefault(first, []).append((route, needed))
+    return found
 
 
 @cache
 def items_asked() -> frozenset[str]:
     """The line items that enter a metric."""
-    return frozenset(item for item, _ in _asked())
+    return frozenset(name.removeprefix(PRIOR) for m in metrics() for form in m.forms for name in form.inputs)
 
 
 @cache

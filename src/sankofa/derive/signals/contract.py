@@ -14,7 +14,7 @@ import sankofa.derive.signals.panels
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.ledger.store import CaptureInfo, LedgerReader
 from sankofa.model.panel_keys import panel_key
 from sankofa.model.provenance import SKUS, strictest
 from sankofa.model.rows import Row
@@ -30,7 +30,7 @@ class Basis(Protocol):
     """What panels are computed from; the build context of an edition provides it."""
 
     @property
-    def ledger(self) -> Ledger: ...
+    def ledger(self) -> LedgerReader: ...
     @property
     def captures(self) -> Mapping[int, CaptureInfo]: ...
     @property

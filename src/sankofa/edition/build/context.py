@@ -15,8 +15,9 @@ from sankofa.edition.build.fact_counts import served_facts
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.metric_rows import METRICS, Standings, coverage
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
+from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.party_entities import with_parties
-from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.ledger.store import CaptureInfo, Ledger, LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import (
@@ -50,17 +51,26 @@ class BuildContext:
         issuer_cache: Path | None = None,
     ) -> None:
         self._sources = sources or {}
-        self.left_out = [] if sources is None else left_out(ledger, sources)
+        self.left_out = [] if sources is None else left_out_of(ledger, sources)
         """The sources of the ledger that may not be redistributed today."""
+        self.withdrawals = ledger.withdrawals()
+        """What is passed over though its source may be redistributed."""
         self._whole = ledger
-        self.ledger = ledger.without([one.source for one in self.left_out]) if self.left_out else ledger
+        self._is_partial = bool(self.left_out or self.withdrawals)
+        refused = [one.source for one in self.left_out]
+        self.ledger: LedgerReader = ledger.without(refused) if self._is_partial else ledger
         self._despite_floors = despite_floors
         self._issuer_cache = issuer_cache
 
     @property
     def manifest_extras(self) -> dict[str, object]:
         """What readers of the edition are to know of how it was built."""
-        return {"left_out": [one._asdict() for one in self.left_out]} if self.left_out else {}
+        extras: dict[str, object] = {}
+        if self.left_out:
+            extras["left_out"] = [one._asdict() for one in self.left_out]
+        if self.withdrawals:
+            extras["withdrawals"] = [described(withdrawal) for withdrawal in self.withdrawals]
+        return extras
 
     @cached_property
     def captures(self) -> dict[int, CaptureInfo]:
@@ -82,21 +92,22 @@ class BuildContext:
 
     @cached_property
     def _every_capture(self) -> dict[int, CaptureInfo]:
-        return self._whole.captures() if self.left_out else self.captures
+        return self._whole.captures() if self._is_partial else self.captures
 
     @property
     def last_capture(self) -> int:
-        """Of the whole ledger: an edition that leaves something out is no older for it."""
-        return max(self._every_capture)
+        """Of the whole ledger, or its last withdrawal: an edition that leaves something out is no older."""
+        return max([*self._every_capture, *(withdrawal.number for withdrawal in self.withdrawals)])
 
     @property
     def ledger_clock(self) -> str:
         """The instant of that capture."""
-        return max(capture.observed_at for capture in self._every_capture.values())
+        captured = (capture.observed_at for capture in self._every_capture.values())
+        return max([*captured, *(withdrawal.observed_at for withdrawal in self.withdrawals)])
 
     @cached_property
     def resolution(self) -> Resolution:
-        if not self.left_out:
+        if not self._is_partial:
             return resolve(self.ledger, self.captures)
         whole = resolve(self._whole, self._every_capture)
         return resolve(self.ledger, self.captures, IssuedIds(whole))
@@ -192,6 +203,22 @@ class BuildContext:
         return max((capture.observed_at for capture in self.captures.values()), default="")
 
 
+def described(withdrawal: Withdrawal) -> dict[str, object]:
+    """A withdrawal as the manifest tells it."""
+    captures = withdrawal.captures
+    return {
+        "source": withdrawal.source_id,
+        "capture": withdrawal.capture or None,
+        "file": withdrawal.file_name or None,
+        "files": len(captures),
+        "reason": withdrawal.reason,
+        "at": withdrawal.observed_at,
+        "everywhere": withdrawal.everywhere,
+        "number": withdrawal.number,
+        "first_capture": min(capture.capture_id for capture in captures),
+    }
+
+
 class LeftOut(NamedTuple):
     """A source of the ledger that an edition has nothing of."""
 
@@ -201,7 +228,7 @@ class LeftOut(NamedTuple):
     rows: int
 
 
-def left_out(ledger: Ledger, sources: Mapping[str, Source]) -> list[LeftOut]:
+def left_out_of(ledger: LedgerReader, sources: Mapping[str, Source]) -> list[LeftOut]:
     """The sources of a ledger that may not be redistributed as they are registered today."""
     left = []
     for source_id, held in ledger.holdings().items():

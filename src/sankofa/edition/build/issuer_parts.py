@@ -23,7 +23,7 @@ import msgspec
 from sankofa.derive.issuers import Issuer
 from sankofa.edition.build.issuer_cache import IssuerCache
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.ledger.store import CaptureInfo, LedgerReader
 
 _COMPUTED_WITH = ("msgspec", "pyarrow", "pycountry")
 _write = msgspec.msgpack.Encoder().encode
@@ -47,7 +47,7 @@ class Issuers:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: LedgerReader,
         captures: Mapping[int, CaptureInfo],
         entities: Iterable[Entity],
         path: Path | None = None,

@@ -12,7 +12,13 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import datasets
 from sankofa.edition.build.tables import tables
 from sankofa.edition.build.writer import DatasetWriter
-from sankofa.edition.format.edition_id import edition_name, ledger_position, may_hold, may_name_a_person
+from sankofa.edition.format.edition_id import (
+    edition_name,
+    holds_withdrawn,
+    ledger_position,
+    may_hold,
+    may_name_a_person,
+)
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.datastore import Datastore
 from sankofa.ledger.store import Ledger
@@ -53,18 +59,24 @@ def publish(
     return manifest
 
 
+def count_parts() -> int:
+    """How often `publish` calls its `progress`."""
+    return len(datasets()) + len(tables())
+
+
 def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any]) -> list[str]:
     """The kept editions that may not be served in the place of this one, should it be lost."""
     refused = [omission["source"] for omission in manifest.get("left_out", ())]
+    withdrawals = manifest.get("withdrawals", ())
     withdrawn = []
     for name in store.list_editions().editions:
         if name == manifest["edition"]:
             continue
         try:
             with closing(store.open(name)) as older:
-                held = may_hold(older.manifest, refused)
+                held = may_hold(older.manifest, refused) or holds_withdrawn(name, older.manifest, withdrawals)
         except EditionError:
-            held = bool(refused)
+            held = bool(refused) or holds_withdrawn(name, {}, withdrawals)
         if held or may_name_a_person(name, manifest["proven"]):
             withdrawn.append(name)
     return withdrawn
@@ -96,10 +108,11 @@ def without_cycle_collection() -> Iterator[None]:
 
 def _build(store: Datastore, context: BuildContext, progress: Callable[[str], None]) -> dict[str, Any]:
     if not context.captures:
-        named = ", ".join(f"{one.source} ({one.why})" for one in context.left_out)
+        left_out = [f"{one.source} ({one.why})" for one in context.left_out]
+        left_out += [f"{one.source_id} (withdrawn: {one.reason})" for one in context.withdrawals]
         raise CheckFailed(
-            f"nothing to publish: every source of the ledger is left out: {named}"
-            if named
+            f"nothing to publish: every source of the ledger is left out: {', '.join(left_out)}"
+            if left_out
             else "nothing to publish: the ledger is empty"
         )
     from sankofa.edition.build.parquet import (

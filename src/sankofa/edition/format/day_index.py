@@ -52,6 +52,11 @@ class DayRows:
     def days(self) -> list[int]:
         return list(self._pairs[:-2:2])
 
+    def day_of(self, row: int) -> int:
+        """The day of a row by its number."""
+        n = bisect_right(range(len(self._pairs) // 2), row, key=lambda n: self._pairs[2 * n + 1])
+        return int(self._pairs[2 * n - 2])
+
     def rows_of(self, day: int) -> tuple[int, int]:
         """The numbers [first, end) of the rows of a day."""
         if not self:

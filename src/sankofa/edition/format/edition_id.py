@@ -3,7 +3,7 @@
 And whether one that is kept may still be shown.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 
@@ -29,3 +29,18 @@ def may_hold(manifest: Mapping[str, Any], source_ids: Collection[str]) -> bool:
     """Whether an edition may hold rows of one of these sources; one that does not say which it has, may."""
     held = manifest.get("sources")
     return bool(source_ids) if held is None else not set(held).isdisjoint(source_ids)
+
+
+def holds_withdrawn(
+    edition: str, manifest: Mapping[str, Any], withdrawals: Iterable[Mapping[str, Any]]
+) -> bool:
+    """Whether an edition may hold what was withdrawn everywhere: its ledger had it, without its tombstone.
+
+    `withdrawals` are those of a later manifest.
+    """
+    return any(
+        withdrawal["everywhere"]
+        and withdrawal["first_capture"] <= ledger_position(edition) < withdrawal["number"]
+        and may_hold(manifest, [withdrawal["source"]])
+        for withdrawal in withdrawals
+    )

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+import msgspec
+
 from sankofa.edition.format.visibility import ANY_TAG, admitted, visible
 from sankofa.engines.datastore import Block
 from sankofa.model.days import FOREVER
@@ -40,6 +42,7 @@ class Entry(NamedTuple):
 
 
 _ALWAYS = Entry(b"")[1:]
+_raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 Run = bytes | memoryview
 """Some rows of a block: not copied until the answer is put together."""
@@ -119,6 +122,14 @@ def runs_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
         yield (ends[start - 1] + 1 if start else 0), ends[previous]
 
 
+def cut(rows: Run, runs: Iterable[tuple[int, int]], *, sparse: bool) -> list[Run]:
+    """Runs of a block's rows: views of it; copies of few, which would keep all of it in memory."""
+    if sparse:
+        return [bytes(rows[a:b]) for a, b in runs]
+    view = memoryview(rows)
+    return [view[a:b] for a, b in runs]
+
+
 def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[Run], int]:
     """The rows of a block seen on a day, as runs of wire bytes without outer commas, and how many rows."""
     index, rows = block
@@ -137,8 +148,8 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
             bound = 2 * stretches + stretch
             first = 3 * stretches + 1
             bounds = iter(words[first + words[bound] : first + words[bound + 1]].tolist())
-            parts = memoryview(rows)
-            return [parts[a:b] for a, b in zip(bounds, bounds, strict=True)], seen_rows
+            runs = zip(bounds, bounds, strict=True)
+            return cut(rows, runs, sparse=4 * seen_rows < count), seen_rows
     firsts, untils, ends = (
         view[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count].cast("i").tolist() for n in range(3)
     )
@@ -150,8 +161,7 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
         if first <= day < until and mode & modes and (tag == ANY_TAG or tags[row] == tag)
     ]
     del seen[room:]
-    parts = memoryview(rows)
-    return [parts[a:b] for a, b in runs_of(ends, seen)], len(seen)
+    return cut(rows, runs_of(ends, seen), sparse=4 * len(seen) < count), len(seen)
 
 
 def select_where(
@@ -166,6 +176,12 @@ def select_where(
         and where(entry.row)
     ][:room]
     return list[Run](rows), len(rows)
+
+
+def without_first(runs: Sequence[Run], number: int) -> list[Run]:
+    """Runs of rows without the first so many rows."""
+    rows = _raws(b"[%b]" % b",".join(runs))
+    return [bytes(row) for row in rows[number:]]
 
 
 def between(block: Block, first: int, end: int) -> Run:

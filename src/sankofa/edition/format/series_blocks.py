@@ -21,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from sankofa.edition.format.day_index import first_day_of_blocks
-from sankofa.edition.format.row_blocks import Entry, Run, runs_of
+from sankofa.edition.format.row_blocks import Entry, Run, cut, runs_of
 from sankofa.engines.datastore import Block
 from sankofa.model.days import FOREVER
 
@@ -110,7 +110,8 @@ def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, boo
         if low >= end:
             return [], 0, low < high
         ends = words[2 * count + 3 * replaced :]
-        return [memoryview(rows)[ends[low - 1] + 1 if low else 0 : ends[end - 1]]], end - low, end < high
+        run = ((ends[low - 1] + 1 if low else 0, ends[end - 1]),)
+        return cut(rows, run, sparse=4 * (end - low) < count + replaced), end - low, end < high
     seen = [
         (-day, row)
         for row, (day, first) in enumerate(
@@ -128,9 +129,9 @@ def select(block: Block, span: DayRange, room: int) -> tuple[list[Run], int, boo
     ]
     seen.sort()
     chosen = [row for _, row in seen[:room]]
-    parts = memoryview(rows)
     ends = words[2 * count + 3 * replaced :]
-    return [parts[a:b] for a, b in runs_of(ends, chosen)], len(chosen), len(seen) > room
+    runs = runs_of(ends, chosen)
+    return cut(rows, runs, sparse=4 * len(chosen) < count + replaced), len(chosen), len(seen) > room
 
 
 def list_pages(

@@ -7,7 +7,7 @@ import msgspec
 
 from sankofa.edition.format.arrow_columns import RowFilter
 from sankofa.edition.format.layout import LAYOUT
-from sankofa.edition.format.row_blocks import Run, between, select, select_where
+from sankofa.edition.format.row_blocks import Run, between, row_ends, select, select_where, without_first
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.turns import PIECE, Turns
 from sankofa.engines.datastore import Block, ByteRange, Datastore, EditionReader
@@ -19,6 +19,8 @@ _ROWS_IN_A_BLOCK = 64
 _EVERY_BLOCK = 2**31 - 1
 _CHUNK = 512 * 1024
 _FOUND_AT_MOST = 16_384
+_MOST_KEYS = 1_000
+_MOST_PARTS = 512
 _BLOCKS_A_TURN = 32
 _FILTERED_BLOCKS_A_TURN = 8
 """Blocks whose rows are looked at one by one, before others have a turn."""
@@ -36,6 +38,8 @@ class Selection(msgspec.Struct, frozen=True):
     """What stands between two runs."""
     runs_in_a_row: int = 1
     """How many runs make up a row, where each is but a part of one."""
+    following: tuple[int | str, ...] | None = None
+    """Where the rows after these begin, for whoever read them; None where there are none."""
 
     @property
     def rows(self) -> bytes:
@@ -75,6 +79,9 @@ class Edition:
         self._reader = reader
         self._kept_numbers: dict[tuple[str, str], memoryview] = {}
         self._kept_bytes: dict[tuple[str, str], memoryview] = {}
+        self._kept_keys: dict[str, tuple[str, ...]] = {}
+        self.kept_parts: dict[tuple[str, str, int], Any] = {}
+        """What was worked out of a block of a key, by kind, key and number of the block."""
         self.files: Mapping[str, Mapping[str, Any]] = {
             one["name"]: one for one in self.manifest.get("files", ())
         }
@@ -141,12 +148,14 @@ class Edition:
         limit: int | None = None,
         where: Callable[[bytes], bool] | None = None,
         skip: int = 0,
+        passed: int = 0,
     ) -> Selection | None:
         """The rows under a key that are seen on a day, in their order; None where there is no such key.
 
-        `skip` as many blocks as are known to have none.
+        `skip` as many blocks as are known to have none, and in the first of the others as many matching rows
+        as `passed`: both as `following` of an earlier selection has them.
         """
-        if limit is None and where is None and not skip:
+        if limit is None and where is None and not skip and not passed:
             return await self._every(kind, key, day, modes, tag)
 
         def take(block: Block, room: int) -> tuple[list[Run], int]:
@@ -163,18 +172,22 @@ class Edition:
             blocks = await self._reader.blocks(kind, key, skip, most)
             if blocks is None:
                 return None
-            for block in blocks:
+            for number, block in enumerate(blocks, skip):
                 await turns.step()
                 if room == count:  # full: only whether anything more matched is still open
                     if take(block, 1)[1]:
-                        return Selection(runs, count, truncated=True)
+                        return Selection(runs, count, truncated=True, following=(number, 0))
                     continue
-                taken_runs, taken = take(block, room - count + 1)
-                if count + taken > room:
-                    taken_runs, taken = take(block, room - count)
-                    return Selection(runs + taken_runs, room, truncated=True)
-                runs += taken_runs
-                count += taken
+                end = passed + room - count
+                taken_runs, taken = take(block, end + 1)
+                more = taken > end
+                if more:
+                    taken_runs, taken = take(block, end)
+                runs += without_first(taken_runs, passed) if passed else taken_runs
+                count += taken - passed
+                if more:
+                    return Selection(runs, count, truncated=True, following=(number, end))
+                passed = 0
             if len(blocks) < most:
                 return Selection(runs, count, truncated=False)
             skip += most
@@ -190,6 +203,34 @@ class Edition:
             between(block, max(first - start, 0), min(end - start, rows_per_block))
             for start, block in zip(range(skip * rows_per_block, end, rows_per_block), blocks, strict=False)
         ]
+
+    async def single_rows(self, kind: str, key: str, rows_per_block: int, first: int, end: int) -> list[Run]:
+        """As `rows`, each row for itself."""
+        if first >= end:
+            return []
+        skip, last = first // rows_per_block, (end - 1) // rows_per_block
+        blocks = await self._reader.blocks(kind, key, skip, last - skip + 1) or ()
+        found: list[Run] = []
+        for start, block in zip(range(skip * rows_per_block, end, rows_per_block), blocks, strict=False):
+            ends = row_ends(block)
+            rows = memoryview(block[1])
+            numbers = range(max(first - start, 0), min(end - start, len(ends)))
+            found += [rows[ends[n - 1] + 1 if n else 0 : ends[n]] for n in numbers]
+        return found
+
+    def keep_part(self, name: tuple[str, str, int], part: Any) -> None:
+        """Keep what was worked out of a block, for as many blocks as there is room for."""
+        if len(self.kept_parts) >= _MOST_PARTS:
+            self.kept_parts.clear()
+        self.kept_parts[name] = part
+
+    async def keys(self, kind: str) -> Sequence[str]:
+        """The keys of a kind that has few."""
+        if (cached := self._kept_keys.get(kind)) is not None:
+            return cached
+        listed = tuple(key for key, _ in await self._reader.digests(kind, "", _MOST_KEYS))
+        self._kept_keys[kind] = listed
+        return listed
 
     async def numbers(self, kind: str, key: str, *, keep: bool = False) -> memoryview:
         """The 32-bit numbers under a key of an index of ours; none where there is no such key.
@@ -235,6 +276,7 @@ class Edition:
         self._reader.scrub(most)
 
     def close(self) -> None:
+        self.kept_parts.clear()
         self._kept_numbers.clear()
         self._kept_bytes.clear()
         self._reader.close()

@@ -5,7 +5,7 @@ import logging
 import time
 from collections import OrderedDict
 
-from sankofa.edition.format.edition_id import may_hold, may_name_a_person
+from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.edition import Edition, open_edition, open_newest_usable
 from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, Problem, StoreUnavailable
@@ -50,13 +50,14 @@ class EditionManager:
         """Any kept edition by its id, to be answered from.
 
         Raises Gone, also where it may name somebody who was proven a natural person since, or holds a source
-        whose licence was withdrawn; NotFound where it was never published; StoreUnavailable while it takes
-        long to open.
+        whose licence was withdrawn, or a file that was withdrawn everywhere; NotFound where it was never
+        published; StoreUnavailable while it takes long to open.
         """
         edition = await self.to_compare(edition_id)
         if self._edition is not None and (
             may_name_a_person(edition_id, self._edition.last_person_capture)
             or may_hold(edition.manifest, self._edition.left_out)
+            or holds_withdrawn(edition_id, edition.manifest, self._edition.manifest.get("withdrawals", ()))
         ):
             raise Gone(f"edition: {edition_id} is withdrawn.")
         return edition

@@ -33,6 +33,8 @@ from sankofa.model.rows import wire
 
 _BLOCKS_A_TURN: Final = 16
 NO_FACTS: Final = Selection((), 0, truncated=False)
+Start = tuple[int | str, ...]
+"""`following` of the rows before these; empty at the beginning."""
 
 
 class _Figure(msgspec.Struct):
@@ -70,12 +72,15 @@ _ended = msgspec.json.Decoder(_Ended).decode
 
 
 async def reported_facts(
-    edition: Edition, service_id: str, day: int, measure: str | None, most: int
+    edition: Edition, service_id: str, day: int, measure: str | None, most: int, start: Start = ()
 ) -> Selection:
     """An organisation's reported figures, in the order of fundamentals."""
     mark = f'"line_item":"{measure}"'.encode()
     where = None if measure is None else lambda row: mark in row
-    figures = await edition.select("fundamentals", service_id, day=day, limit=most, where=where)
+    skip, passed = _block_and_row(start)
+    figures = await edition.select(
+        "fundamentals", service_id, day=day, limit=most, where=where, skip=skip, passed=passed
+    )
     if figures is None or not figures.count:
         return NO_FACTS
     entity = await edition.raw("entity", service_id)
@@ -87,7 +92,7 @@ async def reported_facts(
         facts = [_reported(row, entity_of) for row in _figures(piece)]
         runs.append(wire.encode(facts)[1:-1])
         await asyncio.sleep(0)  # a piece takes some milliseconds, and others are waiting
-    return Selection(runs, figures.count, figures.truncated)
+    return Selection(runs, figures.count, figures.truncated, following=figures.following)
 
 
 def _reported(row: _Figure, entity: FactEntity) -> SharedFact:
@@ -105,50 +110,54 @@ def _reported(row: _Figure, entity: FactEntity) -> SharedFact:
     )
 
 
-async def award_facts(edition: Edition, service_id: str, day: int, most: int) -> Selection:
+async def award_facts(edition: Edition, service_id: str, day: int, most: int, start: Start = ()) -> Selection:
     """The awards an organisation won, the newest release first."""
-    return await edition.select(FACTS, service_id, day=day, limit=most) or NO_FACTS
+    skip, passed = _block_and_row(start)
+    return await edition.select(FACTS, service_id, day=day, limit=most, skip=skip, passed=passed) or NO_FACTS
 
 
-async def tender_facts(edition: Edition, country_iso3: str, day: int, most: int) -> Selection:
+async def tender_facts(
+    edition: Edition, country_iso3: str, day: int, most: int, start: Start = ()
+) -> Selection:
     """The values of a country's tenders, the newest release first."""
     days = DayRows(await edition.numbers(FACT_DAYS, country_iso3, keep=True))
     first_row = days.first_row(day)
     if first_row is None:
         return NO_FACTS
-    skip = first_row // FACTS_PER_BLOCK
-    return await edition.select(FACTS, country_iso3, day=day, limit=most, skip=skip) or NO_FACTS
+    skip, passed = _block_and_row(start) if start else (first_row // FACTS_PER_BLOCK, 0)
+    selection = await edition.select(FACTS, country_iso3, day=day, limit=most, skip=skip, passed=passed)
+    return selection or NO_FACTS
 
 
 async def measure_facts(
-    edition: Edition, country: str, measure: str, day: int, most: int, *, dated: bool
+    edition: Edition, country: str, measure: str, day: int, most: int, *, dated: bool, start: Start = ()
 ) -> Selection:
     """One measure of a country, the newest period first; only what is dated where a day was asked about."""
     modes = (SERIES_MODE,) if dated else (ANNUAL_MODE, SERIES_MODE)
-    selections = [
-        selection
-        for mode in modes
-        if (
-            selection := await edition.select(
-                MACRO_FACTS, macro_key(country, measure, mode), day=day, limit=most
-            )
-        )
-    ]
-    if len(selections) < 2:
-        return selections[0] if selections else NO_FACTS
-    # Hardly ever is the code of an indicator the key of a series too.
+    keys = [macro_key(country, measure, mode) for mode in modes]
+    keys = [key for key in keys if await edition.holds(MACRO_FACTS, key)]
+    if not keys:
+        return NO_FACTS
+    skip, passed = _block_and_row(start)
+    if len(keys) == 1:
+        only = await edition.select(MACRO_FACTS, keys[0], day=day, limit=most, skip=skip, passed=passed)
+        return only or NO_FACTS
+    # Hardly ever is the code of an indicator the key of a series too: both are read from their beginning.
+    both = [await edition.select(MACRO_FACTS, key, day=day, limit=passed + most) or NO_FACTS for key in keys]
     rows = list(
         merge(
-            *(_raws(b"[%b]" % one.rows) for one in selections),
-            key=lambda row: _ended(row).period_end,
-            reverse=True,
+            *(_raws(b"[%b]" % one.rows) for one in both), key=lambda row: _ended(row).period_end, reverse=True
         )
     )
-    more = any(one.truncated for one in selections) or len(rows) > most
-    return Selection([bytes(row) for row in rows[:most]], min(len(rows), most), truncated=more)
+    more = any(one.truncated for one in both) or len(rows) > passed + most
+    page = [bytes(row) for row in rows[passed : passed + most]]
+    following = (0, passed + most) if more else None
+    return Selection(page, len(page), truncated=more, following=following)
 
 
-async def macro_facts(edition: Edition, country: str, day: int, most: int, *, dated: bool) -> Selection:
+async def macro_facts(
+    edition: Edition, country: str, day: int, most: int, *, dated: bool, start: Start = ()
+) -> Selection:
     """Everything of a country, the newest period first, then by measure."""
     key = order_key(country, dated=dated)
     first_days = await edition.raw(FACT_ORDER, key)
@@ -156,15 +165,31 @@ async def macro_facts(edition: Edition, country: str, day: int, most: int, *, da
         return NO_FACTS
     # The first block is that index itself. Nothing is known before its period ends.
     number = 1 + (blocks_within(first_days, until=day)[0] if dated else 0)
+    passed = 0
+    if start:
+        number, passed = _block_and_row(start)
     ranges: list[ByteRange] = []
+    following: tuple[int, int] | None = None
     turns = Turns(_BLOCKS_A_TURN)
-    while len(ranges) <= most:
+    while following is None:
         blocks = await edition.blocks(FACT_ORDER, key, number, 1 + most // RANGES_PER_BLOCK)
         for _, block in blocks:
-            ranges += visible_ranges(block, day)
+            visible = visible_ranges(block, day)
+            room = most - len(ranges)
+            if len(visible) - passed > room:
+                following = number, passed + room
+            ranges += visible[passed : passed + room]
+            if following is not None:
+                break
+            number, passed = number + 1, 0
             await turns.step()
         if not blocks:
             break
-        number += len(blocks)
-    rows: list[Run] = list(await edition.rows_at(ranges[:most]))
-    return Selection(rows, len(rows), truncated=len(ranges) > most)
+    rows: list[Run] = list(await edition.rows_at(ranges))
+    return Selection(rows, len(rows), truncated=following is not None, following=following)
+
+
+def _block_and_row(start: Start) -> tuple[int, int]:
+    """The block that rows go on in, and how many matching rows of it were served; its beginning for none."""
+    block, passed = start or (0, 0)
+    return int(block), int(passed)

@@ -35,9 +35,16 @@ class Screen(msgspec.Struct, frozen=True):
 
 
 async def screen(
-    edition: Edition, metric: str, country: str | None, day: date, *, smallest_first: bool, most: int
+    edition: Edition,
+    metric: str,
+    country: str | None,
+    day: date,
+    *,
+    smallest_first: bool,
+    most: int,
+    after: int = 0,
 ) -> Screen:
-    """The first so many by size on a day, of a country or of all."""
+    """The first so many by size after a rank, on a day, of a country or of all."""
     years = edition.manifest.get("screen_years")
     page: bytes | memoryview | None = None
     year = day.year
@@ -46,20 +53,30 @@ async def screen(
         page = await edition.raw("screen", f"{metric}|{country or EVERYWHERE}|{year}")
     if page is None:
         return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
-    counts, ranges = _read(memoryview(page), day.toordinal(), year, smallest_first, most)
+    last = after + most
+    counts, ranges = _read(memoryview(page), day.toordinal(), year, smallest_first, after, last)
     rows = await edition.rows_at(ranges)
+    more = counts[State.STANDS] > last
     selection = Selection(
-        _ranked(rows, day), len(rows), truncated=counts[State.STANDS] > most, between=b"", runs_in_a_row=3
+        _ranked(rows, day, after),
+        len(rows),
+        truncated=more,
+        between=b"",
+        runs_in_a_row=3,
+        following=(last,) if more else None,
     )
     return Screen(selection, omissions(counts))
 
 
-def _ranked(rows: Sequence[bytes | memoryview], day: date) -> list[bytes | memoryview]:
+def _ranked(rows: Sequence[bytes | memoryview], day: date, after: int) -> list[bytes | memoryview]:
     """Rows behind their rank and the day applied, in parts that follow one another."""
     count = len(rows)
-    ranks = _RANKS[:count]
-    if count > _LISTED:
-        ranks += tuple(b',{"rank":%d,' % rank for rank in range(_LISTED + 1, count + 1))
+    ranks = _RANKS[after : after + count]
+    if after + count > _LISTED:
+        beyond = range(max(after, _LISTED) + 1, after + count + 1)
+        ranks += tuple(b',{"rank":%d,' % rank for rank in beyond)
+    if after and count:
+        ranks = (ranks[0].removeprefix(b","), *ranks[1:])
     parts: list[bytes | memoryview] = [b'"as_of":"%b",' % day.isoformat().encode()] * (3 * count)
     parts[0::3] = ranks
     parts[2::3] = rows
@@ -77,9 +94,9 @@ def dated(rows: bytes, day: date) -> bytes:
 
 
 def _read(
-    page: memoryview, day: int, year: int, smallest_first: bool, most: int
+    page: memoryview, day: int, year: int, smallest_first: bool, after: int, last: int
 ) -> tuple[list[int], list[ByteRange]]:
-    """The counts by state on a day, and the places of the rows; of each row the part behind its day."""
+    """The counts by state on a day, and where the rows after a rank are; of each the part behind its day."""
     words = page.cast("I")
     days = words[0]
     tally = bisect_right(page[4 : 4 + 4 * days].cast("i"), day) - 1
@@ -101,4 +118,4 @@ def _read(
     else:
         runs = (bytes(own[n : n + _AT_ONCE]).translate(standing) for n in range(0, size, _AT_ONCE))
         listed = compress(BYTE_RANGE.iter_unpack(page[values:order]), chain.from_iterable(runs))
-    return counts, list(islice(listed, min(most, counts[State.STANDS])))
+    return counts, list(islice(listed, after, max(after, min(last, counts[State.STANDS]))))

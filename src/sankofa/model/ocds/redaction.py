@@ -74,7 +74,9 @@ class Secrets:
         if literal:
             self._literals[literal] = None
             self._numbers.update(_numbers(literal))
-        elif words:
+            if words:  # of a script without blanks: also written in one
+                self._literals["".join(literal.split())] = None
+        if words:
             self._names[words] = None
             self._letters = self._letters or min(map(len, words)) == 1
 
@@ -201,7 +203,7 @@ class Secrets:
                 plain = fold(word.group().rstrip(" .\t\n"))
                 if plain in _ordinary() or plain in self._public:
                     break
-                if text[end].islower() and plain not in PARTICLES:
+                if _is_small(text[end]) and plain not in PARTICLES:
                     break
                 end = word.end()
             if end > start:
@@ -227,7 +229,12 @@ def may_name_a_person(text: str) -> bool:
 
 def _proper(text: str, start: int) -> bool:
     """Whether a word is written as a name is; in a text without capitals every word may be one."""
-    return not text[start].islower() or (" " in text and text.islower())
+    return not _is_small(text[start]) or (" " in text and text.islower())
+
+
+def _is_small(letter: str) -> bool:
+    """Whether a name would begin with another letter: Georgian has capitals, and begins no name with one."""
+    return letter.islower() and letter.title() != letter
 
 
 @cache
@@ -247,12 +254,15 @@ def _offices() -> frozenset[str]:
 
 @lru_cache(maxsize=65536)
 def _read(text: str) -> tuple[str, frozenset[str]]:
-    """How a text is recognised: literally, or by the words of a name. Cached: the same people recur."""
+    """How a text is recognised: literally, by the words of a name, or both. Cached: the same people recur."""
     text = fold(text.strip())
     if _ADDRESS.match(text) and "@" not in text:  # a web address names a site, not its owner
         return "", frozenset()
-    if "@" in text or _UNSPACED.search(text) or sum(c.isdigit() for c in text) >= _LEAST_DIGITS:
+    if "@" in text or sum(c.isdigit() for c in text) >= _LEAST_DIGITS:
         return text if len(text) > 1 else "", frozenset()
+    if _UNSPACED.search(text):  # literally, and by its words where it has several
+        words = frozenset(WORD.findall(text))
+        return text if len(text) > 1 else "", words if len(words) > 1 else frozenset()
     words = frozenset(WORD.findall(text)) - TITLES
     return "", words if words - PARTICLES else frozenset()
 

@@ -46,6 +46,12 @@ class Store:
     def ledger(self) -> LedgerSession:
         raise AssertionError("serving reads no ledger")
 
+    def ledger_tables(self) -> frozenset[str]:
+        raise AssertionError("serving reads no ledger")
+
+    def captured(self) -> list[tuple[str, str]]:
+        raise AssertionError("serving reads no ledger")
+
     def build(self) -> EditionWriter:
         raise AssertionError("serving builds nothing")
 
@@ -59,6 +65,8 @@ class Store:
     def published(self) -> frozenset[str]:
         self.lists_read += 1
         return self.ever | set(self.editions)
+
+    def list_as_published(self, editions: Collection[str]) -> None: ...
 
     def withdraw(self, editions: Collection[str]) -> None: ...
 

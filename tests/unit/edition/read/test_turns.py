@@ -19,15 +19,14 @@ from hypothesis import strategies as st
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.format.search_records import ORGANISATIONS, SearchRecord
 from sankofa.edition.format.series_blocks import DayRange, SeriesSummary, pack_pages
-from sankofa.edition.read import changes, facts, search, series
+from sankofa.edition.read import changes, facts, search, series, tenders
 from sankofa.edition.read import edition as reading
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.turns import LARGE, PIECE, Turns, in_thread_if_large
 from sankofa.mcp import exchange
 from sankofa.model.days import FOREVER
-from sankofa.operations import tenders
-from sankofa.operations.fundamentals import _has_line_item
 from sankofa.operations import encodings
+from sankofa.operations.fundamentals import _has_line_item
 from tests.memory import MemoryReader
 
 MAIN = threading.main_thread()

@@ -17,7 +17,7 @@ import msgspec
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE, AnnualVintageRow, annual
-from sankofa.edition.build.datasets.macro_series import SERIES_TABLE, SeriesVintageRow, series
+from sankofa.edition.build.datasets.macro_series import SERIES_TABLE, SeriesVintageRow, published_series
 from sankofa.edition.build.row_ranges import RowRanges
 from sankofa.edition.build.shared_facts import country as as_entity
 from sankofa.edition.build.shared_facts import provenance_table
@@ -113,14 +113,16 @@ def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_End
 
 
 def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
-    """The series of one key that are of one country, whatever their type and frequency, together."""
-    parts = ((tuple(key.split("|")), entries) for key, entries, _ in series(context))
-    for measure, columns in groupby(parts, key=lambda part: part[0][0]):
+    """The series of one key that are of one country, whatever their type and frequency, together.
+
+    Those that annual tables amount to are facts already, as indicators.
+    """
+    for measure, columns in groupby(published_series(context), key=lambda rows: rows.identity.series):
         by_country: defaultdict[str, list[_EndedFact]] = defaultdict(list)
-        for (*_, country), entries in columns:
-            if country:
+        for rows in columns:
+            if country := rows.identity.country:
                 entity = as_entity(country)
-                for row, first, until, _, tag in entries:
+                for row, first, until, _, tag in rows.entries:
                     fact_row = wire.encode(series_fact(entity, row))
                     by_country[country].append((tag, Entry(fact_row, first, until)))
         for country, facts in by_country.items():

@@ -5,14 +5,16 @@ Order: by series, series_type, frequency and country, then date descending.
 
 from collections.abc import Iterable, Iterator
 from datetime import date
-from itertools import groupby, product
+from itertools import chain, groupby, product
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 
+from sankofa.derive.annual_series import annual_series
 from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE
 from sankofa.edition.build.json_text import ProvenanceText, figure, json_text
 from sankofa.edition.build.series_stats import CatalogueEntry, SeriesRelease, SeriesStats
 from sankofa.edition.build.tables import Table, TableRows, table
@@ -37,6 +39,23 @@ SERIES_TABLE: Final = "af-macro-series"
 _LATEST: Final = int(Mode.LATEST)
 
 
+class SeriesRows(NamedTuple):
+    """The rows of one series, and what they amount to."""
+
+    identity: Series
+    name: str
+    entries: list[Entry]
+    stats: SeriesStats
+    is_published: bool = True
+    """False of what an annual table amounts to."""
+    is_only: bool = True
+    """Whether no other series has its key."""
+
+    @property
+    def key(self) -> str:
+        return "|".join(self.identity)
+
+
 class SeriesIndex(NamedTuple):
     """What other datasets are told of the series."""
 
@@ -49,29 +68,50 @@ class SeriesIndex(NamedTuple):
     """By key, of each series under it, the days of release, newest first."""
     tally: CoverageTally
 
+    def noted(self, rows: SeriesRows, context: BuildContext) -> KeyRows:
+        """The rows of a series, now known here."""
+        key, identity, stats = rows.key, rows.identity, rows.stats
+        # Almost every key is one series: it then leads to its rows without a list.
+        aliases = (key_list(identity.series),) if rows.is_only else ()
+        self.summaries.append(summary_of(key, rows.entries))
+        if days := block_days(rows.entries):
+            self.days.append(KeyRows(key, [Entry(days)], aliases))
+        self.catalogue.append(stats.entry(identity, rows.name, context.captures))
+        self.releases.setdefault(identity.series, []).append((identity, stats.releases()))
+        if rows.is_published:  # else it is counted as an indicator
+            stats.count(self.tally, identity.country, context.captures)
+        return KeyRows(key, rows.entries, aliases)
+
 
 @dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series)
 def series(context: BuildContext) -> Building:
-    provenance = ProvenanceText(context.captures)
+    """Series as they are published, and those that annual tables amount to."""
     index = SeriesIndex([], [], [], {}, CoverageTally())
-    for name, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
+    for rows in chain(published_series(context), _tabled_series(context)):
+        yield index.noted(rows, context)
+    index.summaries.sort(key=lambda summary: summary.key.split("|"))
+    return Outcome(index)
+
+
+def published_series(context: BuildContext) -> Iterator[SeriesRows]:
+    """The rows of each series that a source publishes."""
+    provenance = ProvenanceText(context.captures)
+    for _, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
         filled = []
         for identity, reports in group:
             stats = SeriesStats()
             if entries := _entries(provenance, identity, reports, stats):
-                filled.append(("|".join(identity), entries))
-                words = series_name(*identity)
-                index.catalogue.append(stats.entry(identity, words, context.captures))
-                index.releases.setdefault(name, []).append((identity, stats.releases()))
-                stats.count(index.tally, identity.country, context.captures)
-        # Almost every key is one series: it then leads to its rows without a list.
-        aliases = (key_list(name),) if len(filled) == 1 else ()
-        for key, entries in filled:
-            index.summaries.append(summary_of(key, entries))
-            if days := block_days(entries):
-                index.days.append(KeyRows(key, [Entry(days)], aliases))
-            yield KeyRows(key, entries, aliases)
-    return Outcome(index)
+                filled.append(SeriesRows(identity, series_name(*identity), entries, stats))
+        for rows in filled:
+            yield rows._replace(is_only=len(filled) == 1)
+
+
+def _tabled_series(context: BuildContext) -> Iterator[SeriesRows]:
+    provenance = ProvenanceText(context.captures)
+    for identity, name, reports in annual_series(context.ledger, context.captures):
+        stats = SeriesStats()
+        if entries := _entries(provenance, identity, reports, stats):
+            yield SeriesRows(identity, name, entries, stats, is_published=False)
 
 
 @dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,))
@@ -175,7 +215,8 @@ table(
         SERIES_TABLE,
         SeriesVintageRow,
         MACRO,
-        "Dated series, every vintage. Bulk only; `/v1/macro` serves the latest known on a day.",
+        "Dated series as published, every vintage. Bulk only; `/v1/macro` serves the latest known on "
+        f"a day. The series that annual tables amount to (`WDI:...`) are in {ANNUAL_TABLE}.",
         rows=_EveryVintage,
         sorted_by=("series",),
     )

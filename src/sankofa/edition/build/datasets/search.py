@@ -12,6 +12,7 @@ from itertools import chain, groupby
 
 import msgspec
 
+from sankofa.derive.annual_series import FAMILY
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.series_stats import CatalogueEntry
@@ -98,15 +99,22 @@ def _organisation(entity: Entity) -> SearchRecord:
     )
 
 
-def _items(entries: Iterable[CatalogueEntry]) -> Iterator[list[CatalogueEntry]]:
-    """The entries of one series key, or of one indicator."""
-    for _, own in groupby(entries, key=lambda entry: entry[:2]):
-        yield list(own)
+def _items(entries: Iterable[CatalogueEntry]) -> Iterator[tuple[int, list[CatalogueEntry]]]:
+    """The entries of one series key, or of one indicator, and the number of the first in the catalogue.
+
+    The series that tables amount to are found as their indicator: each is one of a country's.
+    """
+    first = 0
+    for _, group in groupby(entries, key=lambda entry: entry[:2]):
+        own = list(group)
+        if own[0].is_indicator or own[0].series_type != FAMILY:
+            yield first, own
+        first += len(own)
 
 
 def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[SearchRecord]:
     """Series and indicators. Whether one is of a country, the catalogue says."""
-    for own in _items(catalogue.result):
+    for _, own in _items(catalogue.result):
         code = own[0].series
         names = tuple(dict.fromkeys(filter(None, (entry.name for entry in own)))) or (code,)
         yield SearchRecord(
@@ -122,10 +130,8 @@ def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[Searc
 @dataset(MACRO_SPANS, None, needs=(SERIES_ENTRIES,))
 def macro_spans(context: BuildContext, catalogue: _Catalogue) -> Iterator[KeyRows]:
     spans = array("i")
-    first = 0
-    for own in _items(catalogue.result):
+    for first, own in _items(catalogue.result):
         spans.extend((first, first + len(own)))
-        first += len(own)
     yield KeyRows("", [Entry(spans.tobytes())])
 
 

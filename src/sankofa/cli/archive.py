@@ -1,0 +1,179 @@
+"""The file of a backup: a tar archive in zstd, whose last member lists the others with their digests.
+
+It is written and read as a stream, so its size is bounded by the disk and not by memory. A frame that zstd
+skips ends it, with the digest of everything before: one changed byte anywhere is noticed.
+"""
+
+import hashlib
+import io
+import os
+import sys
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from sankofa.model.errors import OperatorError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+FORMAT: Final = 1
+_LISTING: Final = "manifest.json"
+_BUFFER: Final = 1 << 20
+_DIGEST: Final = 32
+_TRAILER: Final = b"\x50\x2a\x4d\x18" + _DIGEST.to_bytes(4, "little")  # of a frame to be skipped
+_LARGEST_MEMBER: Final = 2 << 30
+_OPTIONS: Final[dict[int, int]] = {
+    zstd.CompressionParameter.checksum_flag: 1,
+    zstd.CompressionParameter.compression_level: 3,
+}
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A part of the backup."""
+
+    name: str
+    size: int
+    sha256: str
+    rows: int = 0
+
+
+class BackupListing(msgspec.Struct, frozen=True):
+    """What a backup says of itself."""
+
+    format: int
+    created_at: str
+    version: str
+    rows: int
+    members: list[Member]
+
+
+_decode_listing = msgspec.json.Decoder(BackupListing).decode
+
+
+class ArchiveWriter:
+    """Adds members; `finish` writes the listing."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._file = zstd.ZstdFile(stream, "wb", options=_OPTIONS)
+        self._tar = tarfile.open(fileobj=self._file, mode="w|", bufsize=_BUFFER)  # noqa: SIM115 - see finish
+        self._members: list[Member] = []
+
+    def add(self, name: str, content: bytes, rows: int = 0) -> None:
+        self._members.append(Member(name, len(content), hashlib.sha256(content).hexdigest(), rows))
+        self._write(name, content)
+
+    def finish(self, created_at: str, version: str) -> BackupListing:
+        rows = sum(member.rows for member in self._members)
+        listing = BackupListing(FORMAT, created_at, version, rows, self._members)
+        self._write(_LISTING, msgspec.json.format(msgspec.json.encode(listing), indent=1))
+        self._tar.close()
+        self._file.close()
+        return listing
+
+    def _write(self, name: str, content: bytes) -> None:
+        info = tarfile.TarInfo(name)
+        info.size, info.mode = len(content), 0o600
+        self._tar.addfile(info, io.BytesIO(content))
+
+
+@contextmanager
+def new_archive(path: Path) -> Iterator[ArchiveWriter]:
+    """A new file, its owner's alone, which is there when it is whole. Raises OperatorError."""
+    if path.exists():
+        raise OperatorError(f"{path}: is there already; name another file")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "xb", opener=lambda p, flags: os.open(p, flags | os.O_CLOEXEC, 0o600)) as stream:
+            yield ArchiveWriter(stream)
+            stream.flush()
+            with partial.open("rb") as written:
+                stream.write(_TRAILER + hashlib.file_digest(written, "sha256").digest())
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.link(partial, path)  # unlike a rename, never replaces a file that came meanwhile
+    except FileExistsError:
+        raise OperatorError(f"{path}: is there already; name another file") from None
+    except OSError as failure:
+        raise OperatorError(f"{path}: cannot be written: {failure.strerror}") from failure
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+class ArchiveReader:
+    """A backup on disk. Nothing in it is believed before `verify` has read all of it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def verify(self) -> BackupListing:
+        """Compare every member with its digest. Raises OperatorError."""
+        self._check_trailer()
+        read: list[tuple[str, int, str]] = []
+        listing: bytes | None = None
+        for name, content in self._content():
+            if listing is not None:
+                raise self._damaged("something follows its listing")
+            if name == _LISTING:
+                listing = content
+            else:
+                read.append((name, len(content), hashlib.sha256(content).hexdigest()))
+        if listing is None:
+            raise self._damaged("its listing is missing")
+        try:
+            known: dict[str, Any] = msgspec.json.decode(listing)
+            if known.get("format") != FORMAT:
+                raise OperatorError(f"{self._path}: a backup of format {known.get('format')}, not {FORMAT}")
+            listed = _decode_listing(listing)
+        except (msgspec.DecodeError, UnicodeDecodeError, AttributeError) as failure:
+            raise self._damaged("its listing cannot be read") from failure
+        if read != [(member.name, member.size, member.sha256) for member in listed.members]:
+            raise self._damaged("a part is not the one that was written")
+        return listed
+
+    def _check_trailer(self) -> None:
+        try:
+            with self._path.open("rb") as stream:
+                left = stream.seek(0, os.SEEK_END) - len(_TRAILER) - _DIGEST
+                stream.seek(0)
+                digest = hashlib.sha256()
+                while left > 0 and (part := stream.read(min(left, _BUFFER))):
+                    digest.update(part)
+                    left -= len(part)
+                if stream.read() != _TRAILER + digest.digest():
+                    raise self._damaged("it is cut short, or a byte of it was changed")
+        except OSError as failure:
+            raise OperatorError(f"{self._path}: cannot be read: {failure.strerror}") from failure
+
+    def members(self) -> Iterator[tuple[str, bytes]]:
+        """Every member but the listing: its name and its content."""
+        return ((name, content) for name, content in self._content() if name != _LISTING)
+
+    def _content(self) -> Iterator[tuple[str, bytes]]:
+        try:
+            with (
+                self._path.open("rb") as stream,
+                zstd.ZstdFile(stream) as file,
+                tarfile.open(fileobj=file, mode="r|", bufsize=_BUFFER) as tar,
+            ):
+                for info in tar:
+                    extracted = tar.extractfile(info) if info.size <= _LARGEST_MEMBER else None
+                    if extracted is None:
+                        raise self._damaged("a part is no file")
+                    yield info.name, extracted.read()
+                while file.read(_BUFFER):  # to the end, where the checksum of the stream is
+                    pass
+        except (tarfile.TarError, zstd.ZstdError, EOFError, ValueError) as failure:
+            raise self._damaged(str(failure) or type(failure).__name__) from failure
+        except OSError as failure:
+            raise OperatorError(f"{self._path}: cannot be read: {failure.strerror}") from failure
+
+    def _damaged(self, reason: str) -> OperatorError:
+        return OperatorError(f"{self._path}: not a whole backup of Sankofa: {reason}; nothing was restored")

@@ -1,0 +1,198 @@
+"""`sankofa backup` and `restore`: ledger, keys, secrets and sources in one file, whatever the engines.
+
+The ledger is read in one snapshot and held against its seals while it is, so a backup is of one moment and of
+a whole ledger, and ingest goes on meanwhile. Editions are not in it: `publish` builds the same again.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from sankofa import __version__
+from sankofa.access.copying import StoredRecord, read_records, write_records
+from sankofa.cli.archive import ArchiveReader, ArchiveWriter, BackupListing, new_archive
+from sankofa.cli.key_store import opened_keys
+from sankofa.cli.progress import Advance
+from sankofa.cli.publishing import open_ledger
+from sankofa.engines.datastore import Datastore
+from sankofa.ledger import seals
+from sankofa.ledger.transfer import dump_rows, load_rows
+from sankofa.model.days import instant
+from sankofa.model.errors import OperatorError
+from sankofa.operations.service import open_store
+from sankofa.settings import Settings
+
+_SECRETS: Final = {
+    "gate-secret": "gate_secret",
+    "cursor-secret": "cursor_secret",
+    "keys-secret": "keys_secret",
+}
+_STAGING: Final = ".restoring-"
+_HARMLESS: Final = ("lost+found",)
+
+
+class Restored(NamedTuple):
+    """What a backup held."""
+
+    listing: BackupListing
+    captures: int
+    records: int
+
+
+def count_rows(settings: Settings) -> int:
+    """About how many rows the ledger has. Raises OperatorError where there is no ledger."""
+    if settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").is_file():
+        raise OperatorError(f"nothing to save: there is no ledger in HOME ({settings.home})")
+    with open_ledger(settings) as ledger:  # one begun by an older version is brought up to date
+        return sum(holding.rows for holding in ledger.holdings().values())
+
+
+def back_up(settings: Settings, path: Path, progress: Advance) -> tuple[BackupListing, list[str]]:
+    """Write a backup; also a line for each key record that is damaged and left out. Raises OperatorError."""
+    records, damaged = asyncio.run(_read_records(settings))
+    store = open_store(settings)
+    with new_archive(path) as archive:
+        for name, content in _small_files(settings):
+            archive.add(name, content)
+        archive.add("keys.jsonl", b"\n".join(msgspec.json.encode((n, b.decode())) for n, b in records))
+        published = {"published": sorted(store.published()), "withdrawn": sorted(store.withdrawn())}
+        archive.add("published.json", msgspec.json.encode(published))
+        _add_ledger(archive, settings, store, progress)
+        listing = archive.finish(instant(datetime.now(UTC)), __version__)
+    return listing, damaged
+
+
+def _add_ledger(archive: ArchiveWriter, settings: Settings, store: Datastore, progress: Advance) -> None:
+    with closing(store.ledger()) as session, session.snapshot():
+        seals.verify(session, settings.gate_key())
+        for number, (table, rows, lines) in enumerate(dump_rows(session)):
+            archive.add(f"ledger/{table}/{number:06}.jsonl", lines, rows)
+            progress(table, rows)
+
+
+def _small_files(settings: Settings) -> Iterator[tuple[str, bytes]]:
+    """The secrets in force, wherever they come from, and whatever else of HOME cannot be made again."""
+    for name, setting in _SECRETS.items():
+        if value := getattr(settings, setting):
+            yield f"secrets/{name}", f"{value}\n".encode()
+    for path in sorted(settings.home.iterdir()):
+        is_secret = path.name.endswith(("-secret", "-key"))
+        if is_secret and path.is_file() and not getattr(settings, _SECRETS.get(path.name, ""), ""):
+            yield f"secrets/{path.name}", path.read_bytes()
+    if (settings.home / "sources.toml").is_file():
+        yield "sources.toml", (settings.home / "sources.toml").read_bytes()
+
+
+async def _read_records(settings: Settings) -> tuple[list[StoredRecord], list[str]]:
+    async with opened_keys(settings) as (_, _, records):
+        return await read_records(records)
+
+
+async def _write_records(settings: Settings, copied: list[StoredRecord]) -> None:
+    async with opened_keys(settings) as (_, _, records):
+        if any(":" in name for name in await records.names("")):
+            raise OperatorError("the key store holds records already; restore needs an empty one")
+        await write_records(records, copied)
+
+
+def restore(settings: Settings, path: Path, progress: Advance) -> Restored:
+    """Put a backup into an empty HOME and empty stores. Raises OperatorError, and then leaves nothing."""
+    archive = ArchiveReader(path)
+    _refuse_unless_empty(settings)
+    listing = archive.verify()
+    with _staging_folder(settings.home) as folder:
+        staged = replace(settings, home=folder)
+        small: dict[str, bytes] = {}
+        chunks: Iterator[tuple[str, bytes]] = iter(())
+        members = archive.members()
+        for name, content in members:
+            if name.startswith("ledger/"):
+                chunks = _chained((name, content), members)
+                break
+            small[name] = content
+        _write_small_files(staged, small)
+        captures, count = _restore_stores(staged, small, chunks, progress)
+    return Restored(listing, captures, count)
+
+
+def _chained(first: tuple[str, bytes], rest: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    yield first
+    yield from rest
+
+
+def _refuse_unless_empty(settings: Settings) -> None:
+    home = settings.home
+    for leftover in home.glob(f"{_STAGING}*"):  # of a restore that was killed
+        shutil.rmtree(leftover, ignore_errors=True)
+    present = sorted(p.name for p in home.iterdir() if p.name not in _HARMLESS) if home.is_dir() else []
+    if present or (home.exists() and not home.is_dir()):
+        what = f"{present[0]} is in it" if present else "it is no folder"
+        raise OperatorError(f"HOME ({home}) is not empty: {what}; restore needs an empty one")
+
+
+@contextmanager
+def _staging_folder(home: Path) -> Iterator[Path]:
+    """A folder inside HOME, whose content is moved up at the end, the ledger last."""
+    created = not home.exists()
+    folder = home / f"{_STAGING}{os.getpid()}"
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700)
+        yield folder
+        for path in sorted(folder.iterdir(), key=lambda p: p.name.startswith("ledger")):
+            path.rename(home / path.name)
+        folder.rmdir()
+    except BaseException as failure:
+        shutil.rmtree(folder, ignore_errors=True)
+        if created:
+            with suppress(OSError):
+                home.rmdir()
+        if isinstance(failure, OSError):
+            raise OperatorError(f"HOME ({home}): {failure.strerror}") from failure
+        raise
+
+
+def _write_small_files(settings: Settings, small: dict[str, bytes]) -> None:
+    for name, content in small.items():
+        kind, _, file = name.rpartition("/")
+        setting = getattr(settings, _SECRETS.get(file, ""), "")
+        if kind == "secrets" and file == "gate-secret" and setting and setting != content.decode().strip():
+            raise OperatorError("SANKOFA_GATE_SECRET: not the one of the backup; unset it, or set that one")
+        if name == "sources.toml" or (kind == "secrets" and not setting):
+            with open(settings.home / Path(file).name, "xb", opener=_private) as stream:
+                stream.write(content)
+                os.fsync(stream.fileno())
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def _restore_stores(
+    settings: Settings, small: dict[str, bytes], chunks: Iterator[tuple[str, bytes]], progress: Advance
+) -> tuple[int, int]:
+    """One transaction for the ledger, in which the keys are written last: either all is there or nothing."""
+    lines = [line for line in small.get("keys.jsonl", b"").split(b"\n") if line]
+    pairs = [msgspec.json.decode(line, type=tuple[str, str]) for line in lines]
+    records = [StoredRecord(name, body.encode()) for name, body in pairs]
+    store = open_store(settings)
+    with closing(store.ledger()) as session, session.transaction():
+        if any(session.query("SELECT 1 FROM capture")):
+            raise OperatorError("the datastore holds a ledger already; restore needs an empty one")
+        for name, content in chunks:
+            table = name.split("/")[1]
+            progress(table, load_rows(session, table, content))
+        checked = seals.verify(session, settings.gate_key())
+        asyncio.run(_write_records(settings, records))
+    lists = msgspec.json.decode(small.get("published.json", b"{}"), type=dict[str, list[str]])
+    store.list_as_published(lists.get("published", ()))
+    store.withdraw(lists.get("withdrawn", ()))
+    return checked.captures, len(records)

@@ -1,0 +1,191 @@
+"""What `sankofa collect` does: one run, or one after another on the schedule of the registry."""
+
+import fcntl
+import os
+import signal
+import threading
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from sankofa.cli.progress import progress_bar
+from sankofa.cli.publishing import now, open_ledger, open_vault, publish_edition
+from sankofa.collect.errors import CollectFailed
+from sankofa.collect.fetch import Fetched
+from sankofa.collect.plan import walks
+from sankofa.collect.run import Collector, SourceOutcome, scheduled
+from sankofa.edition.build.publish import without_cycle_collection
+from sankofa.ledger.ingest import Summary, ingest
+from sankofa.model.errors import OperatorError, SourceError
+from sankofa.settings import Settings
+from sankofa.sources.base import Limits
+from sankofa.sources.registry import Source, load_sources
+
+_RETRY: Final = timedelta(minutes=15)
+"""After which a source that failed is tried again, where it is not due earlier."""
+_DAY: Final = timedelta(days=1)
+
+
+class Run(NamedTuple):
+    """What one run did."""
+
+    outcomes: list[SourceOutcome]
+    manifest: dict[str, Any] | None
+
+    @property
+    def failed(self) -> bool:
+        return any(outcome.status in ("failed", "stopped") for outcome in self.outcomes)
+
+
+class Planned(NamedTuple):
+    """A request that would be made."""
+
+    source: str
+    method: str
+    url: str
+    file: str
+
+
+def collect_once(settings: Settings, names: Sequence[str], *, publish: bool, accept_shrunk: bool) -> Run:
+    """Fetch what is due, or what is named whether due or not; ingest it; publish where something changed."""
+    with _one_at_a_time(settings), _stopping() as stop:
+        collector = Collector(settings, now, stop)
+        chosen, fresh = _chosen(settings, collector, names)
+        return _run(settings, collector, chosen, fresh, publish=publish, accept_shrunk=accept_shrunk)
+
+
+def watch(settings: Settings, *, publish: bool, report: Callable[[Run], None]) -> None:
+    """Fetch each source when it is due, until SIGTERM or SIGINT."""
+    with _one_at_a_time(settings), _stopping() as stop:
+        collector = Collector(settings, now, stop)
+        tried: dict[str, datetime] = {}
+        while not stop.is_set():
+            due = [source for source in _scheduled(settings) if _is_due(collector, source, tried, now())]
+            if due:
+                tried |= dict.fromkeys((source.id for source in due), now())
+                report(_run(settings, collector, due, [], publish=publish, accept_shrunk=False))
+            stop.wait(1)
+
+
+def plan(settings: Settings, names: Sequence[str]) -> list[Planned]:
+    """The first request of each walk that a run would make; nothing is fetched."""
+    collector = Collector(settings, now, threading.Event())
+    chosen, _ = _chosen(settings, collector, names)
+    planned = []
+    for source in chosen:
+        if source.collect is None:
+            raise SourceError(f"source {source.id}: its entry has no table collect")
+        try:
+            for walk in walks(settings, source.collect, now(), collector.state(source).succeeded_at):
+                call = walk.first
+                planned.append(Planned(source.id, call.method, call.public_url, call.file_name))
+        except CollectFailed as failure:
+            planned.append(Planned(source.id, "-", f"cannot be fetched: {failure}", "-"))
+    return planned
+
+
+def _run(
+    settings: Settings,
+    collector: Collector,
+    chosen: list[Source],
+    fresh: list[Source],
+    *,
+    publish: bool,
+    accept_shrunk: bool,
+) -> Run:
+    with (
+        open_ledger(settings) as ledger,
+        without_cycle_collection(),
+        progress_bar("collect", None) as started,
+    ):
+        newest = ledger.newest_capture()
+        if newest is not None and now() < newest - _DAY:
+            raise OperatorError(
+                f"the clock says {now():%Y-%m-%dT%H:%MZ}, but the newest capture is of "
+                f"{newest:%Y-%m-%dT%H:%MZ}: set the clock"
+            )
+        vault = open_vault(settings)
+
+        def take(source: Source, fetched: Fetched) -> Summary:
+            return ingest(
+                ledger,
+                source,
+                [fetched.path],
+                rejects_folder=settings.home / "rejects",
+                clock=now,
+                limits=Limits.of(settings),
+                vault=vault,
+                exchange=fetched.exchange,
+            )
+
+        outcomes = collector.run(chosen, take, accept_shrunk=accept_shrunk, started=started)
+    outcomes += [SourceOutcome(source.id, "fresh") for source in fresh]
+    news = any(outcome.counts.appended for outcome in outcomes)
+    return Run(outcomes, publish_edition(settings) if publish and news else None)
+
+
+def _chosen(
+    settings: Settings, collector: Collector, names: Sequence[str]
+) -> tuple[list[Source], list[Source]]:
+    """What is to be fetched, and what is fresh enough."""
+    if names:
+        sources = load_sources(settings.home)
+        unknown = [name for name in names if name not in sources]
+        if unknown:
+            raise SourceError(f"no source {unknown[0]!r}: see `sankofa sources`")
+        return [sources[name] for name in dict.fromkeys(names)], []
+    every = _scheduled(settings)
+    due = [source for source in every if _is_due(collector, source, {}, now())]
+    return due, [source for source in every if source not in due]
+
+
+def _scheduled(settings: Settings) -> list[Source]:
+    return scheduled(load_sources(settings.home), _own(settings), settings.collect_sources)
+
+
+def _own(settings: Settings) -> frozenset[str]:
+    """The ids of the operator's entries."""
+    with suppress(FileNotFoundError):
+        tables = tomllib.loads((settings.home / "sources.toml").read_text("utf-8"))
+        return frozenset(tables.get("sources", {}))
+    return frozenset()
+
+
+def _is_due(collector: Collector, source: Source, tried: dict[str, datetime], at: datetime) -> bool:
+    due = collector.due_at(source)
+    if due is not None and due > at:
+        return False
+    last = tried.get(source.id)
+    interval = source.collect.interval if source.collect is not None else _RETRY
+    return last is None or last + min(interval, _RETRY) <= at
+
+
+@contextmanager
+def _one_at_a_time(settings: Settings) -> Iterator[None]:
+    """Raises OperatorError where another process collects into this HOME."""
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(settings.home / ".collect.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OperatorError("another `sankofa collect` is running on this HOME") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """Set by SIGTERM and SIGINT: the file that is being ingested is finished, nothing else is begun."""
+    stop = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in before:
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,128 @@
+"""What `sankofa doctor` asks of the stores: whether they answer, and whether what they hold is whole."""
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sankofa.cli.findings import Finding
+from sankofa.cli.key_store import opened_keys
+from sankofa.edition.read.edition import open_edition
+from sankofa.engines.datastore import Datastore
+from sankofa.engines.factory import open_keyvalue
+from sankofa.ledger import seals
+from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable
+from sankofa.operations.service import open_store
+from sankofa.settings import Settings
+
+_DAY = timedelta(days=1)
+
+
+def store_findings(settings: Settings) -> Iterator[Finding]:
+    yield from _key_store(settings)
+    yield from _usage_store(settings)
+    if settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").exists():
+        yield Finding("ledger", "warning", "there is none yet", "try: sankofa starter")
+    else:
+        yield from _ledger(settings)
+    yield from _editions(settings)
+
+
+def _key_store(settings: Settings) -> Iterator[Finding]:
+    if _not_there(settings, settings.keystore, "keys"):
+        yield Finding("key store", "ok", "no key is issued yet")
+        return
+    if settings.lacks_keys_secret():
+        return  # told of among the secrets
+
+    async def opened() -> None:
+        async with opened_keys(settings):
+            pass
+
+    yield _asked("key store", "KEYSTORE", opened())
+
+
+def _usage_store(settings: Settings) -> Iterator[Finding]:
+    if _not_there(settings, settings.usagestore, "usage-counters"):
+        yield Finding("usage store", "ok", "nothing is counted yet")
+        return
+
+    async def counted() -> None:
+        store = open_keyvalue(settings.keyvalue_url(settings.usagestore, "usage"), "usage store")
+        try:
+            await store.probe_counting()
+        finally:
+            await store.close()
+
+    yield _asked("usage store", "USAGESTORE", counted())
+
+
+def _not_there(settings: Settings, url: str, name: str) -> bool:
+    return url == "embedded:" and not (settings.home / name).exists()
+
+
+def _asked(component: str, setting: str, question: Coroutine[Any, Any, None]) -> Finding:
+    try:
+        asyncio.run(question)
+    except StoreUnavailable as failure:
+        return Finding(component, "error", failure.cause, f"see that it answers, and SANKOFA_{setting}")
+    except SettingsError as failure:
+        return Finding(component, "error", str(failure))
+    return Finding(component, "ok", "answers")
+
+
+def _ledger(settings: Settings) -> Iterator[Finding]:
+    if settings.lacks_gate_secret():
+        return  # told of among the secrets
+    try:
+        with closing(open_store(settings).ledger()) as session:
+            ((captures, newest),) = session.query("SELECT count(*), max(observed_at) FROM capture")
+            if captures and not settings.gate_secret and not (settings.home / "gate-secret").exists():
+                remedy = "put it back from a backup, or set SANKOFA_GATE_SECRET"
+                yield Finding("ledger", "error", "there is a ledger, and no gate secret", remedy)
+                return
+            keyed = not captures or seals.is_keyed_with(session, settings.gate_key())
+    except OperatorError as failure:
+        yield Finding("ledger", "error", str(failure), "restore it from a backup: docs/operating.md, Damage")
+        return
+    if not keyed:
+        message = "the gate secret is not the one this ledger was begun with"
+        yield Finding("ledger", "error", message, "put the right one back from a backup")
+    elif newest is not None and datetime.now(UTC) < datetime.fromisoformat(newest) - _DAY:
+        yield Finding("clock", "error", f"behind the newest capture ({newest})", "set the clock")
+    else:
+        yield Finding("ledger", "ok", f"{captures} captures; `sankofa ledger verify` reads every row")
+
+
+def _editions(settings: Settings) -> Iterator[Finding]:
+    if settings.datastore == "sqlite:" and not (settings.home / "editions").exists():
+        yield Finding("editions", "warning", "none is published", "run: sankofa publish")
+        return
+    store: Datastore = open_store(settings)
+    try:
+        listed = store.list_editions()
+        if listed.current is None:
+            yield Finding("editions", "warning", "none is published", "run: sankofa publish")
+        for edition in dict.fromkeys([*filter(None, [listed.current]), *listed.editions]):
+            yield _checked(store, edition, current=edition == listed.current)
+    except StoreUnavailable as failure:
+        remedy = "see that the store answers, and SANKOFA_DATASTORE"
+        yield Finding("editions", "error", failure.cause, remedy)
+    finally:
+        store.close()
+    unfinished = [p.name for p in Path(settings.home / "editions").glob(".building-*")]
+    if unfinished:
+        message = f"{len(unfinished)} unfinished builds"
+        yield Finding("editions", "ok", f"{message}; the next publish removes those that nobody builds")
+
+
+def _checked(store: Datastore, edition: str, *, current: bool) -> Finding:
+    """The current one in full; of the others a first look."""
+    try:
+        open_edition(store, edition, check_all=current).close()
+    except EditionError as failure:
+        remedy = "run: sankofa publish" if current else "it cannot be rolled back to"
+        return Finding("editions", "error" if current else "warning", str(failure), remedy)
+    return Finding("editions", "ok", f"{edition} is whole" + (", and current" if current else ""))

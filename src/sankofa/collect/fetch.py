@@ -1,0 +1,411 @@
+"""One request until its reply is whole: redirects, retries, resuming, and the checks.
+
+A transfer that was cut goes on where it stopped, if the server can do that and has the same thing still. What
+has come so far is in a file of its own until it is whole.
+"""
+
+import hashlib
+import os
+import random
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import count
+from pathlib import Path
+from threading import Event
+from typing import Final, NamedTuple
+
+import httpx
+import msgspec
+
+from sankofa import __version__
+from sankofa.collect import checks
+from sankofa.collect.errors import CollectFailed, ReplyRefused, Stopped
+from sankofa.collect.network import HostRates
+from sankofa.collect.plan import PlannedRequest, hide
+from sankofa.collect.state import LastReply
+from sankofa.sources.collecting import Collect
+from sankofa.vault.journal import HttpExchange
+
+_PIECE: Final = 1 << 16
+_SMALL: Final = 1 << 20
+"""Up to so many bytes, a transfer that is killed begins anew."""
+_MOST_REDIRECTS: Final = 8
+_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_LONGEST_WAIT: Final = 900.0
+_REMEMBERED_HEADERS: Final = (
+    "content-type", "content-length", "content-encoding", "content-disposition", "etag", "last-modified",
+    "date", "digest", "repr-digest", "content-digest", "content-md5", "server", "cache-control", "expires",
+)  # fmt: skip
+
+
+WHOLE: Final = "whole-"
+"""How the folders begin in which whole files wait to be ingested."""
+
+
+class Fetched(NamedTuple):
+    """A reply that is whole."""
+
+    call: PlannedRequest
+    path: Path
+    sha256: str
+    size: int
+    exchange: HttpExchange
+    etag: str
+    last_modified: str
+
+    def as_remembered(self) -> LastReply:
+        return LastReply(self.sha256, self.size, self.etag, self.last_modified)
+
+
+class _Partial(msgspec.Struct, frozen=True):
+    """What is known of a transfer under way: enough to ask for the rest of the same thing."""
+
+    validator: str
+
+
+class _Cut(Exception):
+    """The transfer ended before its end, or the server asks to come again."""
+
+    def __init__(self, why: str, wait: float = 0.0) -> None:
+        super().__init__(why)
+        self.wait = wait
+
+
+class Fetcher:
+    """Fetches the requests of one source."""
+
+    def __init__(
+        self,
+        client: httpx.Client,
+        rates: HostRates,
+        collect: Collect,
+        folder: Path,
+        stop: Event,
+        contact: str,
+        attempts: int,
+        *,
+        accept_shrunk: bool = False,
+    ) -> None:
+        self._client = client
+        self._rates = rates
+        self._collect = collect
+        self._folder = folder
+        self._stop = stop
+        self._attempts = attempts
+        self._accept_shrunk = accept_shrunk or collect.may_shrink
+        who = f" ({contact})" if contact else ""
+        self._folders: set[int] = set()
+        self._agent = f"Sankofa/{__version__}{who}"
+
+    def fetch(
+        self, call: PlannedRequest, before: LastReply | None, *, conditional: bool = True
+    ) -> Fetched | None:
+        """The reply; None where it is as it was, or missing where it may be. Raises CollectFailed."""
+        partial = self._folder / hashlib.sha256(call.key.encode()).hexdigest()[:24]
+        why = ""
+        for attempt in range(self._attempts):
+            try:
+                return self._attempt(call, before if conditional else None, before, partial)
+            except _Cut as cut:
+                why = str(cut)
+                if cut.wait > _LONGEST_WAIT:
+                    raise CollectFailed(f"{call.public_url}: {why}; come again in {cut.wait:.0f} s") from None
+                if attempt + 1 < self._attempts:
+                    self._pause(call, attempt, cut.wait)
+            except ReplyRefused as failure:
+                _remove(partial)
+                raise ReplyRefused(f"{call.public_url}: {hide(str(failure), call.hidden)}") from None
+        raise CollectFailed(f"{call.public_url}: {hide(why, call.hidden)} ({self._attempts} attempts)")
+
+    def _pause(self, call: PlannedRequest, attempt: int, asked: float) -> None:
+        """As long as the server asked for, else longer each time and never quite the same."""
+        seconds = asked or min(60.0, 0.25 * 2**attempt) * (0.5 + random.random())  # noqa: S311 - no secret
+        if asked:
+            self._rates.hold(httpx.URL(call.url).host, asked)
+        self._rates.sleep(seconds)
+
+    def _attempt(
+        self, call: PlannedRequest, conditional: LastReply | None, before: LastReply | None, partial: Path
+    ) -> Fetched | None:
+        headers = {
+            "User-Agent": self._agent,
+            "Accept": "*/*",
+            "Accept-Encoding": "gzip",
+            **call.headers,
+        }
+        size, known = _progress(partial)
+        if size and known is None:
+            _remove(partial)
+        elif size and known is not None:
+            headers |= {"Range": f"bytes={size}-", "If-Range": known.validator}
+        if "Range" not in headers and conditional is not None:
+            if conditional.etag:
+                headers["If-None-Match"] = conditional.etag
+            if conditional.last_modified:
+                headers["If-Modified-Since"] = conditional.last_modified
+        try:
+            return self._follow(call, headers, before, partial)
+        except httpx.TimeoutException:
+            raise _Cut("no answer in time") from None
+        except (httpx.TransportError, httpx.StreamError) as failure:
+            raise _Cut(f"the connection failed: {failure}") from None
+        except (httpx.InvalidURL, httpx.DecodingError) as failure:
+            raise ReplyRefused(str(failure)) from None
+
+    def _follow(
+        self, call: PlannedRequest, headers: dict[str, str], before: LastReply | None, partial: Path
+    ) -> Fetched | None:
+        url = asked = httpx.URL(call.url)
+        seen: set[httpx.URL] = set()
+        method, body = call.method, call.body
+        for _ in range(_MOST_REDIRECTS + 1):
+            self._refuse_plain(url)
+            if url in seen:
+                raise ReplyRefused(f"redirects in a circle at {url.host}{url.path}")
+            seen.add(url)
+            self._rates.wait(url.host, self._collect.rate)
+            with self._client.stream(method, url, headers=headers, content=body or None) as reply:
+                target = reply.headers.get("location")
+                if reply.status_code in _REDIRECTS and target:
+                    following = url.join(target)
+                    if following.host != url.host:  # what was meant for one host is not for another
+                        headers = {n: v for n, v in headers.items() if n not in call.headers}
+                    if reply.status_code == 303:
+                        method, body = "GET", b""
+                    url = following
+                    continue
+                checks.refuse_login(url, asked)
+                return self._received(call, reply, url, before, partial, headers)
+        raise ReplyRefused(f"more than {_MOST_REDIRECTS} redirects")
+
+    def _refuse_plain(self, url: httpx.URL) -> None:
+        if url.scheme != "https" and not self._collect.allow_private:
+            raise ReplyRefused(f"redirected to plain {url.scheme} ({url.host})")
+
+    def _received(
+        self,
+        call: PlannedRequest,
+        reply: httpx.Response,
+        url: httpx.URL,
+        before: LastReply | None,
+        partial: Path,
+        sent: dict[str, str],
+    ) -> Fetched | None:
+        status = reply.status_code
+        headers = dict(reply.headers)  # a plain one: httpx looks through all of them each time
+        if status == 304:
+            return None
+        if status in (404, 410) and self._collect.may_be_missing:
+            return None
+        if status == 416:  # the rest of something that is no more
+            _remove(partial)
+            raise _Cut("what was begun has changed")
+        if status in _AGAIN:
+            raise _Cut(f"status {status}", _retry_after(headers))
+        if status not in (200, 206):
+            raise CollectFailed(f"{call.public_url}: status {status}")
+        path = self._free_path(call.file_name)
+        try:
+            if status == 200 and _is_small(headers):
+                size, sha256 = self._store_small(reply, headers, partial, path, call.file_name)
+            else:
+                self._store(reply, headers, partial, resumed=status == 206)
+                checks.refuse_other_digest(partial, headers, is_part=status == 206)
+                size, sha256 = self._unpacked(path, partial, call.file_name, headers)
+            if not self._accept_shrunk:
+                checks.refuse_shrunk(size, None if before is None else before.size)
+        except ReplyRefused:
+            path.unlink(missing_ok=True)
+            raise
+        exchange = HttpExchange(
+            call.method,
+            call.public_url,
+            status,
+            {name: hide(text, call.hidden) for name, text in sent.items() if name not in _CREDENTIALS},
+            {name: headers[name] for name in _REMEMBERED_HEADERS if name in headers},
+            hide(str(url), call.hidden) if str(url) != call.url else "",
+            hashlib.sha256(call.body).hexdigest() if call.body else "",
+        )
+        etag, modified = headers.get("etag", ""), headers.get("last-modified", "")
+        return Fetched(call, path, sha256, size, exchange, etag, modified)
+
+    def _store_small(
+        self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, path: Path, name: str
+    ) -> tuple[int, str]:
+        """Take a small reply in one go; its size and SHA-256. What came of one that is cut is put aside."""
+        pieces: list[bytes] = []
+        expected = int(headers["content-length"])
+        try:
+            for piece in reply.iter_raw():
+                pieces.append(piece)
+            content = b"".join(pieces)
+            if len(content) != expected:
+                raise _Cut(f"{len(content):,} bytes came, {expected:,} were announced")
+        except (httpx.TransportError, _Cut):
+            _write(partial, b"".join(pieces))
+            _note(partial, headers)
+            raise
+        if expected > self._collect.max_bytes:
+            raise ReplyRefused(f"the reply has more than max_bytes ({self._collect.max_bytes:,})")
+        _write(path, content)
+        checks.refuse_other_digest(path, headers)
+        checks.refuse_untrue(path, name, headers, content[:1024])
+        return expected, hashlib.sha256(content).hexdigest()
+
+    def _store(
+        self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, *, resumed: bool
+    ) -> None:
+        """Write the bytes as they come. Raises _Cut where they end too soon."""
+        size, known = _progress(partial)
+        if resumed and (known is None or not _continues(headers, size)):
+            _remove(partial)
+            raise _Cut("the server sent another part than was asked for")
+        expected = headers.get("content-length", "")
+        if not resumed:
+            if size:
+                _remove(partial)
+            size = 0
+            if not expected.isdigit() or int(expected) > _SMALL:
+                _note(partial, headers)
+        most = self._collect.max_bytes
+        if expected.isdigit() and int(expected) + size > most:
+            raise ReplyRefused(
+                f"the reply has {int(expected) + size:,} bytes, more than max_bytes ({most:,})"
+            )
+        came = 0
+        # Pieces as they come: what a buffer holds back is lost with the connection.
+        with (
+            _noted_when_cut(partial, headers),
+            open(partial, "ab" if resumed else "wb", opener=_private) as stream,
+        ):
+            for piece in reply.iter_raw():
+                if self._stop.is_set():
+                    raise Stopped("stopped")
+                stream.write(piece)
+                came += len(piece)
+                if came + size > most:
+                    raise ReplyRefused(f"the reply has more than max_bytes ({most:,})")
+        if expected.isdigit() and came != int(expected):
+            raise _Cut(f"{came:,} bytes came, {int(expected):,} were announced")
+
+    def _free_path(self, name: str) -> Path:
+        """Where a whole file can stand under its own name: others of that name may wait to be ingested."""
+        for number in count():
+            folder = self._folder / f"{WHOLE}{number}"
+            if number not in self._folders:
+                folder.mkdir(mode=0o700, exist_ok=True)
+                self._folders.add(number)
+            if not (folder / name).exists():
+                return folder / name
+        raise AssertionError
+
+    def _unpacked(
+        self,
+        path: Path,
+        partial: Path,
+        name: str,
+        headers: Mapping[str, str],
+    ) -> tuple[int, str]:
+        """Put the content to its place, unpacked and checked; its size and SHA-256. Raises ReplyRefused."""
+        encoding = headers.get("content-encoding", "identity").lower()
+        if encoding in ("gzip", "x-gzip"):
+            _decompress(partial, path, self._collect.max_bytes)
+            _remove(partial)
+        elif encoding in ("", "identity"):
+            partial.replace(path)
+            partial.with_suffix(".json").unlink(missing_ok=True)
+        else:
+            raise ReplyRefused(f"the reply is encoded as {encoding!r}, which was not asked for")
+        with path.open("rb") as stream:
+            checks.refuse_untrue(path, name, headers, stream.read(1024))
+            stream.seek(0)
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            return stream.tell(), digest
+
+
+_CREDENTIALS: Final = frozenset({"Authorization", "Cookie", "Proxy-Authorization"})
+
+
+def _progress(partial: Path) -> tuple[int, _Partial | None]:
+    """How much of a transfer is there, and what it is of."""
+    try:
+        known = msgspec.json.decode(partial.with_suffix(".json").read_bytes(), type=_Partial)
+        return partial.stat().st_size, known if known.validator else None
+    except (OSError, msgspec.MsgspecError):
+        return 0, None
+
+
+def _note(partial: Path, headers: Mapping[str, str]) -> None:
+    """A weak ETag says nothing of bytes: such a transfer begins anew."""
+    etag = headers.get("etag", "")
+    validator = etag if etag and not etag.startswith("W/") else headers.get("last-modified", "")
+    ranges = headers.get("accept-ranges", "").lower() != "none"
+    partial.with_suffix(".json").write_bytes(msgspec.json.encode(_Partial(validator if ranges else "")))
+
+
+@contextmanager
+def _noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]:
+    """What was small enough not to be noted before is noted when it turns out to be needed."""
+    try:
+        yield
+    except httpx.TransportError:
+        if not partial.with_suffix(".json").exists():
+            _note(partial, headers)
+        raise
+
+
+def _is_small(headers: Mapping[str, str]) -> bool:
+    length = headers.get("content-length", "")
+    return length.isdigit() and int(length) <= _SMALL and "content-encoding" not in headers
+
+
+def _write(path: Path, content: bytes) -> None:
+    with open(path, "wb", buffering=0, opener=_private) as stream:
+        stream.write(content)
+
+
+def _remove(partial: Path) -> None:
+    partial.unlink(missing_ok=True)
+    partial.with_suffix(".json").unlink(missing_ok=True)
+
+
+def _continues(headers: Mapping[str, str], size: int) -> bool:
+    return str(headers.get("content-range", "")).startswith(f"bytes {size}-")
+
+
+def _retry_after(headers: Mapping[str, str]) -> float:
+    text = headers.get("retry-after", "").strip()
+    if text.isdigit():
+        return float(text)
+    try:
+        when = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    return max(0.0, (when - datetime.now(UTC)).total_seconds())
+
+
+def _decompress(source: Path, target: Path, most: int) -> None:
+    unzip = zlib.decompressobj(wbits=31)
+    written = 0
+    try:
+        with source.open("rb") as packed, open(target, "wb", opener=_private) as stream:
+            while piece := packed.read(_PIECE):
+                while piece and not unzip.eof:
+                    unpacked = unzip.decompress(piece, 16 * _PIECE)
+                    piece = unzip.unconsumed_tail
+                    written += len(unpacked)
+                    if written > most:
+                        raise ReplyRefused(f"the reply has more than max_bytes ({most:,}) unpacked")
+                    stream.write(unpacked)
+    except zlib.error as failure:
+        raise ReplyRefused(f"the reply is not the gzip that it says it is: {failure}") from failure
+    if not unzip.eof or unzip.unused_data:
+        raise ReplyRefused("the reply is not the gzip that it says it is")
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,65 @@
+"""Annual tables as series: the day of a capture is evidence that what it shows was public by then.
+
+A table has no day of release, so annual mode shows the table captured last and knows no past. Where files are
+named by the day they were captured, the same values are a series too (`WDI:NY.GDP.MKTP.CD:NGA`), each known
+from the day of the first capture that shows it: later than it was published, perhaps, never earlier.
+Captures are best ingested in the order they were made.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from sankofa.derive.annual import annual_vintages
+from sankofa.derive.series import Series, SeriesReport
+from sankofa.ledger.store import CaptureInfo, LedgerReader
+from sankofa.model.countries import alpha3_of
+from sankofa.model.days import ordinal
+from sankofa.model.observations import LONGEST_CODE, unit_of
+
+FAMILY: Final = "wdi"
+FREQUENCY: Final = "annual"
+_DATED: Final = re.compile(r"(?:.*/)?(\d{4}-\d{2}-\d{2})\b[^/]*")
+
+
+def annual_series(
+    ledger: LedgerReader, captures: Mapping[int, CaptureInfo]
+) -> Iterator[tuple[Series, str, dict[str, list[SeriesReport]]]]:
+    """Each indicator of each country, its name, and the reports of its values by the last day of a year."""
+    days: dict[tuple[int, str], int | None] = {}
+    for (country, indicator, name), years in annual_vintages(ledger):
+        series = f"WDI:{indicator}:{alpha3_of()[country]}"
+        if len(series) > LONGEST_CODE:  # nobody could ask for it
+            continue
+        unit = unit_of(name)
+        reports: dict[str, list[SeriesReport]] = {}
+        for year, values in years.items():
+            location = f"{indicator} {country} {year}"
+            of_year = []
+            for figure, capture_id, document in values.vintages:
+                place = (capture_id, document)
+                if place not in days:
+                    days[place] = captured_on(captures[capture_id], document)
+                if (day := days[place]) is not None:
+                    value = f"{figure}\x1f{unit}" if figure else None
+                    order = (capture_id,)
+                    of_year.append(
+                        SeriesReport(value, day, order, figure, unit, location, document, capture_id)
+                    )
+            if of_year:
+                reports[f"{year}-12-31"] = of_year
+        yield Series(series, FAMILY, FREQUENCY, country), name, reports
+
+
+def captured_on(capture: CaptureInfo, document: str) -> int | None:
+    """The day that the name of a table begins with (`2018-08-01-wdi.csv`); None where it tells none.
+
+    A day after that of the ingestion is no evidence.
+    """
+    dated = _DATED.fullmatch(document or capture.file_name)
+    if dated is None:
+        return None
+    try:
+        return min(ordinal(dated[1]), ordinal(capture.observed_at[:10]))
+    except ValueError:  # no day of the calendar
+        return None

@@ -1,0 +1,175 @@
+"""The figures of an issuer in the order a reader of statements expects: the core line items first.
+
+Core are the documented line items (docs/reference/line-items.md). They come newest period first and, within a
+period, in their documented order; after them all other rows, in the order of `/v1/fundamentals`.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from sankofa.edition.format.row_blocks import Run, entries_of
+from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.turns import Turns
+from sankofa.engines.datastore import Block
+from sankofa.model.line_items import LINE_ITEMS
+
+RowTest = Callable[[bytes], bool]
+
+_KIND: Final = "fundamentals"
+_BLOCKS_A_TURN: Final = 4
+_BLOCKS_A_READ: Final = 8
+_RANK: Final = {name.encode(): rank for rank, name in enumerate(LINE_ITEMS)}
+_LINE_ITEM: Final = b'"line_item":"'
+_PERIOD_END: Final = b'"period_end":"'
+_CORE, _REST = 0, 1
+
+
+def line_item_of(row: bytes) -> bytes:
+    """The line item of a row of fundamentals on the wire."""
+    start = row.find(_LINE_ITEM) + len(_LINE_ITEM)
+    return row[start : row.find(b'"', start)]
+
+
+class _Core(NamedTuple):
+    """A row of a core line item: where it is in its block, when it is seen, and its place in a statement."""
+
+    number: int
+    start: int
+    end: int
+    first: int
+    until: int
+    modes: int
+    tag: int
+    rank: int
+    period: tuple[bytes, int]
+
+
+class _Page:
+    """Core rows on their way into a page, one period at a time."""
+
+    def __init__(self, limit: int, passed: int) -> None:
+        self.rows: list[Run] = []
+        self._limit = limit
+        self._passed = passed
+        self._period: tuple[bytes, int] | None = None
+        self._begins = (0, 0)
+        self._pending: list[tuple[int, bytes]] = []
+
+    def add(self, period: tuple[bytes, int], place: tuple[int, int], rank: int, row: bytes) -> None:
+        if period != self._period:
+            self._period, self._begins = period, place
+        self._pending.append((rank, row))
+
+    def is_of_another(self, period: tuple[bytes, int]) -> bool:
+        return self._period is not None and period != self._period
+
+    def flush(self) -> tuple[int, int, int] | None:
+        """Takes the rows of the period; where not all fit, its place and how many of it are served."""
+        self._pending.sort(key=lambda ranked: ranked[0])
+        end = self._passed + self._limit - len(self.rows)
+        taken = self._pending[self._passed : end]
+        self.rows += [row for _, row in taken]
+        following = (*self._begins, end) if len(self._pending) > end else None
+        self._pending, self._passed = [], 0
+        return following
+
+
+async def core_first(
+    edition: Edition,
+    key: str,
+    *,
+    day: int,
+    modes: int,
+    tag: int,
+    limit: int,
+    where: RowTest | None = None,
+    start: tuple[int | str, ...] = (),
+) -> Selection | None:
+    """The next rows in statement order; None where there is no such key.
+
+    `start` is `following` of the rows before: which part, the block and row of a period, rows served of it;
+    of the second part the block and the rows served of it.
+    """
+    part, *place = (int(number) for number in start or (_CORE, 0, 0, 0))
+    rows: list[Run] = []
+    if part == _CORE:
+        if not await edition.holds(_KIND, key):
+            return None
+        page = _Page(limit, place[2])
+        following = await _core(edition, key, (day, modes, tag), where, page, (place[0], place[1]))
+        rows, place = page.rows, [0, 0]
+        if following is not None:
+            return Selection(rows, len(rows), truncated=True, following=(_CORE, *following))
+
+    def others(row: bytes) -> bool:
+        return line_item_of(row) not in _RANK and (where is None or where(row))
+
+    rest = await edition.select(
+        _KIND,
+        key,
+        day=day,
+        modes=modes,
+        tag=tag,
+        limit=limit - len(rows),
+        where=others,
+        skip=place[0],
+        passed=place[1],
+    )
+    if rest is None:
+        return None
+    following_rest = None if rest.following is None else (_REST, *rest.following)
+    return Selection([*rows, *rest.runs], len(rows) + rest.count, rest.truncated, following=following_rest)
+
+
+async def _core(
+    edition: Edition,
+    key: str,
+    seen: tuple[int, int, int],
+    where: RowTest | None,
+    page: _Page,
+    begin: tuple[int, int],
+) -> tuple[int, int, int] | None:
+    """Fills the page with core rows; where they go on, if they do not all fit."""
+    day, modes, tag = seen
+    skip, first = begin
+    turns = Turns(_BLOCKS_A_TURN)
+    while blocks := await edition.blocks(_KIND, key, skip, _BLOCKS_A_READ):
+        for number, block in enumerate(blocks, skip):
+            await turns.step()
+            rows = memoryview(block[1])
+            for core in _core_rows(edition, key, number, block):
+                if not (core.first <= day < core.until and core.modes & modes and core.number >= first):
+                    continue
+                if tag not in (ANY_TAG, core.tag):
+                    continue
+                row = bytes(rows[core.start : core.end])
+                if where is not None and not where(row):
+                    continue
+                if page.is_of_another(core.period) and (following := page.flush()) is not None:
+                    return following
+                page.add(core.period, (number, core.number), core.rank, row)
+            first = 0
+        if len(blocks) < _BLOCKS_A_READ:
+            break
+        skip += _BLOCKS_A_READ
+    return page.flush()
+
+
+def _core_rows(edition: Edition, key: str, number: int, block: Block) -> list[_Core]:
+    """The core rows of a block."""
+    kept: list[_Core] | None = edition.kept_parts.get((_KIND, key, number))
+    if kept is None:
+        kept = []
+        start = 0
+        for n, entry in enumerate(entries_of(block)):
+            end = start + len(entry.row)
+            rank = _RANK.get(line_item_of(entry.row))
+            if rank is not None:
+                at = entry.row.find(_PERIOD_END) + len(_PERIOD_END)
+                period = entry.row[at : at + 10], entry.tag
+                seen = entry.first, entry.until, entry.modes, entry.tag
+                kept.append(_Core(n, start, end, *seen, rank, period))
+            start = end + 1
+        edition.keep_part((_KIND, key, number), kept)
+    return kept

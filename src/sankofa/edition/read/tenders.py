@@ -1,0 +1,272 @@
+"""Releases read back by number: of one country, or of all of them merged, newest first.
+
+The releases of a country are numbered from the newest on (`edition.build.datasets.tenders`), so a walk of one
+country goes on at a number. A walk of all goes on at a day and, of each country that was served rows of that
+day, at a number. What is needed of a release besides itself, its compact form and its place among those of
+other countries, is worked out a block at a time and kept.
+"""
+
+import asyncio
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heapreplace
+from typing import Final, NamedTuple
+
+from sankofa.edition.format.day_index import DayRows
+from sankofa.edition.format.keys import TENDERS, TENDERS_PER_BLOCK
+from sankofa.edition.format.row_blocks import Run
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.edition.read.turns import Turns
+
+Start = tuple[int | str, ...]
+"""`following` of the rows before these; empty at the beginning."""
+
+_EXAMINED_A_TURN: Final = 4_096
+"""Rows that a search examines before it yields to other requests."""
+_BLOCKS_A_TURN: Final = 8
+_DAYS: Final = "tender_day"
+_RELEASE: Final = b',"release":'
+_BEGINNING: Final = 4_096
+_NEWEST_FIRST: Final = bytes(255 - n for n in range(256))
+
+
+class TenderFilter(NamedTuple):
+    """Which releases are asked for: from a day on (0: from the first), with all of some words (None: any)."""
+
+    earliest: int
+    words: Sequence[str] | None
+
+    @property
+    def nothing(self) -> bool:
+        """Nothing has the words of a query that has none."""
+        return self.words is not None and not self.words
+
+
+class _Brief(NamedTuple):
+    """What is kept of a release: its place in the order of all countries, and its compact row."""
+
+    place: tuple[bytes, bytes, bytes]
+    row: bytes
+
+
+def without_release(row: Run) -> bytes:
+    """A row of tenders without its last field, the release. Inside a text its quotes would be escaped."""
+    head = bytes(row[:_BEGINNING])  # the release may be a thousand times as long
+    if _RELEASE not in head:
+        head = bytes(row)
+    return head[: head.index(_RELEASE)] + b"}"
+
+
+async def tenders_of_country(
+    edition: Edition, country: str, wanted: TenderFilter, most: int, start: Start, *, compact: bool
+) -> Selection:
+    """The next releases of a country."""
+    first = int(start[0]) if start else 0
+    end = 0 if wanted.nothing else await _end(edition, country, wanted.earliest)
+    if wanted.words:
+        hits = await _search(edition, country, wanted.words, first, end, most)
+        after = hits[most] if len(hits) > most else end
+        numbers: Sequence[int] = hits[:most]
+    else:
+        after = max(first, min(first + most, end))
+        numbers = range(first, after)
+    if compact:
+        runs: list[Run] = await _compact_rows(edition, country, numbers)
+    elif isinstance(numbers, range):
+        runs = await edition.rows(TENDERS, country, TENDERS_PER_BLOCK, first, after)
+    else:
+        runs = await _single_rows(edition, country, numbers)
+    following = (after,) if after < end else None
+    return Selection(runs, len(numbers), truncated=following is not None, following=following)
+
+
+async def tenders_of_all(
+    edition: Edition, wanted: TenderFilter, most: int, start: Start, *, compact: bool
+) -> Selection:
+    """The next releases of every country: newest first, then by ocid, release id and country."""
+    day, served = (int(start[0]), dict(zip(start[1::2], start[2::2], strict=True))) if start else (None, {})
+    countries = [] if wanted.nothing else await _countries(edition, wanted, most, day, served)
+    heads = [(one.head.place, one) for one in countries if await one.has_more()]
+    heapify(heads)
+    rows: list[tuple[str, int, bytes]] = []
+    while heads and len(rows) < most:
+        one = heads[0][1]
+        rows.append((one.country, one.next, one.head.row))
+        if one.moved_on() or await one.has_more():
+            heapreplace(heads, (one.head.place, one))
+        else:
+            heappop(heads)
+    runs: list[Run] = [row for _, _, row in rows]
+    if not compact:
+        runs = [(await _single_rows(edition, country, (number,)))[0] for country, number, _ in rows]
+    if not heads:
+        return Selection(runs, len(runs), truncated=False)
+    # The last row is of the oldest day that any was served on.
+    last_day = min(one.last_day for one in countries if one.last_day)
+    pairs = [part for one in countries if one.is_past_first_of(last_day) for part in (one.country, one.next)]
+    return Selection(runs, len(runs), truncated=True, following=(last_day, *pairs))
+
+
+class _Country:
+    """The releases of one country that are still to come."""
+
+    def __init__(
+        self, edition: Edition, country: str, days: DayRows, first: int, end: int, hits: Sequence[int] | None
+    ) -> None:
+        self.country = country
+        self.next = first
+        """The number of the next; once some were taken, at least the one after the last."""
+        self.head = _Brief((b"", b"", b""), b"")
+        """The next of them, once `has_more` or `moved_on` says that there is one."""
+        self._edition = edition
+        self._days = days
+        self._numbers = range(first, end) if hits is None else hits
+        self._at = 0
+        self._block: int | None = None
+        self._briefs: Sequence[_Brief] = ()
+
+    async def has_more(self) -> bool:
+        """Whether there is one more; its block is read."""
+        if self._at == len(self._numbers):
+            return False
+        self._block = self._numbers[self._at] // TENDERS_PER_BLOCK
+        self._briefs = await _briefs(self._edition, self.country, self._block)
+        return self._show()
+
+    def moved_on(self) -> bool:
+        """Passes over the head. Whether the next is in a block read already; if not, ask `has_more`."""
+        self.next += 1
+        self._at += 1
+        if self._at == len(self._numbers) or self._numbers[self._at] // TENDERS_PER_BLOCK != self._block:
+            return False
+        return self._show()
+
+    def _show(self) -> bool:
+        self.next = self._numbers[self._at]
+        self.head = self._briefs[self.next % TENDERS_PER_BLOCK]
+        return True
+
+    @property
+    def last_day(self) -> int:
+        """The day of the last that was taken; 0 where none was."""
+        return self._days.day_of(self._numbers[self._at - 1]) if self._at else 0
+
+    def is_past_first_of(self, day: int) -> bool:
+        """Whether it goes on after the first row of a day or of one before it."""
+        first = self._days.first_row(day)
+        return first is not None and self.next > first
+
+    def __lt__(self, other: "_Country") -> bool:
+        return self.country < other.country
+
+
+async def _countries(
+    edition: Edition,
+    wanted: TenderFilter,
+    most: int,
+    day: int | None,
+    served: Mapping[int | str, int | str],
+) -> list[_Country]:
+    """Where each country goes on: at the number it says, or at the first row of the day."""
+    found = []
+    for country in await edition.keys(_DAYS):
+        days = DayRows(await edition.numbers(_DAYS, country, keep=True))
+        end = _end_of(days, wanted.earliest)
+        first = 0
+        if day is not None:
+            at_day = days.first_row(day)
+            first = int(served.get(country, end if at_day is None else at_day))
+        hits = await _search(edition, country, wanted.words, first, end, most) if wanted.words else None
+        found.append(_Country(edition, country, days, first, end, hits))
+    return found
+
+
+async def _compact_rows(edition: Edition, country: str, numbers: Sequence[int]) -> list[Run]:
+    rows: list[Run] = []
+    turns = Turns(_EXAMINED_A_TURN // 16)
+    for number in numbers:
+        block, row = divmod(number, TENDERS_PER_BLOCK)
+        rows.append((await _briefs(edition, country, block))[row].row)
+        await turns.step()
+    return rows
+
+
+async def _briefs(edition: Edition, country: str, block: int) -> Sequence[_Brief]:
+    """What is kept of the releases of a block."""
+    kept: Sequence[_Brief] | None = edition.kept_parts.get((TENDERS, country, block))
+    if kept is None:
+        first = block * TENDERS_PER_BLOCK
+        rows = await edition.single_rows(
+            TENDERS, country, TENDERS_PER_BLOCK, first, first + TENDERS_PER_BLOCK
+        )
+        kept = [_brief(row) for row in rows]
+        await asyncio.sleep(0)  # the blocks of many countries are long work
+        edition.keep_part((TENDERS, country, block), kept)
+    return kept
+
+
+def _brief(row: Run) -> _Brief:
+    compact = without_release(row)
+    # A longer time is a later one; so that it sorts before a shorter, nothing sorts after everything.
+    date = _text(compact, b'"release_date":"').rstrip(b"Z").translate(_NEWEST_FIRST) + b"\xff"
+    return _Brief((date, _text(compact, b'"ocid":"'), _text(compact, b'"release_id":"')), compact)
+
+
+def _text(row: bytes, field: bytes) -> bytes:
+    """A text field of an encoded row, as it is written."""
+    start = row.index(field) + len(field)
+    return row[start : row.index(b'"', start)]
+
+
+async def _single_rows(edition: Edition, country: str, numbers: Sequence[int]) -> list[Run]:
+    """Rows by their numbers, each a run of its own."""
+    turns = Turns(_BLOCKS_A_TURN)
+    runs: list[Run] = []
+    for number in numbers:
+        runs += await edition.single_rows(TENDERS, country, TENDERS_PER_BLOCK, number, number + 1)
+        await turns.step()
+    return runs
+
+
+async def _end(edition: Edition, country: str, earliest: int) -> int:
+    """The number of the first row older than `earliest`, or the number of rows."""
+    return _end_of(DayRows(await edition.numbers(_DAYS, country, keep=True)), earliest)
+
+
+def _end_of(days: DayRows, earliest: int) -> int:
+    return (days.first_row(earliest - 1) or 0) if earliest else days.count
+
+
+async def _search(
+    edition: Edition, country: str, words: Sequence[str], first: int, end: int, most: int
+) -> list[int]:
+    """The numbers of the next rows that have every word, one more than asked for where there are more."""
+    turns = Turns(_EXAMINED_A_TURN)
+    holders = []
+    for word in words:
+        holders.append(await edition.numbers("tender_word", f"{country}|{word}"))
+        await turns.step(_EXAMINED_A_TURN // 4)
+    holders.sort(key=len)
+    rarest, others = holders[0], holders[1:]
+    hits: list[int] = []
+    begin, stop = bisect_left(rarest, first), bisect_left(rarest, end)
+    for start in range(begin, stop, _EXAMINED_A_TURN):
+        numbers = rarest[start : min(start + _EXAMINED_A_TURN, stop)].tolist()
+        for other in others:
+            numbers = _intersection(numbers, other)
+            await turns.step(_EXAMINED_A_TURN)
+        hits += numbers
+        if len(hits) > most:
+            break
+        await turns.step(_EXAMINED_A_TURN)
+    return hits[: most + 1]
+
+
+def _intersection(numbers: Sequence[int], holders: memoryview) -> list[int]:
+    """The numbers that a sorted list has too; each is looked up where the list is much longer."""
+    if not numbers:
+        return []
+    between = holders[bisect_left(holders, numbers[0]) : bisect_right(holders, numbers[-1])]
+    if len(between) <= 16 * len(numbers):
+        return sorted(set(between).intersection(numbers))
+    return [n for n in numbers if between[min(bisect_left(between, n), len(between) - 1)] == n]

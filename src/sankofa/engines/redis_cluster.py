@@ -1,0 +1,141 @@
+"""The key-value store on a Redis Cluster, through redis-py, which finds the node of each key.
+
+Values are spread over a few hashes, each on one node. A single server, or the primary that sentinels name, is
+reached without it (redis_kv.py), at a tenth of the processor time a request
+(docs/decisions/0049-redis-in-groups.md).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from operator import methodcaller
+from typing import Any, Final, TypeVar
+from zlib import crc32
+
+from sankofa.engines.keyvalue import PROBE, Window
+from sankofa.engines.redis_layout import COUNT_SCRIPT, COUNT_SHA, VALUES, counter_names, counter_words
+from sankofa.engines.redis_url import NodesUrl
+from sankofa.model.errors import SettingsError, StoreUnavailable
+
+try:
+    from redis.asyncio.cluster import ClusterNode, RedisCluster
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+    from redis.exceptions import NoScriptError, RedisClusterException, RedisError
+except ImportError as missing:
+    raise SettingsError(
+        "redis+sentinel:// and redis+cluster:// need a driver: install sankofa[redis]"
+    ) from missing
+
+_CALL_SECONDS: Final = 0.85
+_SERVER_SECONDS: Final = 0.4  # of one server; then there is time for another
+_AT_ONCE: Final = 64
+_HASHES: Final = tuple(f"{VALUES}:{{{number}}}" for number in range(16))
+"""What the values are spread over."""
+
+T = TypeVar("T")
+
+
+class RedisClusterKeyValue:
+    """See `engines.keyvalue.KeyValue`."""
+
+    def __init__(self, url: str, component: str) -> None:
+        self._url = NodesUrl.parse(url)
+        self._component = component
+        self._client: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def get(self, name: str) -> bytes | None:
+        value = await self._call(lambda client: client.hget(_hash_of(name), name))
+        return value if value is None or isinstance(value, bytes) else b""
+
+    async def put(self, name: str, value: bytes) -> None:
+        await self._call(lambda client: client.hset(_hash_of(name), name, value))
+
+    async def names(self, prefix: str) -> list[str]:
+        stored: list[bytes] = []
+        for key in _HASHES:
+            stored += await self._call(methodcaller("hkeys", key))
+        decoded = (name.decode(errors="replace") for name in stored)
+        return sorted(name for name in decoded if name.startswith(prefix))
+
+    async def count(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        words = counter_words(name, windows)
+
+        async def counted(client: Any) -> Any:
+            try:
+                return await client.evalsha(COUNT_SHA, len(windows), *words)
+            except NoScriptError:  # a server that was restarted, or has become the primary
+                return await client.eval(COUNT_SCRIPT, len(windows), *words)
+
+        counts = await self._call(counted)
+        if not isinstance(counts, list) or len(counts) != len(windows):
+            raise StoreUnavailable(self._component, "not the answer asked for")
+        return tuple(counts)
+
+    async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
+        counts = await self._call(methodcaller("mget", counter_names(name, windows)))
+        return tuple(0 if count is None else int(count) for count in counts)
+
+    async def ping(self) -> None:
+        """A read of every server that holds values."""
+        for key in _HASHES:
+            await self._call(methodcaller("hlen", key))
+
+    async def probe_counting(self) -> None:
+        await self.count(*PROBE)
+
+    async def close(self) -> None:
+        client, loop = self._client, self._loop
+        self._client = self._loop = None
+        if client is not None and loop is asyncio.get_running_loop():
+            await client.aclose()
+
+    async def _call(self, work: Callable[[Any], Awaitable[T]]) -> T:
+        """One command within its time, whatever becomes of the servers."""
+        try:
+            async with asyncio.timeout(_CALL_SECONDS):
+                client = self._opened()
+                async with self._turns:
+                    return await work(client)
+        except TimeoutError:
+            raise StoreUnavailable(self._component, "did not answer in time") from None
+        except RedisError as failure:  # its text may name addresses and keys
+            raise StoreUnavailable(self._component, _reason(failure)) from None
+        except (RedisClusterException, OSError, UnicodeError):
+            raise StoreUnavailable(self._component, "could not be reached") from None
+
+    def _opened(self) -> Any:
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._turns = asyncio.Semaphore(_AT_ONCE)
+            self._client = self._new_client()
+            self._loop = loop
+        return self._client
+
+    def _new_client(self) -> RedisCluster:
+        credentials: dict[str, Any] = dict(self._url.credentials)
+        return RedisCluster(
+            startup_nodes=[ClusterNode(host, port) for host, port in self._url.addresses],
+            retry=Retry(NoBackoff(), 1),
+            max_connections=_AT_ONCE * 2,
+            socket_timeout=_SERVER_SECONDS,
+            socket_connect_timeout=_SERVER_SECONDS,
+            socket_keepalive=True,
+            protocol=2,
+            ssl=self._url.tls,
+            **credentials,
+        )
+
+
+def _hash_of(name: str) -> str:
+    """The braces say what decides on the node."""
+    return _HASHES[crc32(name.encode()) % len(_HASHES)]
+
+
+def _reason(failure: RedisError) -> str:
+    """In words of ours."""
+    name = type(failure).__name__
+    if name in ("ConnectionError", "TimeoutError", "BusyLoadingError"):
+        return "could not be reached" if name != "TimeoutError" else "did not answer in time"
+    return f"refused: {name.removesuffix('Error')}"

@@ -1,0 +1,29 @@
+"""What is stored in Redis and under which names, whichever way it is reached."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+from sankofa.engines.keyvalue import Window
+
+VALUES: Final = "sankofa:values"
+"""The hash that holds every value of a single server, and of one that sentinels watch."""
+COUNT_SCRIPT: Final = """
+local counts = {}
+for i, key in ipairs(KEYS) do
+  counts[i] = redis.call('INCR', key)
+  if counts[i] == 1 then redis.call('EXPIRE', key, ARGV[i]) end
+end
+return counts
+"""
+COUNT_SHA: Final = hashlib.sha1(COUNT_SCRIPT.encode(), usedforsecurity=False).hexdigest()
+
+
+def counter_names(name: str, windows: Sequence[Window]) -> list[str]:
+    """The keys of the counters: the braces keep those of one name on one node, as a script demands."""
+    return [f"sankofa:count:{{{name}}}:{window.name}" for window in windows]
+
+
+def counter_words(name: str, windows: Sequence[Window]) -> list[str]:
+    """The keys of the counters, then their seconds: what COUNT_SCRIPT takes after the number of keys."""
+    return [*counter_names(name, windows), *(str(window.seconds) for window in windows)]

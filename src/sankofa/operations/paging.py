@@ -1,0 +1,91 @@
+"""Pages of a list: where one begins, and the cursor of the next (contract: PAR-5, PAR-6).
+
+A walk stays on the edition and the day it began with. What a cursor says besides is `following` of the rows
+it was given with: a place in that edition, which only whoever reads those rows understands.
+"""
+
+from datetime import date
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final, TypedDict
+
+import msgspec
+from msgspec.structs import replace
+
+from sankofa.access.cursors import Position
+from sankofa.edition.read.edition import Edition, Selection
+from sankofa.model.rows import Row
+from sankofa.operations.contract import Answer, Call
+
+Filter = str | int | date | tuple[str, ...] | None
+_UNSET: Final = msgspec.UNSET
+
+
+class Walk(msgspec.Struct, frozen=True):
+    """One page of a walk through the rows that some filters admit."""
+
+    call: Call
+    edition: Edition
+    day: date
+    """The day that the walk asks about."""
+    filters: tuple[Filter, ...]
+    start: tuple[int | str, ...] = ()
+    """`following` of the page before; empty on the first."""
+    open_to_sample: bool = False
+
+    async def after(self, cursor: str) -> "Walk":
+        """The page that a cursor leads to.
+
+        Raises InvalidParameter for one that is altered, of other filters, or of an edition no longer kept.
+        """
+        position = self.call.cursors.read(cursor, _digest(self.filters))
+        edition = await self.call.edition_for_cursor(position.edition)
+        day, *start = position.after
+        return replace(self, edition=edition, day=date.fromordinal(int(day)), start=tuple(start))
+
+    def next_cursor(self, following: tuple[int | str, ...] | None) -> str | None:
+        """The cursor of the page after; None on the last, and for a key that may not use one."""
+        if following is None or (self.call.grant.sample and not self.open_to_sample):
+            return None
+        position = Position(self.edition.id, _digest(self.filters), (self.day.toordinal(), *following))
+        return self.call.cursors.issue(position)
+
+    def answer(
+        self,
+        selection: Selection,
+        *,
+        as_of: date | msgspec.UnsetType | None = _UNSET,
+        members: dict[str, object] | None = None,
+        shape: type[Row] | None = None,
+        dataset: str | None = None,
+    ) -> Answer:
+        """The page as an answer, with the cursor of the next."""
+        told = {} if members is None else members
+        told["next_cursor"] = self.next_cursor(selection.following)
+        return Answer(selection, as_of, told, self.edition.id, shape, dataset)
+
+
+def first_page(call: Call, *filters: Filter, as_of: date | None = None, open_to_sample: bool = False) -> Walk:
+    """The beginning of a list. `filters` name the list and all that narrows it."""
+    day = call.today if as_of is None else as_of
+    return Walk(call, call.edition, day, (*filters, as_of), (), open_to_sample)
+
+
+class BlockAndRow(TypedDict):
+    """The arguments with which `Edition.select` goes on."""
+
+    skip: int
+    passed: int
+
+
+def block_and_row(start: tuple[int | str, ...]) -> BlockAndRow:
+    """Where `Edition.select` goes on after the rows that had this `following`."""
+    block, passed = start or (0, 0)
+    return BlockAndRow(skip=int(block), passed=int(passed))
+
+
+@lru_cache(maxsize=4096)
+def _digest(filters: tuple[Filter, ...]) -> str:
+    """Stands for the filters in a cursor, however long they are."""
+    plain = [one.isoformat() if isinstance(one, date) else one for one in filters]
+    return blake2b(msgspec.msgpack.encode(plain), digest_size=9).hexdigest()

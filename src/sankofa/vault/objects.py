@@ -1,0 +1,317 @@
+"""Content-addressed files: what was given is found again under its SHA-256, compressed, and encrypted
+where it may name people.
+
+An object is complete once it has its name: it is written beside, synced, and renamed. An encrypted one is a
+sequence of pieces, each sealed with AES-GCM under its position, so that none can be left out or moved.
+"""
+
+import base64
+import hashlib
+import os
+import secrets
+import struct
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sankofa.model.errors import OperatorError, SettingsError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+_PIECE: Final = 1 << 20
+_LEVEL: Final = 1
+_MAGIC: Final = b"SANKVLT1"
+_PREFIX_BYTES: Final = 8
+_LENGTH: Final = struct.Struct("<I")
+_KEY_BYTES: Final = 32
+_DRAFT: Final = ".draft-"
+
+
+class ObjectDamaged(OperatorError):
+    """An object is not what was kept."""
+
+
+class VaultKey:
+    """The operator's key, from 32 bytes in base64url."""
+
+    def __init__(self, text: str) -> None:
+        try:
+            raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        except ValueError:
+            raw = b""
+        if len(raw) != _KEY_BYTES:
+            raise SettingsError(f"SANKOFA_VAULT_KEY: expected {_KEY_BYTES} bytes in base64url")
+        self._raw = raw
+
+    def cipher(self) -> "AESGCM":
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # only who has a key pays for it
+
+        return AESGCM(self._raw)
+
+
+class Objects:
+    """The objects of a vault, in a folder that only its owner reads."""
+
+    def __init__(self, folder: Path, key: VaultKey | None) -> None:
+        self._folder = folder
+        self._key = key
+
+    @property
+    def has_key(self) -> bool:
+        return self._key is not None
+
+    def path(self, sha256: str, *, encrypted: bool) -> Path:
+        return self._folder / sha256[:2] / f"{sha256}.{'enc' if encrypted else 'zst'}"
+
+    def rows_path(self, sha256: str, source_id: str) -> Path:
+        """What was taken from a file of a source after the gate, where the file itself is not kept."""
+        return self._folder / sha256[:2] / f"{sha256}.{source_id}.rows"
+
+    def rows_draft(self) -> Path:
+        """A file of its own to write rows to, to be given to `put_rows` or removed."""
+        folder = self._folder / "00"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder / f"{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}"
+
+    def put_rows(self, draft: Path, sha256: str, source_id: str) -> str:
+        """Keep what was written to a draft; its SHA-256 as it is stored."""
+        target = self.rows_path(sha256, source_id)
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            with draft.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+                os.fdatasync(stream.fileno())
+            draft.replace(target)
+        except OSError as failure:
+            raise OperatorError(f"the vault cannot be written: {failure.strerror}") from failure
+        sync_folder(target.parent)
+        return digest
+
+    def remove_drafts(self) -> None:
+        """Of writers that were killed."""
+        for draft in self._folder.glob(f"*/{_DRAFT}*"):
+            if not is_alive(draft.name.removeprefix(_DRAFT).partition("-")[0]):
+                draft.unlink(missing_ok=True)
+
+    def put(self, path: Path, sha256: str) -> int:
+        """Keep the bytes of a file, which have this SHA-256; how many bytes that takes."""
+        target = self.path(sha256, encrypted=False)
+        if not target.exists():
+            self._write(target, _compressed(_pieces(path)))
+        return target.stat().st_size
+
+    def put_encrypted(self, path: Path, sha256: str, name: str) -> str:
+        """Keep the bytes and the name of a file, encrypted; the SHA-256 of what is stored."""
+        if self._key is None:
+            raise SettingsError("SANKOFA_VAULT_KEY is not set")
+        target = self.path(sha256, encrypted=True)
+        if not target.exists():
+            header = name.encode()
+            packed = _compressed([_LENGTH.pack(len(header)) + header, *_pieces(path)])
+            self._write(target, _encrypted(self._key.cipher(), packed))
+        with target.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+
+    @contextmanager
+    def opened(self, sha256: str, *, encrypted: bool) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """The name that was kept with it (empty where none was), and its bytes. Raises ObjectDamaged."""
+        path = self.path(sha256, encrypted=encrypted)
+        try:
+            with path.open("rb") as stream:
+                if not encrypted:
+                    yield "", _decompressed(iter(lambda: stream.read(_PIECE), b""))
+                    return
+                if self._key is None:
+                    raise SettingsError("SANKOFA_VAULT_KEY is not set: an encrypted object cannot be read")
+                content = _decompressed(_decrypted(self._key.cipher(), stream.read))
+                first = next(content, b"")
+                (length,) = _LENGTH.unpack_from(first)
+                end = _LENGTH.size + length
+                while len(first) < end and (more := next(content, b"")):
+                    first += more
+                name = first[_LENGTH.size : end].decode()
+                yield name, _chained(first[end:], content)
+        except FileNotFoundError:
+            raise ObjectDamaged("is missing") from None
+        except OSError as failure:
+            raise ObjectDamaged(f"cannot be read: {failure.strerror}") from failure
+        except (zstd.ZstdError, EOFError, ValueError, struct.error) as failure:
+            raise ObjectDamaged(f"cannot be unpacked: {failure}") from failure
+
+    def stored_digest(self, path: Path) -> str:
+        """The SHA-256 of an object as it is stored. Raises ObjectDamaged."""
+        try:
+            with path.open("rb") as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as failure:
+            raise ObjectDamaged(
+                "is missing" if isinstance(failure, FileNotFoundError) else str(failure)
+            ) from None
+
+    def remove_encrypted(self, sha256: str) -> None:
+        self.path(sha256, encrypted=True).unlink(missing_ok=True)
+
+    def _write(self, target: Path, pieces: Iterable[bytes]) -> None:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = target.with_name(f"{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}")
+        try:
+            with open(draft, "xb", opener=lambda p, flags: os.open(p, flags, 0o600)) as stream:
+                for piece in pieces:
+                    stream.write(piece)
+                stream.flush()
+                os.fdatasync(stream.fileno())
+            draft.replace(target)
+        except OSError as failure:
+            raise OperatorError(f"the vault cannot be written: {failure.strerror}") from failure
+        finally:
+            draft.unlink(missing_ok=True)
+        sync_folder(target.parent)
+
+
+def is_alive(process: str) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(int(process), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+class LineWriter:
+    """Writes lines to a compressed file that only its owner reads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stream = open(path, "xb", opener=lambda p, flags: os.open(p, flags, 0o600))  # noqa: SIM115 - closed by close()
+        self._compressor = zstd.ZstdCompressor(options=_options())
+        self._waiting = bytearray()
+
+    def write(self, line: bytes) -> None:
+        self._waiting += line
+        self._waiting += b"\n"
+        if len(self._waiting) >= _PIECE:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._stream.write(self._compressor.flush())
+        self._stream.close()
+
+    def _flush(self) -> None:
+        self._stream.write(self._compressor.compress(bytes(self._waiting)))
+        self._waiting.clear()
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file that `LineWriter` wrote. Raises ObjectDamaged."""
+    rest = b""
+    try:
+        with path.open("rb") as stream:
+            for piece in _decompressed(iter(lambda: stream.read(_PIECE), b"")):
+                *lines, rest = (rest + piece).split(b"\n")
+                yield from lines
+    except OSError as failure:
+        raise ObjectDamaged(f"cannot be read: {failure.strerror}") from failure
+    except zstd.ZstdError as failure:
+        raise ObjectDamaged(f"cannot be unpacked: {failure}") from failure
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder last."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as stream:
+        while piece := stream.read(_PIECE):
+            yield piece
+
+
+def _options() -> dict[int, int]:
+    return {
+        zstd.CompressionParameter.compression_level: _LEVEL,
+        zstd.CompressionParameter.checksum_flag: 1,
+    }
+
+
+def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    compressor = zstd.ZstdCompressor(options=_options())
+    for piece in pieces:
+        if packed := compressor.compress(piece):
+            yield packed
+    yield compressor.flush()
+
+
+def _decompressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    decompressor = zstd.ZstdDecompressor()
+    has_ended = False
+    for piece in pieces:
+        if has_ended:
+            raise ObjectDamaged("has bytes behind its end")
+        yield decompressor.decompress(piece, _PIECE)
+        while not (decompressor.needs_input or decompressor.eof):
+            yield decompressor.decompress(b"", _PIECE)
+        has_ended = decompressor.eof
+    if not has_ended:
+        raise ObjectDamaged("is cut short")
+    if decompressor.unused_data:
+        raise ObjectDamaged("has bytes behind its end")
+
+
+def _encrypted(cipher: "AESGCM", pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Magic and a random prefix; then each piece: its length, and its bytes sealed under its position."""
+    prefix = secrets.token_bytes(_PREFIX_BYTES)
+    yield _MAGIC + prefix
+    number = 0
+    for piece in pieces:
+        yield _sealed(cipher, prefix, number, piece)
+        number += 1
+    yield _sealed(cipher, prefix, number, b"")  # the end: nothing can be cut off
+
+
+def _sealed(cipher: "AESGCM", prefix: bytes, number: int, piece: bytes) -> bytes:
+    packed = cipher.encrypt(prefix + _LENGTH.pack(number), piece, _MAGIC)
+    return _LENGTH.pack(len(packed)) + packed
+
+
+def _decrypted(cipher: "AESGCM", read: Callable[[int], bytes]) -> Iterator[bytes]:
+    from cryptography.exceptions import InvalidTag
+
+    start = read(len(_MAGIC) + _PREFIX_BYTES)
+    prefix = start[len(_MAGIC) :]
+    if not start.startswith(_MAGIC) or len(prefix) != _PREFIX_BYTES:
+        raise ObjectDamaged("is not an encrypted object")
+    number = 0
+    while True:
+        length = read(_LENGTH.size)
+        if len(length) < _LENGTH.size:
+            raise ObjectDamaged("is cut short")
+        try:
+            packed = read(min(_LENGTH.unpack(length)[0], 4 * _PIECE))
+            piece = cipher.decrypt(prefix + _LENGTH.pack(number), packed, _MAGIC)
+        except InvalidTag:
+            raise ObjectDamaged("was altered, or encrypted with another key") from None
+        if not piece:
+            return
+        yield piece
+        number += 1
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from rest

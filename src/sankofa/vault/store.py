@@ -1,0 +1,260 @@
+"""The vault as its users see it: keep a file, find its bytes again, verify everything.
+
+See docs/decisions/0043-vault.md. See contract: VLT-1, VLT-2, VLT-3.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from sankofa.model.days import instant
+from sankofa.model.errors import OperatorError
+from sankofa.settings import Settings
+from sankofa.vault.journal import Dropped, Event, Journal, JournalDamaged, Received, Withdrew
+from sankofa.vault.objects import (
+    LineWriter,
+    ObjectDamaged,
+    Objects,
+    VaultKey,
+    is_alive,
+    read_lines,
+    sync_folder,
+)
+
+_COPIES: Final = ".read-"
+
+
+class Verified(NamedTuple):
+    """What was found when everything was read."""
+
+    events: int
+    objects: int
+    size: int
+    hash_only: int
+    """Files of which only the hash was kept."""
+    unreadable: int
+    """Encrypted objects that were compared as they are stored, for want of the key."""
+    faults: list[str]
+
+
+class Vault:
+    """The vault of a HOME."""
+
+    def __init__(self, home: Path, gate_key: bytes, vault_key: str = "", retention_days: int = 0) -> None:
+        self._folder = home / "vault"
+        self._journal = Journal(self._folder / "journal.jsonl", gate_key)
+        self._objects = Objects(self._folder / "objects", VaultKey(vault_key) if vault_key else None)
+        self._retention = timedelta(days=retention_days) if retention_days else None
+        self._is_tidy = False
+        self._seen: set[tuple[str, str]] = set()
+        self._indexed = 0
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Vault":
+        return cls(settings.home, settings.gate_key(), settings.vault_key, settings.vault_retention_days)
+
+    def events(self) -> list[Event]:
+        """Everything that happened, oldest first. Raises JournalDamaged."""
+        return self._journal.events()
+
+    def settled_events(self) -> list[Event]:
+        """Without what was about to enter the ledger when a crash came: another took its number."""
+        events = self.events()
+        last = {number: place for place, event in enumerate(events) if (number := event_number(event))}
+        return [e for place, e in enumerate(events) if last.get(event_number(e), place) == place]
+
+    @property
+    def has_key(self) -> bool:
+        return self._objects.has_key
+
+    def rows_writer(self) -> LineWriter:
+        """To write down what is taken from a file whose bytes are not kept; given to `keep` once closed."""
+        return LineWriter(self._objects.rows_draft())
+
+    def keep(
+        self,
+        path: Path,
+        received: Received,
+        *,
+        confidential: bool,
+        repeated: bool = False,
+        rows: Path | None = None,
+    ) -> None:
+        """Make a file's bytes last, then the line that tells of it.
+
+        `confidential`: it may name people, so its bytes are kept under the operator's key or not at all; then
+        `rows` are kept, which the gate let through. `repeated`: it came before and changed nothing; it is
+        told of only where the journal has not.
+        """
+        with self._writing():
+            if repeated and (received.source, received.sha256) in self._received():
+                return
+            changes: dict[str, Any] = {"kept": "bytes"}
+            if not confidential:
+                self._objects.put(path, received.sha256)
+            elif self._objects.has_key:
+                stored = self._objects.put_encrypted(path, received.sha256, path.name)
+                changes = {"kept": "encrypted", "stored_sha256": stored, "file": ""}
+            else:
+                changes = {"kept": "hash", "file": ""}
+                if rows is not None:
+                    stored = self._objects.put_rows(rows, received.sha256, received.source)
+                    changes["rows_sha256"] = stored
+            self._journal.append(msgspec.structs.replace(received, **changes))
+
+    def tell_withdrawal(self, withdrew: Withdrew) -> None:
+        with self._writing():
+            self._journal.append(withdrew)
+
+    def drop_expired(self, now: datetime) -> int:
+        """Remove encrypted bytes that are older than the retention; how many."""
+        if self._retention is None or not (self._folder / "journal.jsonl").exists():
+            return 0
+        oldest = instant(now - self._retention)
+        with self._writing():
+            latest: dict[str, str] = {}
+            for event in self.events():
+                if isinstance(event, Received) and event.kept == "encrypted":
+                    latest[event.sha256] = max(event.at, latest.get(event.sha256, ""))
+                elif isinstance(event, Dropped):
+                    latest.pop(event.sha256, None)
+            expired = [sha256 for sha256, at in latest.items() if at < oldest]
+            for sha256 in expired:
+                self._journal.append(Dropped(instant(now), sha256))
+                self._objects.remove_encrypted(sha256)
+        return len(expired)
+
+    def held(self) -> dict[str, Received]:
+        """By SHA-256, the files whose bytes can be read."""
+        held: dict[str, Received] = {}
+        for event in self.events():
+            if isinstance(event, Received):
+                readable = event.kept == "bytes" or (event.kept == "encrypted" and self._objects.has_key)
+                if readable and (event.sha256 not in held or event.kept == "bytes"):
+                    held[event.sha256] = event
+            elif isinstance(event, Dropped):
+                held.pop(event.sha256, None)
+        return held
+
+    def rows(self, received: Received) -> Iterator[bytes]:
+        """The lines that were kept in the place of a file. Raises ObjectDamaged."""
+        path = self._objects.rows_path(received.sha256, received.source)
+        try:
+            if self._objects.stored_digest(path) != received.rows_sha256:
+                raise ObjectDamaged("has other rows than were kept")
+            yield from read_lines(path)
+        except ObjectDamaged as failure:
+            raise ObjectDamaged(_named(received, str(failure))) from failure
+
+    @contextmanager
+    def file(self, received: Received, name: str = "") -> Iterator[Path]:
+        """The file as it came, under its name, for as long as it is looked at. Raises OperatorError."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f"{_COPIES}{os.getpid()}-", dir=self._folder) as folder:
+            encrypted = received.kept == "encrypted"
+            try:
+                with self._objects.opened(received.sha256, encrypted=encrypted) as (kept_name, pieces):
+                    path = Path(folder, kept_name or received.file or name)
+                    digest = hashlib.sha256()
+                    with open(path, "wb", opener=lambda p, flags: os.open(p, flags, 0o600)) as stream:
+                        for piece in pieces:
+                            digest.update(piece)
+                            stream.write(piece)
+                if digest.hexdigest() != received.sha256:
+                    raise ObjectDamaged("has other bytes than were kept")
+            except ObjectDamaged as failure:
+                raise ObjectDamaged(_named(received, str(failure))) from failure
+            yield path
+
+    def verify(self) -> Verified:
+        """Read every byte and hold it against the journal."""
+        faults: list[str] = []
+        try:
+            events = list(self.events())
+        except JournalDamaged as failure:
+            return Verified(0, 0, 0, 0, 0, [str(failure)])
+        dropped = {event.sha256 for event in events if isinstance(event, Dropped)}
+        checked: dict[tuple[str, str], int] = {}
+        unreadable = 0
+        for event in events:
+            if not isinstance(event, Received) or event.sha256 in dropped:
+                continue
+            kind = event.kept if event.kept != "hash" else event.rows_sha256 and f"rows of {event.source}"
+            if not kind or (event.sha256, kind) in checked:
+                continue
+            try:
+                if event.kept == "hash":
+                    checked[event.sha256, kind] = sum(len(line) + 1 for line in self.rows(event))
+                    continue
+                readable = event.kept == "bytes" or self._objects.has_key
+                unreadable += not readable
+                checked[event.sha256, kind] = self._checked(event) if readable else self._stored(event)
+            except OperatorError as failure:
+                checked[event.sha256, kind] = 0
+                faults.append(str(failure) if event.kept == "hash" else _named(event, str(failure)))
+        hash_only = sum(isinstance(event, Received) and event.kept == "hash" for event in events)
+        return Verified(len(events), len(checked), sum(checked.values()), hash_only, unreadable, faults)
+
+    def _checked(self, received: Received) -> int:
+        digest, size = hashlib.sha256(), 0
+        with self._objects.opened(received.sha256, encrypted=received.kept == "encrypted") as (_, pieces):
+            for piece in pieces:
+                digest.update(piece)
+                size += len(piece)
+        if digest.hexdigest() != received.sha256 or size != received.size:
+            raise ObjectDamaged("has other bytes than were kept")
+        return size
+
+    def _stored(self, received: Received) -> int:
+        path = self._objects.path(received.sha256, encrypted=True)
+        if self._objects.stored_digest(path) != received.stored_sha256:
+            raise ObjectDamaged("has other bytes than were kept")
+        return received.size
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        is_new = not self._folder.exists()
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if is_new:
+            sync_folder(self._folder.parent)
+        with self._journal.writing():
+            if not self._is_tidy:
+                self._is_tidy = True
+                self._objects.remove_drafts()
+                self._remove_left_copies()
+            yield
+
+    def _remove_left_copies(self) -> None:
+        """Files that were being read by processes that are no more."""
+        for folder in self._folder.glob(f"{_COPIES}*"):
+            process = folder.name.removeprefix(_COPIES).partition("-")[0]
+            if not is_alive(process):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _received(self) -> set[tuple[str, str]]:
+        events = self.events()
+        for event in events[self._indexed :]:
+            if isinstance(event, Received):
+                self._seen.add((event.source, event.sha256))
+        self._indexed = len(events)
+        return self._seen
+
+
+def event_number(event: Event) -> int:
+    """Of the capture or withdrawal in the ledger; 0 where there is none."""
+    if isinstance(event, Received):
+        return event.capture
+    return event.number if isinstance(event, Withdrew) else 0
+
+
+def _named(received: Received, fault: str) -> str:
+    file = received.file or "a file that is not named here"
+    return f"{received.source} {file} ({received.sha256[:12]}, {received.at}): {fault}"

@@ -1,0 +1,257 @@
+"""PostgreSQL as an operator runs it: a standby, roles, a pooler, TLS."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import sankofa
+from tests.live import LiveServer, create_key, run
+from tests.services import MISSING, REPOSITORY, PostgresServer, free_port, missing, postgres_binaries
+
+PATIENCE = 60.0
+TENDERS = Path(sankofa.__file__).parent / "sample" / "tenders-ke" / "ke-releases-1.0.json"
+PATH = "/v1/tenders?country=KE"
+
+
+class Primary(PostgresServer):
+    """Takes TLS connections too, and streams to a standby."""
+
+    def command(self) -> list[str]:
+        more = {"wal_level": "replica", "max_wal_senders": "4", "ssl": "on"}
+        options = [part for name, value in more.items() for part in ("-c", f"{name}={value}")]
+        return [*super().command(), *options]
+
+    def _initialise(self) -> None:
+        super()._initialise()
+        options = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+        names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+        files = ["-keyout", str(self.data / "server.key"), "-out", str(self.data / "server.crt")]
+        assert self.run(["openssl", "req", "-x509", *options, *names, *files]).wait() == 0
+        (self.data / "server.key").chmod(0o600)
+
+
+class Standby(PostgresServer):
+    """A copy of the primary that follows it."""
+
+    name = "standby"
+
+    def __init__(self, primary: Primary) -> None:
+        super().__init__(primary.binaries)
+        self._primary = primary
+
+    def _initialise(self) -> None:
+        if self.account:
+            os.chown(self.home, self.account.pw_uid, self.account.pw_gid)
+        source = f"host=127.0.0.1 port={self._primary.port} user=postgres"
+        command = [
+            str(self.binaries / "pg_basebackup"),
+            "-d",
+            source,
+            "-D",
+            str(self.data),
+            "-R",
+            "-X",
+            "stream",
+        ]
+        assert self.run([*command, "-c", "fast", "--no-sync"]).wait() == 0, self.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def primary() -> Iterator[Primary]:
+    binaries = postgres_binaries()
+    if binaries is None:
+        missing("PostgreSQL (no initdb in PATH, in /usr/lib/postgresql or as a wheel)")
+    if shutil.which("openssl") is None or not (binaries / "pg_basebackup").exists():
+        pytest.skip(f"{MISSING}a standby and TLS (no openssl or no pg_basebackup)")
+    server = Primary(binaries)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def database(primary: Primary) -> Iterator[str]:
+    primary.ensure()
+    with primary.database() as url:
+        yield url
+
+
+def until(condition: object) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, "it never came to be"
+        time.sleep(0.1)
+
+
+def publish(home: Path, **settings: str) -> None:
+    for command in (["ingest", "sample-tenders-ke", str(TENDERS)], ["publish"]):
+        done = run(home, *command, **settings)
+        assert done.returncode == 0, done.stderr
+
+
+def ask(url: str, statement: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+        cursor = connection.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def test_a_tls_connection_is_verified_as_the_url_demands(
+    primary: Primary, database: str, tmp_path: Path
+) -> None:
+    certificate = tmp_path / "server.crt"
+    certificate.write_bytes((primary.data / "server.crt").read_bytes())
+    verified = f"{database}?sslmode=verify-full&sslrootcert={certificate}"
+    publish(tmp_path / "home", datastore=verified)
+    assert run(tmp_path / "home", "status", datastore=verified).returncode == 0
+    (tmp_path / "other.crt").write_text("")
+    refused = run(
+        tmp_path / "home",
+        "status",
+        datastore=f"{database}?sslmode=verify-full&sslrootcert={tmp_path}/other.crt",
+    )
+    assert refused.returncode == 1
+
+
+def test_roles_give_each_command_what_its_work_needs_and_no_more(
+    primary: Primary, database: str, tmp_path: Path
+) -> None:
+    def role(name: str) -> str:
+        return database.replace("//postgres@", f"//sankofa_{name}@")
+
+    sql = (REPOSITORY / "deploy" / "postgresql" / "roles.sql").read_text()
+    ask(database, sql)
+    assert run(tmp_path / "home", "ledger", "verify", datastore=role("publish")).returncode == 0
+    ask(database, sql)
+    home = tmp_path / "home"
+    taken = run(home, "ingest", "sample-tenders-ke", TENDERS, datastore=role("ingest"))
+    assert taken.returncode == 0, taken.stderr
+    assert run(home, "publish", datastore=role("ingest")).returncode == 1
+    published = run(home, "publish", datastore=role("publish"))
+    assert published.returncode == 0, published.stderr
+    key = create_key(home, "starter")
+    with LiveServer(home, datastore=role("api")) as server:
+        assert server.get(PATH, key).json()["count"] > 0
+        assert server.get("/v1/status").status_code == 200
+    for name, statement in (
+        ("ingest", "UPDATE sankofa_ledger.capture SET source_id = 'x'"),
+        ("ingest", "DELETE FROM sankofa_ledger.fact"),
+        ("ingest", "TRUNCATE sankofa_ledger.fact"),
+        ("ingest", "ALTER TABLE sankofa_ledger.fact DISABLE TRIGGER ALL"),
+        ("ingest", "DROP SCHEMA sankofa_ledger CASCADE"),
+        ("api", "SELECT 1 FROM sankofa_ledger.capture"),
+        ("api", "UPDATE sankofa_shelf.current SET edition = 'x'"),
+        ("api", "CREATE SCHEMA mine"),
+        ("api", "CREATE TEMPORARY TABLE mine (x int)"),
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            ask(role(name), statement)
+
+
+@contextmanager
+def pooler(primary: Primary, folder: Path) -> Iterator[int]:
+    """PgBouncer in transaction mode, with fewer servers than a worker has connections."""
+    port = free_port()
+    account = primary.account
+    settings = f"""
+[databases]
+* = host=127.0.0.1 port={primary.port} user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 2
+logfile = {folder}/pgbouncer.log
+ignore_startup_parameters = extra_float_digits,options
+"""
+    (folder / "pgbouncer.ini").write_text(settings)
+    if account:
+        for path in (folder, folder / "pgbouncer.ini"):
+            os.chown(path, account.pw_uid, account.pw_gid)
+    process = subprocess.Popen(
+        [shutil.which("pgbouncer") or "pgbouncer", str(folder / "pgbouncer.ini")],
+        user=account.pw_uid if account else None,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_api_reads_through_a_pooler_in_transaction_mode(
+    primary: Primary, database: str, tmp_path: Path
+) -> None:
+    if shutil.which("pgbouncer") is None:
+        pytest.skip(f"{MISSING}PgBouncer (not in PATH)")
+    home = tmp_path / "home"
+    publish(home, datastore=database)
+    key = create_key(home, "starter", "--per-minute", "100000")
+    folder = Path(os.path.realpath(primary.home)) / "pooler"
+    folder.mkdir()
+    with (
+        pooler(primary, folder) as port,
+        LiveServer(home, datastore=database.replace(f":{primary.port}/", f":{port}/")) as server,
+    ):
+        until(lambda: server.get(PATH, key).status_code == 200)
+        with psycopg.connect(f"{database.replace(f':{primary.port}/', f':{port}/')}", prepare_threshold=None):
+            answers = [server.get(f"{PATH}&limit={n}", key) for n in range(1, 60)]
+        assert {answer.status_code for answer in answers} == {200}
+
+
+def test_reads_go_on_with_the_primary_gone_and_writes_are_refused_in_one_line(
+    primary: Primary, database: str, tmp_path: Path
+) -> None:
+    """Whatever it was: killed, or frozen so that it accepts and says nothing."""
+    standby = Standby(primary)
+    try:
+        standby.start()
+        home = tmp_path / "home"
+        name = database.rpartition("/")[2]
+        hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+        url = f"postgresql://postgres@{hosts}/{name}"
+        publish(home, datastore=url)
+        edition = ask(database, "SELECT edition FROM sankofa_shelf.current")
+        until(lambda: _pointer(standby, name) == edition)
+        key = create_key(home, "starter", "--per-minute", "100000")
+        with LiveServer(home, datastore=url) as server:
+            until(lambda: server.get(PATH, key).status_code == 200)
+            expected = server.get(PATH, key).json()
+            for end in (primary.freeze, primary.kill):
+                end()
+                began = time.monotonic()
+                refused = 0
+                while (answer := server.get(PATH, key)).status_code != 200:
+                    refused += 1
+                    assert answer.status_code == 503
+                    assert "retry-after" in answer.headers
+                    assert time.monotonic() - began < PATIENCE
+                assert answer.json() == expected
+                for _ in range(5):
+                    assert server.get(PATH, key).json() == expected
+                primary.thaw()
+        failed = run(home, "publish", datastore=url)
+        assert failed.returncode == 1
+        assert failed.stderr.count("\n") == 1, failed.stderr
+    finally:
+        standby.close()
+        primary.ensure()
+
+
+def _pointer(standby: Standby, name: str) -> list[tuple[object, ...]]:
+    try:
+        return ask(standby.url_of(name), "SELECT edition FROM sankofa_shelf.current")
+    except psycopg.Error:
+        return []

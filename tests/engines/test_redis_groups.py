@@ -1,0 +1,284 @@
+"""Keys and quotas on several Redis servers: under sentinels, and in a cluster."""
+
+import asyncio
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import KeyValue, Window
+from sankofa.model.errors import SettingsError, StoreUnavailable
+from tests.live import COMMAND, LiveServer, create_key
+from tests.live import run as run_command
+from tests.redis_groups import Cluster, Watched, until
+from tests.services import RedisServer, free_port, missing, redis_binary
+
+WINDOWS = (Window("m:29384923", 120), Window("M:2026-11", 3_000_000))
+T = TypeVar("T")
+PATH = "/v1/screen?metric=net_margin"
+
+
+@pytest.fixture(scope="module")
+def binary() -> str:
+    found = redis_binary()
+    if found is None:
+        missing("Redis (no redis-server or valkey-server in PATH)")
+    return found
+
+
+@pytest.fixture
+def watched(binary: str) -> Iterator[Watched]:
+    group = Watched(binary)
+    try:
+        group.start()
+        yield group
+    finally:
+        group.close()
+
+
+@pytest.fixture(scope="module")
+def cluster_process(binary: str) -> Iterator[Cluster]:
+    group = Cluster(binary)
+    try:
+        group.start()
+        yield group
+    finally:
+        group.close()
+
+
+@pytest.fixture
+def cluster(cluster_process: Cluster) -> Cluster:
+    cluster_process.flush()
+    return cluster_process
+
+
+def run(url: str, steps: Callable[[KeyValue], Awaitable[T]]) -> T:
+    async def scene() -> T:
+        store = open_keyvalue(url, "key store")
+        try:
+            return await steps(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(scene())
+
+
+def test_a_cluster_keeps_values_and_counts_every_request_once(cluster: Cluster) -> None:
+    async def steps(store: KeyValue) -> None:
+        names = [f"key:{number}" for number in range(40)]
+        for name in names:
+            await store.put(name, name.encode())
+        assert [await store.get(name) for name in names] == [name.encode() for name in names]
+        assert await store.get("key:absent") is None
+        assert await store.names("key:") == sorted(names)
+        counts = await asyncio.gather(*(store.count(f"use:{n % 7}", WINDOWS) for n in range(140)))
+        assert sorted(counts) == sorted([(n, n) for n in range(1, 21)] * 7)
+        await store.ping()
+        await store.probe_counting()
+
+    run(cluster.url, steps)
+    held = [node.execute("DBSIZE") for node in cluster.nodes]
+    assert ":0" not in held, "every node has a part of it"
+
+
+def test_a_frozen_node_fails_a_call_in_time_and_is_used_again_once_thawed(cluster: Cluster) -> None:
+    async def steps(store: KeyValue) -> None:
+        names = [f"key:{number}" for number in range(12)]
+        for name in names:
+            await store.put(name, b"x")
+        cluster.nodes[1].freeze()
+        try:
+            failed = 0
+            for name in names:
+                began = time.monotonic()
+                try:
+                    await store.get(name)
+                except StoreUnavailable:
+                    failed += 1
+                assert time.monotonic() - began < 2.0
+            assert failed
+        finally:
+            cluster.nodes[1].thaw()
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                assert [await store.get(name) for name in names] == [b"x"] * 12
+            except StoreUnavailable:
+                await asyncio.sleep(0.1)
+            else:
+                return
+        pytest.fail("the cluster was not used again")
+
+    try:
+        run(cluster.url, steps)
+    finally:
+        for node in cluster.nodes:
+            until(lambda n=node: "cluster_state:ok" in n.execute("CLUSTER INFO"))  # type: ignore[misc]
+
+
+def test_a_service_under_sentinels_survives_the_loss_of_the_primary(
+    sample_home: Path, watched: Watched, tmp_path: Path
+) -> None:
+    """Answers are right or a clean 503 until the replica is the primary, and the key is still known."""
+    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
+    stores = {"keystore": watched.url, "usagestore": watched.url, "keys_secret": "shared"}
+    key = create_key(home, "starter", **stores)
+    until(lambda: "sankofa:values" in watched.replica.execute("KEYS sankofa:values"))
+    with LiveServer(home, workers=1, **stores) as server:
+        assert server.get(PATH, key).status_code == 200
+        watched.primary.kill()
+        statuses = []
+
+        def answered() -> bool:
+            began = time.monotonic()
+            response = server.get(PATH, key)
+            assert time.monotonic() - began < 2.5
+            statuses.append(response.status_code)
+            assert response.status_code == 200 or "retry-after" in response.headers
+            return response.status_code == 200
+
+        until(answered)
+        assert set(statuses) <= {200, 503}
+        assert server.get(PATH, "sk_unknown").status_code == 401
+
+
+def test_a_frozen_primary_is_a_503_in_time(watched: Watched) -> None:
+    async def steps(store: KeyValue) -> None:
+        await store.put("key:1", b"x")
+        watched.primary.freeze()
+        for _ in range(3):
+            began = time.monotonic()
+            with suppress(StoreUnavailable):
+                await store.get("key:1")
+            assert time.monotonic() - began < 2.0
+
+    try:
+        run(watched.url, steps)
+    finally:
+        watched.primary.thaw()
+
+
+def test_unreachable_sentinels_and_nodes_are_reported_in_time() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    for url in (f"redis+sentinel://{address}/primary/0", f"redis+cluster://user:hidden@{address}"):
+
+        async def steps(store: KeyValue) -> str:
+            began = time.monotonic()
+            with pytest.raises(StoreUnavailable) as failure:
+                await store.get("key:1")
+            assert time.monotonic() - began < 2.0
+            return failure.value.logged
+
+        logged = run(url, steps)
+        assert "key store" in logged
+        assert address not in logged
+        assert "hidden" not in logged
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "redis+sentinel://127.0.0.1:26379",
+        "redis+sentinel://127.0.0.1:26379/name/database",
+        "redis+sentinel://:secret@/name",
+        "redis+cluster://127.0.0.1:port",
+        "redis+cluster://127.0.0.1:6379/0",
+        "redis+sentinel://127.0.0.1:1/name/0?color=red",
+    ],
+)
+def test_a_url_of_another_form_is_an_operator_error_that_does_not_repeat_it(wrong: str) -> None:
+    with pytest.raises(SettingsError) as failure:
+        open_keyvalue(wrong)
+    assert "redis+sentinel://[user:password@]host:port" in str(failure.value)
+    assert "secret" not in str(failure.value)
+
+
+def test_keys_are_copied_from_files_to_a_cluster_and_back(
+    cluster: Cluster, sample_home: Path, tmp_path: Path
+) -> None:
+    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
+    key = create_key(home, "professional", "--label", "a customer")
+    create_key(home, "sample")
+    listed = run_command(home, "keys", "list").stdout
+    done = run_command(home, "keys", "copy", "--to", cluster.url)
+    assert (done.returncode, done.stdout) == (0, "copied 2 records; 0 of them were there already\n")
+    again = run_command(home, "keys", "copy", "--to", cluster.url)
+    assert again.stdout == "copied 2 records; 2 of them were there already\n"
+    assert run_command(home, "keys", "list", keystore=cluster.url).stdout == listed
+    for node in cluster.nodes:  # a dump shows hashes, never a key
+        assert key not in node.execute("KEYS *")
+    other = tmp_path / "other"
+    back = run_command(other, "keys", "copy", "--to", "embedded:", keystore=cluster.url)
+    assert back.returncode == 0, back.stderr
+    assert run_command(other, "keys", "list").stdout == listed
+    same = run_command(home, "keys", "copy", "--to", "embedded:")
+    assert same.returncode == 1
+    assert "that is the store the keys are in already" in same.stderr
+
+
+class TlsServer(RedisServer):
+    """Takes TLS connections only, with a certificate that the test signed."""
+
+    def command(self) -> list[str]:
+        files = {"cert-file": "server.pem", "key-file": "server.key", "ca-cert-file": "server.pem"}
+        options = [part for name, file in files.items() for part in (f"--tls-{name}", str(self.home / file))]
+        plain = super().command()
+        plain[plain.index("--port")] = "--tls-port"
+        return [*plain, "--port", "0", *options, "--tls-auth-clients", "no"]
+
+    def answers(self) -> bool:
+        context = ssl.create_default_context(cafile=str(self.home / "server.pem"))
+        try:
+            with (
+                socket.create_connection(("127.0.0.1", self.port), timeout=5) as plain,
+                context.wrap_socket(plain, server_hostname="127.0.0.1") as link,
+            ):
+                link.sendall(b"PING\r\n")
+                return link.recv(64).startswith(b"+PONG")
+        except OSError:
+            return False
+
+
+def test_tls_is_spoken_and_a_certificate_nobody_trusts_is_refused(binary: str, tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        missing("TLS to Redis (no openssl in PATH to make a certificate)")
+    server = TlsServer(binary)
+    try:
+        options = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+        names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+        files = ["-keyout", str(server.home / "server.key"), "-out", str(server.home / "server.pem")]
+        subprocess.run(["openssl", "req", "-x509", *options, *names, *files], check=True, capture_output=True)
+        server.start()
+        url = f"rediss://127.0.0.1:{server.port}/0"
+        trusted = {"keystore": url, "keys_secret": "shared"}
+        refused = run_command(tmp_path / "home", "keys", "list", **trusted)
+        assert refused.returncode == 1
+        assert refused.stderr.count("\n") == 1
+        environment = {"SSL_CERT_FILE": str(server.home / "server.pem")}
+        accepted = _with_environment(tmp_path / "home", environment, "keys", "create", **trusted)
+        assert accepted.returncode == 0, accepted.stderr
+    finally:
+        server.close()
+
+
+def _with_environment(
+    home: Path, environment: dict[str, str], *arguments: str, **settings: str
+) -> subprocess.CompletedProcess[str]:
+    own = {f"SANKOFA_{name.upper()}": value for name, value in settings.items()}
+    return subprocess.run(
+        [str(COMMAND), *arguments, "--tier", "sample"],
+        env={**os.environ, "SANKOFA_HOME": str(home), **own, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

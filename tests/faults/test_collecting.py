@@ -1,0 +1,131 @@
+"""Whatever goes wrong while data is collected, or kills it: ledger and vault end as those of a quiet run.
+
+Eleven faults and a kill each round; TEST_ROUNDS=17 makes it two hundred. TEST_SEED repeats a run.
+"""
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import publisher as faults
+from tests.live import COMMAND, run
+from tests.publisher import Publisher
+from tests.spec.test_collect import Home, table
+
+ROUNDS = int(os.environ.get("TEST_ROUNDS", "1"))
+PATHS = tuple(f"/{code}.csv" for code in ("NY.GDP.MKTP.CD", "FP.CPI.TOTL.ZG", "SP.POP.TOTL", "SL.UEM.TOTL"))
+
+
+def content(number: int, version: int) -> str:
+    return table(*range(number, number + 30 + version), filler=100)
+
+
+def register(home: Home) -> None:
+    for number, path in enumerate(PATHS):
+        home.source(f"bank-{number}", path, f"/second{path}", every="1d")
+
+
+def some_fault(chance: random.Random, length: int) -> faults.Fault:
+    return chance.choice(
+        (
+            faults.cut_after(chance.randrange(length)),
+            faults.cut_after(chance.randrange(length)),
+            faults.status(chance.choice((429, 500, 503))),
+            faults.status(chance.choice((403, 404, 410))),
+            faults.page(),
+            faults.not_gzip,
+            faults.as_gzip,
+            faults.slow(0.05),
+            faults.redirect("/login"),
+            faults.redirect("/nowhere"),
+            faults.sends(b'{"error": "nothing"}'),
+            faults.sends(b"short"),
+        )
+    )
+
+
+def facts(home: Home) -> list[tuple[str, str, str]]:
+    """What was captured, source by source."""
+    return [(one["source"], one["file"], one["sha256"]) for one in home.captures()]
+
+
+def kept(home: Home) -> dict[str, str]:
+    """Every object of the vault, with a digest of what is in it."""
+    folder = home.path / "vault" / "objects"
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*.*")}
+
+
+def killed_somewhere(home: Home, chance: random.Random) -> None:
+    environment = {**os.environ, "SANKOFA_HOME": str(home.path)}
+    command = [str(COMMAND), "collect", *(f"bank-{n}" for n in range(len(PATHS)))]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as one:
+        time.sleep(chance.uniform(0.3, 1.5))
+        one.send_signal(chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
+        one.wait(60)
+
+
+def collect_until_done(home: Home) -> None:
+    for _ in range(40):
+        if home.collect(*(f"bank-{n}" for n in range(len(PATHS))), collect_attempts="2").returncode == 0:
+            return
+    raise AssertionError("it never succeeded")
+
+
+@pytest.mark.rule("COL-2", "VLT-1")
+def test_after_faults_and_kills_ledger_and_vault_are_those_of_an_undisturbed_run(tmp_path: Path) -> None:
+    seed = int(os.environ.get("TEST_SEED") or random.randrange(1 << 32))
+    print(f"TEST_SEED={seed}")  # noqa: T201 - to be run again with
+    chance = random.Random(seed)
+    with Publisher() as server:
+        homes = []
+        for name in ("disturbed", "quiet"):
+            (tmp_path / name).mkdir()
+            homes.append(Home(tmp_path / name, server))
+            register(homes[-1])
+        disturbed, quiet = homes
+        for version in range(ROUNDS):
+            documents: dict[str, Any] = {}
+            for number, path in enumerate(PATHS):
+                documents[path] = content(number, version)
+                documents[f"/second{path}"] = content(number + 50, version)
+            for path, text in documents.items():
+                server.put(path, text)
+            collect_until_done(quiet)
+            for _ in range(11):
+                path = chance.choice(list(documents))
+                server.fail(path, some_fault(chance, len(documents[path])))
+            killed_somewhere(disturbed, chance)
+            collect_until_done(disturbed)
+            server.faults.clear()
+            collect_until_done(disturbed)
+        assert sorted(facts(disturbed)) == sorted(facts(quiet))
+        for number in range(len(PATHS)):
+            own = [[one for one in facts(home) if one[0] == f"bank-{number}"] for home in homes]
+            assert own[0] == own[1], "and of each source in the same order"
+        assert kept(disturbed) == kept(quiet)
+        for home in homes:
+            assert run(home.path, "ledger", "verify").returncode == 0
+            assert run(home.path, "vault", "verify").returncode == 0
+            replayed = run(home.path, "vault", "replay")
+            assert "the same as the ledger of HOME" in replayed.stdout, replayed.stderr
+            partial = home.path / "collect" / "partial"
+            assert [path for path in partial.rglob("*") if path.is_file()] == []
+        published = [_figures(home) for home in homes]
+        assert published[0] == published[1]
+
+
+def _figures(home: Home) -> Any:
+    """The rows of the edition by count: what it holds is the same, when it was captured is not."""
+    done = run(home.path, "publish")
+    assert done.returncode == 0, done.stderr
+    return json.dumps(done.stdout.splitlines()[-1].split(":", 1)[1])

@@ -1,0 +1,119 @@
+"""A HOME on a disk that is full, or read-only, or that is somebody else's: a line, and no harm."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import CORRECTION, current
+from tests.live import COMMAND, LiveServer, _environment, run
+from tests.services import missing
+
+ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"
+COMMANDS = {
+    "ingest": ("ingest", "sample-filings"),
+    "publish": ("publish",),
+    "keys": ("keys", "create", "--tier", "starter"),
+}
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own, of 256 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256m", "none", str(folder)]
+    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
+        missing("a disk of its own (needs root and mount)")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def filing(folder: Path) -> Path:
+    path = folder / "correction.csv"
+    path.write_text(CORRECTION.format(value=77, day=9))
+    return path
+
+
+def arguments(name: str, file: Path) -> list[str]:
+    return [*COMMANDS[name], *([str(file)] if name == "ingest" else [])]
+
+
+def assert_one_line(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 1, done.stdout
+    assert "Traceback" not in done.stderr, done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 2, done.stderr
+
+
+def test_a_full_disk_is_a_line_and_the_edition_before_is_served(
+    home: Path, key: str, disk: Path, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    there = Path(shutil.copytree(home, disk / "home"))
+    file = filing(tmp_path)
+    assert run(there, *arguments("ingest", file)).returncode == 0
+    with LiveServer(there) as live:
+        assert live.get(ENTITY, key).status_code == 200
+        _fill(disk)
+        assert_one_line(run(there, "publish"))
+        assert live.get(ENTITY, key).status_code in (200, 503)
+        assert live.get("/health").status_code == 200
+        (disk / "filling").unlink()
+        assert live.get(ENTITY, key).status_code == 200
+        assert run(there, "publish").returncode == 0
+        assert current(there) not in editions
+        assert "Traceback" not in live.log
+
+
+def _fill(disk: Path) -> None:
+    with (disk / "filling").open("wb", buffering=0) as stream:
+        size = 1 << 20
+        while size:
+            try:
+                stream.write(bytes(size))
+            except OSError:
+                size //= 2
+
+
+def test_a_disk_that_may_not_be_written_refuses_commands_in_a_line_and_says_so_in_the_status(
+    home: Path, disk: Path, tmp_path: Path
+) -> None:
+    there = Path(shutil.copytree(home, disk / "home"))
+    file = filing(tmp_path)
+    with LiveServer(there) as live:
+        assert live.get(ENTITY, "sankofa-sandbox").status_code == 200
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    for name in COMMANDS:
+        assert_one_line(run(there, *arguments(name, file)))
+    live = LiveServer(there)
+    live.log_path = tmp_path / "serve.log"
+    with live:
+        assert live.get("/health").status_code == 200
+        status = live.get("/v1/status")
+        assert status.status_code == 503
+        assert "usagestore" in status.json()["degraded"]
+        refused = live.get(ENTITY, "sankofa-sandbox")
+        assert refused.status_code == 503
+        assert int(refused.headers["Retry-After"]) >= 1
+        assert "Traceback" not in live.log
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_home_that_is_somebody_elses_is_refused_in_a_line(home: Path, tmp_path: Path, name: str) -> None:
+    if os.geteuid() or shutil.which("setpriv") is None:
+        missing("another owner (needs root and setpriv)")
+    for path in (home, *home.rglob("*")):
+        os.chown(path, 65534, 65534)
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    powerless = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    done = subprocess.run(
+        [*powerless, COMMAND, *arguments(name, filing(tmp_path))],
+        env=_environment(home, {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert_one_line(done)
+    assert "ermission denied" in done.stderr or "unable to open" in done.stderr, done.stderr

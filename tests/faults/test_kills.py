@@ -1,0 +1,123 @@
+"""Commands killed at random: what was whole before is whole after, and running them again completes it."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import CORRECTION, current
+from tests.live import _COMMANDS, _environment, create_key, run
+from tests.torture import Trial
+
+PATIENCE = 60.0
+
+
+def killed(home: Path, after: float, arguments: Sequence[str]) -> bool:
+    """Run a command and kill it and all it started; False where it had ended by then."""
+    with tempfile.TemporaryFile() as stream:
+        running = _COMMANDS.start(arguments, _environment(home, {}), stream, stream)
+        with suppress(subprocess.TimeoutExpired):
+            running.wait(max(after, 0.001))
+            return False
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        return running.wait(PATIENCE) < 0
+
+
+def duration(home: Path, arguments: Sequence[str]) -> float:
+    began = time.monotonic()
+    done = run(home, *arguments)
+    assert done.returncode == 0, done.stderr
+    return time.monotonic() - began
+
+
+def dump(ledger: Path) -> dict[str, int]:
+    """How many rows each table of a ledger holds."""
+    with closing(sqlite3.connect(ledger)) as database:
+        names = [n for (n,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return {n: database.execute(f"SELECT count(*) FROM {n}").fetchone()[0] for n in names}
+
+
+@pytest.fixture
+def filing(tmp_path: Path) -> Path:
+    path = tmp_path / "correction-9.csv"
+    path.write_text(CORRECTION.format(value=99, day=9))
+    return path
+
+
+def test_an_ingest_killed_anywhere_is_all_or_nothing_and_completed_by_the_next(
+    home: Path, filing: Path, tmp_path: Path, trial: Trial
+) -> None:
+    command = ("ingest", "sample-filings", str(filing))
+    before = dump(home / "ledger.sqlite")
+    whole = Path(shutil.copytree(home, tmp_path / "whole"))
+    takes = duration(whole, command)
+    after = dump(whole / "ledger.sqlite")
+    assert after != before
+    for _ in range(trial.count(4, 100)):
+        copy = Path(shutil.copytree(home, tmp_path / "copy"))
+        ended = not killed(copy, trial.chance.uniform(0, takes), command)
+        found = dump(copy / "ledger.sqlite")
+        assert found in (before, after)
+        assert run(copy, "ledger", "verify").returncode == 0
+        trial.saw("ended before" if ended else "all of it" if found == after else "nothing of it")
+        assert run(copy, *command).returncode == 0
+        assert dump(copy / "ledger.sqlite") == after
+        shutil.rmtree(copy)
+
+
+def test_a_publish_killed_anywhere_leaves_a_whole_edition_current(
+    home: Path, editions: tuple[str, str], filing: Path, tmp_path: Path, trial: Trial
+) -> None:
+    assert run(home, "ingest", "sample-filings", str(filing)).returncode == 0
+    takes = duration(Path(shutil.copytree(home, tmp_path / "whole")), ("publish",))
+    third = current(tmp_path / "whole")
+    for _ in range(trial.count(2, 100)):
+        copy = Path(shutil.copytree(home, tmp_path / "copy"))
+        ended = not killed(copy, trial.chance.uniform(0, takes * 1.1), ("publish",))
+        found = current(copy)
+        assert found in (editions[1], third)
+        assert run(copy, "editions", "rollback", found).returncode == 0, "it is whole: every byte is compared"
+        trial.saw("ended before" if ended else "the edition before" if found != third else "the new edition")
+        assert run(copy, "publish").returncode == 0
+        assert current(copy) == third
+        assert not list((copy / "editions").glob(".building-*"))
+        shutil.rmtree(copy)
+
+
+def test_a_key_command_killed_anywhere_loses_no_key_and_revives_none(home: Path, trial: Trial) -> None:
+    gone = create_key(home, "starter")
+    assert run(home, "keys", "revoke", gone).returncode == 0
+    takes = duration(home, ("keys", "create", "--tier", "starter"))
+    for number in range(trial.count(4, 100)):
+        others = _keys(home)
+        key = create_key(home, "starter")
+        issued = _keys(home)
+        (victim,) = set(issued) - set(others)
+        revoking = number % 2 == 1
+        command = ("keys", "revoke", key) if revoking else ("keys", "create", "--tier", "starter")
+        ended = not killed(home, trial.chance.uniform(0, takes), command)
+        found = _keys(home)
+        assert len(set(found) - set(issued)) <= (not revoking)
+        allowed = (issued, {**issued, victim: "revoked"}) if revoking else (issued,)
+        assert {name: found[name] for name in issued} in allowed
+        trial.saw("ended before" if ended else "done" if found != issued else "nothing of it")
+        assert run(home, "keys", "revoke", key).returncode == 0
+        assert _keys(home)[victim] == "revoked"
+
+
+def _keys(home: Path) -> dict[str, str]:
+    """The id of each key and whether it is revoked, oldest first."""
+    listed = run(home, "keys", "list")
+    assert listed.returncode == 0, listed.stderr
+    assert "damaged" not in listed.stderr
+    words = [line.split() for line in listed.stdout.splitlines()]
+    return {line[0]: line[3] for line in words}

@@ -1,0 +1,97 @@
+"""Look-ahead: a past day of today's instance against a fresh instance that never saw what came later.
+
+The filings of the sample are cut at a day on which something became known. On that day, the one before and
+the one after, every issuer's figures and metrics and every screen must be those of the fresh instance.
+"""
+
+import csv
+import shutil
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sankofa
+from sankofa.derive.metrics.contract import metrics
+from tests.live import LiveServer, run
+from tests.torture import Trial
+
+SAMPLE = Path(sankofa.__file__).parent / "sample"
+OF_THE_CAPTURE = ("source_ref", "observed_at", "inputs", "fact_id", "provenance_id", "record_ref")
+"""Fields that tell of the file a row was read from, which is another one."""
+
+
+def filings(folder: Path, until: date | None) -> set[date]:
+    """The filings of the sample that are known from a day up to `until`; and all those days."""
+    days = set()
+    last = (until or date.max).isoformat()
+    folder.mkdir(parents=True)
+    for path in sorted((SAMPLE / "filings").glob("*.csv")):
+        with path.open(newline="") as stream:
+            reader = csv.DictReader(stream)
+            rows = [row for row in reader if "" < row["available_at"] <= last]
+            names = list(reader.fieldnames or ())
+        days |= {date.fromisoformat(row["available_at"]) for row in rows}
+        with (folder / path.name).open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, names)
+            writer.writeheader()
+            writer.writerows(rows)
+    return days
+
+
+def instance(folder: Path, until: date | None) -> tuple[Path, set[date]]:
+    home = folder / "home"
+    days = filings(folder / "filings", until)
+    for source, files in (("sample-lei", SAMPLE / "lei"), ("sample-filings", folder / "filings")):
+        done = run(home, "ingest", source, files)
+        assert done.returncode == 0, done.stderr
+    published = run(home, "publish")
+    assert published.returncode == 0, published.stderr
+    return home, days
+
+
+def view(live: LiveServer, key: str, issuers: list[str], day: date) -> dict[str, Any]:
+    """Everything that can be asked as of a day, without what tells of the capture."""
+    paths = [f"/v1/{kind}/{one}?as_of={day}" for one in issuers for kind in ("fundamentals", "metrics")]
+    paths += [f"/v1/screen?metric={metric.slug}&as_of={day}&limit=10000" for metric in metrics()]
+    found = {}
+    for path in paths:
+        answer = live.get(path, key)
+        rows = answer.json().get("data", [])
+        found[path] = [{n: v for n, v in row.items() if n not in OF_THE_CAPTURE} for row in rows]
+    return found
+
+
+def issuers_of(live: LiveServer, key: str) -> list[str]:
+    rows = live.get("/v1/changes?dataset=entities&limit=10000", key).json()["data"]
+    return sorted(row["key"][0] for row in rows)
+
+
+@pytest.mark.rule("PIT-1")
+def test_a_past_day_is_what_a_fresh_instance_shows_that_never_saw_the_future(
+    tmp_path: Path, trial: Trial
+) -> None:
+    whole, days = instance(tmp_path / "whole", None)
+    known = sorted(day for day in days if day < date.today() - timedelta(days=2))  # noqa: DTZ011
+    chosen = trial.chance.sample(known, min(len(known), trial.count(1, len(known))))
+    rows = 0
+    with LiveServer(whole) as live:
+        key = live.key("professional", "--per-minute", "10000000", "--per-month", "100000000")
+        issuers = issuers_of(live, key)
+        for day in sorted(chosen):
+            later = [one for one in known if one > day]
+            fresh, _ = instance(tmp_path / "fresh", day)
+            with LiveServer(fresh) as other:
+                own = other.key("professional", "--per-minute", "10000000", "--per-month", "100000000")
+                for asked in (day - timedelta(days=1), day, day + timedelta(days=1)):
+                    if later and asked >= later[0]:
+                        continue  # the next day is known for something of its own
+                    expected, found = (view(s, k, issuers, asked) for s, k in ((other, own), (live, key)))
+                    for path, answer in expected.items():
+                        assert found[path] == answer, (day, path)
+                        rows += len(answer)
+                    trial.saw("days")
+            shutil.rmtree(tmp_path / "fresh")
+    assert rows
+    trial.saw("rows the same", rows)

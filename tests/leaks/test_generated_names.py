@@ -1,0 +1,120 @@
+"""Persons with generated names in many scripts, in every place of a release that can name one.
+
+The places are those of tests/spec/test_no_person_leaks.py, which has one person in each; here are many.
+"""
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live import LiveServer
+from tests.spec.market import Asked, Desk, package
+from tests.spec.test_no_person_leaks import (
+    SEEN,
+    Person,
+    in_keys,
+    in_parties,
+    in_person_fields,
+    in_texts,
+)
+from tests.torture import Trial
+
+SCRIPTS = {
+    "Latin": "abdefghijklmnoprstuvwz",
+    "Latin with marks": "àáâãäçèéêëìíñòóôõöùúûüšžğńǹǎɛɔŋ",
+    "Arabic": "ابتثجحخدذرزسشصضطظعغفقكلمنهوي",
+    "Ethiopic": "ሀለሐመሠረሰሸቀበተቸነኘአከኸወዐዘዠየደጀገጠጨጰጸፈፐ",
+    "Cyrillic": "абвгдежзиклмнопрстуфхцчшщэюя",
+    "Greek": "αβγδεζηθικλμνξοπρστυφχψω",
+    "Hebrew": "אבגדהוזחטיכלמנסעפצקרשת",
+    "Han": "王李张刘陈杨黄赵周吴徐孙马朱胡林郭何高罗",
+    "Kana": "アイウエオカキクケコサシスセソタチツテト",
+    "Hangul": "가나다라마바사아자차카타파하거너더러머버",
+    "Devanagari": "कखगघचछजझटठडढणतथदधनपफबभमयरलवशषसह",
+    "Thai": "กขคงจฉชซญฎฏฐฑฒณดตถทธนบปผฝพฟภมยรลวศษสหอฮ",
+    "N'Ko": "ߊߋߌߍߎߏߐߓߔߕߖߗߘߙߚߛߜߝߞߟߡߢߣߤߥߦ",
+    "Tifinagh": "ⴰⴱⴳⴷⴹⴻⴼⴽⵀⵃⵄⵅⵇⵉⵊⵍⵎⵏⵓⵔⵕⵖⵙⵚⵛⵜⵟⵡⵢⵣ",
+    "Georgian": "აბგდევზთიკლმნოპჟრსტუფქღყშჩცძწჭხჯჰ",
+    "Armenian": "աբգդեզէըթժիլխծկհձղճմյնշոչպջռսվտրցւփքօֆ",
+}
+PLACES = (in_parties, in_person_fields, in_texts, in_keys)
+WORD = re.compile(r"[^\W_]+")
+
+
+def somebody(number: int, script: str, chance: random.Random) -> Person:
+    """Two words that are nobody's name, in a script; `zq` makes Latin ones unlike any word."""
+    letters = SCRIPTS[script]
+    words = ["".join(chance.choices(letters, k=7 + number % 3)) for _ in range(2)]
+    if script.startswith("Latin"):
+        words = [f"zq{word}" for word in words]
+    words = [word[0].title() + word[1:] for word in words]  # as a name is written, in scripts that tell
+    digits = f"7{number:05}0415{number % 997:03}87"
+    return Person(words[0], words[1], digits, f"zqm{number}@zqh{number}.test")
+
+
+def everybody(trial: Trial, count: int) -> Iterator[tuple[str, str, Person, dict[str, Any]]]:
+    names = [(places, place) for places in PLACES for place, _ in places(somebody(0, "Latin", trial.chance))]
+    trial.chance.shuffle(names)
+    scripts = list(SCRIPTS)
+    for number in range(count):
+        places, place = names[number % len(names)]
+        script = scripts[(number // len(names) + number) % len(scripts)]
+        person = somebody(number, script, trial.chance)
+        content = dict(places(person))[place]
+        if content["ocid"] == "ocds-test-x":
+            content["ocid"] = f"ocds-test-{number}"
+        yield script, place, person, content
+
+
+def words_of(text: str) -> set[str]:
+    return set(WORD.findall(text.casefold()))
+
+
+@pytest.mark.rule("GATE-4")
+def test_nobody_with_a_generated_name_is_in_any_answer_file_or_line(tmp_path: Path, trial: Trial) -> None:
+    desk = Desk(tmp_path, log_level="debug", editions_kept="1")
+    planted = list(everybody(trial, trial.count(160, 5000)))
+    owner = {
+        word.casefold(): f"{script}, {place}: {person.name}"
+        for script, place, person, _ in planted
+        for word in (*person.tokens, person.email.partition("@")[0])
+    }
+    file = desk.write("people.json", package(*(content for *_, content in planted)))
+    ingested, published = desk.command("ingest", "portal-za", file), desk.command("publish")
+    assert (ingested.returncode, published.returncode) == (0, 0), ingested.stderr + published.stderr
+    found: dict[str, str] = {}
+    seen = False
+    with desk.serve() as asked:
+        surfaces = dict(answers(asked))
+        surfaces["log"] = asked.server.log
+    surfaces["printed"] = "".join(done.stdout + done.stderr for done in (ingested, published))
+    for path in desk.home.rglob("*"):
+        surfaces[f"name of {path.name}"] = path.name
+        if path.is_file():
+            surfaces[path.name] = path.read_bytes().decode(errors="ignore")
+    for where, text in surfaces.items():
+        words = words_of(text)
+        seen = seen or SEEN.casefold() in words
+        for word in words & owner.keys():
+            found[f"{where}: {word}"] = owner[word]
+    assert found == {}, sorted({owner.partition(":")[0] for owner in found.values()})
+    assert seen, "the test can see"
+    trial.saw("not found in any surface", len(planted))
+
+
+def answers(asked: Asked) -> Iterator[tuple[str, str]]:
+    server: LiveServer = asked.server
+    for form in ("application/json", "text/csv"):
+        for path in ("/v1/tenders?limit=10000", "/v1/tender-parties?limit=10000", "/v1/changes?limit=10000"):
+            answer = server.get(path, asked.key, accept=form)
+            assert answer.status_code == 200, answer.text[:300]
+            yield f"{form} {path}", answer.text
+    for tool in ("search_tenders", "get_resolved_parties"):
+        failed, body = asked.tool(tool, limit=10000)
+        assert not failed
+        yield tool, json.dumps(body, ensure_ascii=False)

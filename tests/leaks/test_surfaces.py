@@ -1,0 +1,112 @@
+"""Random questions: JSON, CSV and Arrow by REST, MCP and the client give the same rows or refuse alike.
+
+That Parquet files hold the rows of the API, every one of them, is in tests/spec/test_export.py.
+"""
+
+import csv
+import io
+import json
+import random
+from typing import Any
+
+import pyarrow
+import pytest
+
+from sankofa.client import Client
+from sankofa.client.endpoints import ENDPOINTS
+from sankofa.mcp.tools import Tool, tools
+from sankofa.operations.contract import Operation, endpoints
+from sankofa.rest.formats import ARROW, CSV
+from tests.live import LiveServer
+from tests.spec.test_formats import arrow_text, arrow_value, as_json, csv_text
+from tests.torture import Trial
+from tools.replay_questions import Asker
+
+NOT_OF_THE_TOOL = {"edition", "cursor", "format"}
+
+
+class Questions:
+    """Draws a question: an operation, and arguments of which most are good."""
+
+    def __init__(self, server: LiveServer, key: str, chance: random.Random) -> None:
+        keys = {"professional": key}
+        self._asker = Asker(server.http, keys, [server.get("/v1/status").json()["edition"]], lambda *_: None)
+        self._asker.chance = chance
+        self._operations = list(endpoints())
+        self._chance = chance
+
+    def draw(self) -> tuple[Operation, dict[str, str]]:
+        operation = self._chance.choice(self._operations)
+        taken = {n: p for n, p in operation.parameters.items() if not p.tool_only and n != "cursor"}
+        optional = [name for name, p in taken.items() if not p.required]
+        chosen = {name for name, p in taken.items() if p.required}
+        chosen |= set(self._chance.sample(optional, min(len(optional), self._chance.randint(0, 3))))
+        return operation, {n: self._asker._value(n, taken[n].kind.schema()) for n in taken if n in chosen}
+
+
+def address(operation: Operation, arguments: dict[str, str]) -> tuple[str, dict[str, str]]:
+    inside = {n: v for n, v in arguments.items() if f"{{{n}}}" in operation.path}
+    return operation.path.format(**inside), {n: v for n, v in arguments.items() if n not in inside}
+
+
+def tool_answer(server: LiveServer, key: str, tool: Tool, arguments: dict[str, str]) -> tuple[int, str]:
+    """The status of a tool's answer, and its body as it is written."""
+    names = tool.operation.tool_names
+    properties = tool.describe().input_schema["properties"]
+    given: dict[str, Any] = {}
+    for name, text in arguments.items():
+        own = names.get(name, name)
+        whole = "integer" in json.dumps(properties[own]) and text.lstrip("-").isdigit()
+        given[own] = int(text) if whole else text
+    params = {"name": tool.name, "arguments": given}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"X-API-Key": key, "Accept": "application/json, text/event-stream"}
+    result = server.http.post("/mcp", json=message, headers=headers).json()["result"]
+    text = result["content"][0]["text"]
+    return (json.loads(text)["status"] if result.get("isError") else 200), text
+
+
+@pytest.mark.rule("ENV-7")
+def test_every_surface_gives_the_same_rows_or_the_same_refusal(
+    server: LiveServer, paid_key: str, trial: Trial
+) -> None:
+    questions = Questions(server, paid_key, trial.chance)
+    by_operation = {tool.operation.name: tool for tool in tools().values()}
+    wanted = trial.count(40, 500)
+    with Client(paid_key, server.url) as client:
+        while trial.outcomes["200"] < wanted:
+            operation, arguments = questions.draw()
+            path, query = address(operation, arguments)
+            plain, in_csv, in_arrow = (
+                server.http.get(path, params=query, headers={"X-API-Key": paid_key, "Accept": form})
+                for form in ("application/json", CSV, ARROW)
+            )
+            what = f"{path} {query}"
+            trial.saw(plain.status_code)
+            assert in_csv.status_code == in_arrow.status_code == plain.status_code, what
+            tool = by_operation.get(operation.name)
+            if tool is not None:
+                status, text = tool_answer(server, paid_key, tool, arguments)
+                assert status == plain.status_code, (what, text[:300])
+                if status == 200:
+                    assert text == plain.text, what
+            if plain.status_code != 200:
+                continue
+            rows, _ = as_json(plain, operation)
+            header, *lines = csv.reader(io.StringIO(in_csv.text, newline=""), strict=True)
+            told = [dict(zip(header, line, strict=True)) for line in lines]
+            assert len(told) == len(rows), what
+            table = pyarrow.ipc.open_stream(in_arrow.content).read_all().to_pylist()
+            assert len(table) == len(rows), what
+            for row, written, typed in zip(rows, told, table, strict=True):
+                for name, value in row.items():
+                    assert written[name] == csv_text(value, written[name]), (what, name)
+                    assert arrow_text(typed[name]) == arrow_value(value, typed[name]), (what, name)
+            method = getattr(client, operation.name)
+            own = ENDPOINTS[operation.name]
+            answer = method(**{_argument(n): v for n, v in arguments.items()})
+            assert json.loads(json.dumps(answer.rows, default=float)) == plain.json()[own.rows_under], what
+
+
+def _argument(name: str) -> str:
+    return "from_" if name == "from" else name

@@ -1,0 +1,99 @@
+"""Waiting and measuring on a machine that may be ten times slower than the one the test was written on.
+
+A test waits for a condition, with more patience than it takes anywhere: patience costs nothing where the
+condition comes. Where the service promises to be done in time, a `Stopwatch` measures it, and does not count
+the time for which the machine let nobody run.
+"""
+
+import functools
+import threading
+import time
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PATIENCE = 120.0
+_TICK = 0.01
+
+
+def until(holds: Callable[[], T], every: float = 0.05, seconds: float = PATIENCE) -> T:
+    """Asks again and again; returns the first answer that is true. Raises AssertionError."""
+    deadline = time.monotonic() + seconds
+    while not (answer := holds()):
+        assert time.monotonic() < deadline, f"after {seconds} s still {answer!r}"
+        time.sleep(every)
+    return answer
+
+
+def in_one_minute(test: Callable[P, None]) -> Callable[P, None]:
+    """For a test of what is counted by the UTC minute: it is tried again where a minute ended meanwhile."""
+
+    @functools.wraps(test)
+    def tried(*arguments: P.args, **named: P.kwargs) -> None:
+        for _ in range(3):
+            minute = time.time() // 60
+            try:
+                return test(*arguments, **named)
+            except AssertionError:
+                if time.time() // 60 == minute:
+                    raise
+            time.sleep(60 - time.time() % 60)
+        return test(*arguments, **named)
+
+    return tried
+
+
+class _Ticker:
+    """Sleeps in short steps while somebody measures, and sums up how much too late it was woken."""
+
+    def __init__(self) -> None:
+        self.late = 0.0
+        self._lock = threading.Lock()
+        self._users = 0
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> float:
+        with self._lock:
+            self._users += 1
+            if self._thread is None:
+                self._over = threading.Event()
+                self._thread = threading.Thread(target=self._run, args=(self._over,), name="ticker")
+                self._thread.start()
+            return self.late
+
+    def end(self) -> float:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._thread is not None:
+                self._over.set()
+                self._thread.join()
+                self._thread = None
+            return self.late
+
+    def _run(self, over: threading.Event) -> None:
+        last = time.monotonic()
+        while not over.wait(_TICK):
+            now = time.monotonic()
+            self.late += max(now - last - 2 * _TICK, 0.0)
+            last = now
+
+
+_TICKER = _Ticker()
+
+
+class Stopwatch:
+    """`with Stopwatch() as watch: ...`, then `watch.seconds`."""
+
+    def __enter__(self) -> "Stopwatch":
+        self._late = _TICKER.begin()
+        self._began = time.monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.elapsed = time.monotonic() - self._began
+        """By the clock on the wall."""
+        self.seconds = self.elapsed - (_TICKER.end() - self._late)
+        """Without the time for which this process was not let to run."""

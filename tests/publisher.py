@@ -1,0 +1,208 @@
+"""A publisher on a local port that replays what it is given, and misbehaves on purpose."""
+
+import gzip
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Asked:
+    """A request that came."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes = b""
+
+
+@dataclass
+class Document:
+    """What stands under a path."""
+
+    content: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+Fault = Callable[["_Handler", Document], bool]
+"""Answers a request in the place of the document; False to let it be answered as usual."""
+
+
+class Publisher:
+    """`with Publisher() as publisher: publisher.put("/a.json", b"{}")`."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, Document] = {}
+        self.faults: dict[str, list[Fault]] = {}
+        """By path, what goes wrong with the next requests, one after another."""
+        self.asked: list[Asked] = []
+        publisher = self
+
+        class Handler(_Handler):
+            owner = publisher
+
+        self._server = _Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+
+    def __enter__(self) -> "Publisher":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def put(self, path: str, content: bytes | str, **headers: str) -> None:
+        data = content.encode() if isinstance(content, str) else content
+        self.documents[path] = Document(data, {n.replace("_", "-"): v for n, v in headers.items()})
+
+    def fail(self, path: str, *faults: Fault) -> None:
+        self.faults.setdefault(path, []).extend(faults)
+
+    def requests(self, path: str) -> list[Asked]:
+        return [asked for asked in self.asked if asked.path == path]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: clients are killed on purpose."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    owner: Publisher
+
+    def do_GET(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.owner.asked.append(Asked(self.command, self.path, headers, body))
+        document = self.owner.documents.get(self.path)
+        waiting = self.owner.faults.get(self.path)
+        try:
+            if waiting and waiting.pop(0)(self, document or Document(b"")):
+                return
+            if document is None:
+                self.answer(404, b"not found")
+                return
+            self.usual(document)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+    do_POST = do_GET  # noqa: N815 - the name that the base class looks for
+
+    def usual(self, document: Document) -> None:
+        """As a good server does: validators, ranges, what it was told to send."""
+        etag = '"' + sha256(document.content).hexdigest()[:16] + '"'
+        if self.headers.get("If-None-Match") == etag:
+            self.answer(304, b"", {"ETag": etag})
+            return
+        asked = self.headers.get("Range", "")
+        headers = {"ETag": etag, "Accept-Ranges": "bytes", **document.headers}
+        if asked and self.headers.get("If-Range") == etag:
+            start = int(asked.removeprefix("bytes=").rstrip("-"))
+            whole = len(document.content)
+            headers["Content-Range"] = f"bytes {start}-{whole - 1}/{whole}"
+            self.answer(206, document.content[start:], headers)
+            return
+        self.answer(200, document.content, headers)
+
+    def answer(self, status: int, content: bytes, headers: dict[str, str] | None = None) -> None:
+        self.begin(status, len(content), headers)
+        self.wfile.write(content)
+
+    def begin(self, status: int, length: int, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Length": str(length), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: a test says what it needs."""
+
+
+def status(code: int, **headers: str) -> Fault:
+    """An error; `retry_after="1"` for a header."""
+
+    def fault(handler: _Handler, _: Document) -> bool:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        handler.answer(code, b"not now", named)
+        return True
+
+    return fault
+
+
+def cut_after(count: int) -> Fault:
+    """The connection ends after so many bytes of the content, be it whole or the rest of it."""
+
+    def fault(handler: _Handler, document: Document) -> bool:
+        content = document.content
+        etag = '"' + sha256(content).hexdigest()[:16] + '"'
+        asked = handler.headers.get("Range", "")
+        headers = {"ETag": etag, "Accept-Ranges": "bytes"}
+        start = 0
+        if asked and handler.headers.get("If-Range") == etag:
+            start = int(asked.removeprefix("bytes=").rstrip("-"))
+            headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+        handler.begin(206 if start else 200, len(content) - start, headers)
+        handler.wfile.write(content[start : start + count])
+        handler.wfile.flush()
+        handler.close_connection = True
+        return True
+
+    return fault
+
+
+def slow(seconds: float) -> Fault:
+    def fault(handler: _Handler, document: Document) -> bool:
+        time.sleep(seconds)
+        return False
+
+    return fault
+
+
+def page(html: str = "<!DOCTYPE html><html><body>Try later</body></html>") -> Fault:
+    """An error page that says it is fine."""
+
+    def fault(handler: _Handler, _: Document) -> bool:
+        handler.answer(200, html.encode(), {"Content-Type": "text/html"})
+        return True
+
+    return fault
+
+
+def not_gzip(handler: _Handler, document: Document) -> bool:
+    """Says that it is compressed, and is not."""
+    handler.answer(200, document.content, {"Content-Encoding": "gzip"})
+    return True
+
+
+def as_gzip(handler: _Handler, document: Document) -> bool:
+    handler.answer(200, gzip.compress(document.content), {"Content-Encoding": "gzip"})
+    return True
+
+
+def redirect(target: str) -> Fault:
+    def fault(handler: _Handler, _: Document) -> bool:
+        handler.answer(302, b"", {"Location": target})
+        return True
+
+    return fault
+
+
+def sends(content: bytes, **headers: str) -> Fault:
+    def fault(handler: _Handler, _: Document) -> bool:
+        named = {"Date": formatdate(usegmt=True)} | {n.replace("_", "-"): v for n, v in headers.items()}
+        handler.answer(200, content, named)
+        return True
+
+    return fault

@@ -1,0 +1,130 @@
+"""Redis in groups for the tests: a primary with its replica and three sentinels, and a cluster of three."""
+
+import time
+from collections.abc import Callable
+
+from tests.services import RedisServer, free_port
+
+PATIENCE = 60.0
+
+
+class Replica(RedisServer):
+    """Follows another server."""
+
+    def __init__(self, binary: str, primary: RedisServer) -> None:
+        super().__init__(binary)
+        self._primary = primary
+
+    def command(self) -> list[str]:
+        return [*super().command(), "--replicaof", "127.0.0.1", str(self._primary.port)]
+
+
+class SentinelServer(RedisServer):
+    """Watches a primary, impatiently."""
+
+    name = "sentinel"
+
+    def __init__(self, binary: str, primary: RedisServer) -> None:
+        super().__init__(binary)
+        lines = [
+            f"port {self.port}",
+            "bind 127.0.0.1",
+            f"sentinel monitor primary 127.0.0.1 {primary.port} 2",
+            "sentinel down-after-milliseconds primary 1000",
+            "sentinel failover-timeout primary 3000",
+        ]
+        (self.home / "sentinel.conf").write_text("\n".join(lines) + "\n")
+
+    def command(self) -> list[str]:
+        return [self.binary, str(self.home / "sentinel.conf"), "--sentinel"]
+
+
+class ClusterServer(RedisServer):
+    """A node of a cluster."""
+
+    def __init__(self, binary: str) -> None:
+        super().__init__(binary)
+        self.bus = free_port()
+
+    def command(self) -> list[str]:
+        more = ("--cluster-enabled", "yes", "--cluster-port", str(self.bus))
+        return [*super().command(), *more, "--cluster-node-timeout", "2000"]
+
+
+class Watched:
+    """A primary and its replica under three sentinels."""
+
+    def __init__(self, binary: str) -> None:
+        self.primary = RedisServer(binary)
+        self.replica = Replica(binary, self.primary)
+        self.sentinels = [SentinelServer(binary, self.primary) for _ in range(3)]
+
+    @property
+    def url(self) -> str:
+        addresses = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        return f"redis+sentinel://{addresses}/primary/0"
+
+    def start(self) -> None:
+        for server in (self.primary, self.replica):
+            server.start()
+        until(lambda: "master_link_status:up" in _info(self.replica))
+        for sentinel in self.sentinels:
+            sentinel.start()
+        for sentinel in self.sentinels:
+            until(lambda s=sentinel: _knows_all(s))  # type: ignore[misc]
+
+    def close(self) -> None:
+        for server in (*self.sentinels, self.replica, self.primary):
+            server.close()
+
+
+class Cluster:
+    """Three nodes, a third of the slots each."""
+
+    def __init__(self, binary: str) -> None:
+        self.nodes = [ClusterServer(binary) for _ in range(3)]
+
+    @property
+    def url(self) -> str:
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+
+    def start(self) -> None:
+        for node in self.nodes:
+            node.start()
+        first = self.nodes[0]
+        for number, node in enumerate(self.nodes):
+            start, end = 16384 * number // 3, 16384 * (number + 1) // 3 - 1
+            assert node.execute(f"CLUSTER ADDSLOTSRANGE {start} {end}") == "+OK"
+            if node is not first:
+                assert first.execute(f"CLUSTER MEET 127.0.0.1 {node.port} {node.bus}") == "+OK"
+        for node in self.nodes:
+            until(lambda n=node: _is_complete(n))  # type: ignore[misc]
+
+    def flush(self) -> None:
+        for node in self.nodes:
+            node.execute("FLUSHALL")
+
+    def close(self) -> None:
+        for node in self.nodes:
+            node.close()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "the servers did not come together"
+        time.sleep(0.05)
+
+
+def _info(server: RedisServer) -> str:
+    return server.execute("INFO replication")
+
+
+def _knows_all(sentinel: RedisServer) -> bool:
+    answer = sentinel.execute("INFO sentinel")
+    return "slaves=1,sentinels=3" in answer
+
+
+def _is_complete(node: RedisServer) -> bool:
+    answer = node.execute("CLUSTER INFO")
+    return "cluster_state:ok" in answer and "cluster_known_nodes:3" in answer

@@ -1,0 +1,101 @@
+"""Annual tables whose files are named by the day of their capture are series too, known from that day."""
+
+import os
+import random
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.spec.market import Asked, Desk
+
+DRAW = random.Random(int(os.environ.get("TEST_SEED", "3")))
+HEAD = '"Country Name","Country Code","Indicator Name","Indicator Code",'
+YEARS = range(2007, 2012)
+COUNTRIES = {"NGA": "Nigeria", "KEN": "Kenya"}
+CAPTURES = [date(2012, 9, 20), date(2013, 6, 28), date(2015, 8, 16), date(2018, 8, 1)]
+Table = dict[tuple[str, int], str]
+
+
+def drawn() -> Table:
+    """Few values, so that many return; none is an empty cell."""
+    return {(iso3, year): DRAW.choice(("", "1.5", "2", "3.25")) for iso3 in COUNTRIES for year in YEARS}
+
+
+TABLES = {day: drawn() for day in CAPTURES}
+
+
+def as_csv(table: Table) -> str:
+    lines = [HEAD + ",".join(f'"{year}"' for year in YEARS)]
+    for iso3, name in COUNTRIES.items():
+        cells = ",".join(f'"{table[iso3, year]}"' for year in YEARS)
+        lines.append(f'"{name}","{iso3}","GDP (current US$)","NY.GDP.MKTP.CD",{cells}')
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def asked(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    desk = Desk(tmp_path_factory.mktemp("annual"), **engine)
+    for day in CAPTURES:
+        desk.ingest("worldbank", f"{day}-gdp.csv", as_csv(TABLES[day]))
+    desk.ingest("worldbank", "inflation.csv", as_csv(drawn()).replace("NY.GDP.MKTP.CD", "FP.CPI.TOTL.ZG"))
+    desk.publish()
+    with desk.serve() as asked:
+        yield asked
+
+
+def known(iso3: str, day: date) -> list[tuple[str, Decimal | None, str, int]]:
+    """(date, value, available_at, vintage), newest first, by hand."""
+    rows = []
+    for year in reversed(YEARS):
+        standing, since, vintage = "", None, 0
+        for captured in CAPTURES:
+            value = TABLES[captured][iso3, year]
+            if captured <= day and value != standing and (value or vintage):
+                standing, since, vintage = value, captured, vintage + 1
+        if since is not None:
+            rows.append((f"{year}-12-31", Decimal(standing) if standing else None, str(since), vintage))
+    return rows
+
+
+def shown(asked: Asked, query: str) -> list[dict[str, Any]]:
+    return list(asked.get("/v1/macro", **dict(pair.split("=") for pair in query.split("&")))["data"])
+
+
+@pytest.mark.rule("MACRO-9")
+@pytest.mark.both_engines
+def test_a_value_is_known_from_the_first_capture_that_shows_it(asked: Asked) -> None:
+    for iso3 in COUNTRIES:
+        for captured in CAPTURES:
+            for day in (captured - timedelta(1), captured, captured + timedelta(1)):
+                rows = shown(asked, f"series=WDI:NY.GDP.MKTP.CD:{iso3}&as_of={day}")
+                assert [
+                    (row["date"], row["value"], row["available_at"], row["vintage"]) for row in rows
+                ] == known(iso3, day), (iso3, day)
+                assert {row["frequency"] for row in rows} <= {"annual"}
+                for row in rows:
+                    assert row["source_ref"].startswith(f"worldbank:{row['available_at']}-gdp.csv@")
+
+
+def test_such_a_series_is_listed_with_its_country_and_family(asked: Asked) -> None:
+    rows = shown(asked, "country=NG&as_of=2018-08-01&series_type=wdi&frequency=annual")
+    assert rows == shown(asked, "series=wdi:ny.gdp.mktp.cd:nga&as_of=2018-08-01")
+    assert rows
+
+
+def test_a_table_whose_name_tells_no_day_is_no_series(asked: Asked) -> None:
+    assert shown(asked, "series=WDI:FP.CPI.TOTL.ZG:NGA") == []
+    assert shown(asked, "country=NG&indicator=FP.CPI.TOTL.ZG")
+
+
+def test_annual_mode_and_shared_facts_stay_as_they_are(asked: Asked) -> None:
+    newest = TABLES[CAPTURES[-1]]
+    rows = shown(asked, "country=NG&indicator=NY.GDP.MKTP.CD")
+    assert {row["year"]: row["value"] for row in rows if row["value"] is not None} == {
+        year: Decimal(newest["NGA", year]) for year in YEARS if newest["NGA", year]
+    }
+    assert all(row["available_at"] is None for row in rows)
+    facts = asked.get("/v1/shared/facts", dataset="AF-MACRO", country="NGA", limit=1000)["data"]
+    assert {fact["measure"] for fact in facts} == {"NY.GDP.MKTP.CD", "FP.CPI.TOTL.ZG"}

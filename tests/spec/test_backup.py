@@ -1,0 +1,181 @@
+"""`sankofa backup` and `sankofa restore`."""
+
+import random
+import shutil
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.live import LiveServer, create_key, run
+from tests.services import PostgresServer, RedisServer
+
+ISSUER = "/v1/screen?metric=net_margin"
+
+
+@pytest.fixture(scope="module")
+def saved(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
+    """A HOME with a key of its own, its backup, and the key."""
+    folder = tmp_path_factory.mktemp("saved")
+    home = Path(shutil.copytree(sample_home, folder / "home"))
+    key = create_key(home, "starter", "--label", "a customer")
+    file = folder / "backup"
+    done = run(home, "backup", file)
+    assert done.returncode == 0, done.stderr
+    return home, file, key
+
+
+def edition(home: Path, **settings: str) -> str:
+    listed = run(home, "editions", **settings)
+    assert listed.returncode == 0, listed.stderr
+    return next(line.split()[0] for line in listed.stdout.splitlines() if line.endswith("current"))
+
+
+def everything_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_a_restored_home_publishes_the_same_edition_and_serves_the_same_keys(
+    saved: tuple[Path, Path, str], tmp_path: Path
+) -> None:
+    home, file, key = saved
+    other = tmp_path / "elsewhere"
+    done = run(other, "restore", file)
+    assert done.returncode == 0, done.stderr
+    assert run(other, "publish").returncode == 0
+    assert edition(other) == edition(home)
+    assert run(other, "keys", "list").stdout == run(home, "keys", "list").stdout
+    for name in ("gate-secret", "keys-secret"):
+        assert (other / name).read_bytes() == (home / name).read_bytes()
+    assert run(other, "ledger", "verify").stdout == run(home, "ledger", "verify").stdout
+    with LiveServer(other) as server:
+        assert server.get(ISSUER, key).json()["edition"] == edition(home)
+        assert server.get(ISSUER, "sk_another").status_code == 401
+
+
+def test_the_file_is_its_owners_alone_and_holds_no_key(saved: tuple[Path, Path, str]) -> None:
+    _, file, key = saved
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert key.encode() not in file.read_bytes()
+
+
+def test_a_file_that_is_there_is_not_overwritten(saved: tuple[Path, Path, str]) -> None:
+    home, file, _ = saved
+    before = file.read_bytes()
+    refused = run(home, "backup", file)
+    assert refused.returncode == 1
+    assert "is there already" in refused.stderr
+    assert file.read_bytes() == before
+
+
+def test_only_an_empty_home_is_restored_into(saved: tuple[Path, Path, str], tmp_path: Path) -> None:
+    _, file, _ = saved
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "sources.toml").write_text("")
+    refused = run(home, "restore", file)
+    assert refused.returncode == 1
+    assert "is not empty: sources.toml is in it" in refused.stderr
+    assert everything_in(home) == ["sources.toml"]
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "longer", "another", "absent"])
+def test_a_damaged_backup_is_one_line_and_leaves_nothing_behind(
+    saved: tuple[Path, Path, str], tmp_path: Path, damage: str
+) -> None:
+    content = bytearray(saved[1].read_bytes())
+    bad = tmp_path / "bad"
+    if damage == "flipped":
+        content[random.Random(7).randrange(len(content))] ^= 0x10
+    elif damage == "cut":
+        del content[len(content) // 2 :]
+    elif damage == "longer":
+        content += b"\0"
+    elif damage == "another":
+        content = bytearray(b"PK\3\4 something else")
+    if damage != "absent":
+        bad.write_bytes(content)
+    refused = run(tmp_path / "home", "restore", bad)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"Error: {bad}: ")
+    assert refused.stderr.count("\n") == 1
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_backup_taken_while_files_are_ingested_is_of_one_moment(
+    saved: tuple[Path, Path, str], tmp_path: Path
+) -> None:
+    """A writer in the middle of its transaction neither stops the backup nor gets into it."""
+    home = Path(shutil.copytree(saved[0], tmp_path / "home"))
+    with sqlite3.connect(home / "ledger.sqlite", isolation_level=None) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("INSERT INTO sighting VALUES ('sample-lei', 'half a file')")
+        done = run(home, "backup", tmp_path / "backup")
+        assert done.returncode == 0, done.stderr
+        writer.execute("ROLLBACK")
+    writer.close()
+    assert run(tmp_path / "other", "restore", tmp_path / "backup").returncode == 0
+    verified = run(tmp_path / "other", "ledger", "verify")
+    assert verified.stdout == run(home, "ledger", "verify").stdout
+
+
+def test_a_damaged_ledger_is_not_saved_as_if_it_were_whole(
+    saved: tuple[Path, Path, str], tmp_path: Path
+) -> None:
+    home = Path(shutil.copytree(saved[0], tmp_path / "home"))
+    with sqlite3.connect(home / "ledger.sqlite") as database:
+        database.execute("DROP TRIGGER fact_refuses_update")
+        database.execute("UPDATE fact SET value = value || '0'")
+    database.close()
+    refused = run(home, "backup", tmp_path / "backup")
+    assert refused.returncode == 1
+    assert "the ledger is damaged" in refused.stderr
+    assert everything_in(tmp_path) == [p for p in everything_in(tmp_path) if p.startswith("home")]
+
+
+def test_nothing_is_saved_of_an_empty_home(tmp_path: Path) -> None:
+    refused = run(tmp_path / "home", "backup", tmp_path / "backup")
+    assert refused.returncode == 1
+    assert "nothing to save: there is no ledger in HOME" in refused.stderr
+    assert everything_in(tmp_path) == []
+
+
+def test_a_missing_gate_secret_beside_a_ledger_is_named_and_not_replaced(
+    saved: tuple[Path, Path, str], tmp_path: Path
+) -> None:
+    home = Path(shutil.copytree(saved[0], tmp_path / "home"))
+    (home / "gate-secret").unlink()
+    for command in (["publish"], ["backup", str(tmp_path / "backup")], ["ledger", "verify"]):
+        refused = run(home, *command)
+        assert refused.returncode == 1, command
+        assert "gate-secret in HOME: missing beside a ledger" in refused.stderr
+    assert not (home / "gate-secret").exists()
+
+
+def test_a_backup_of_files_is_restored_into_servers_and_back(
+    saved: tuple[Path, Path, str],
+    postgres_server: PostgresServer,
+    redis_server: RedisServer,
+    tmp_path: Path,
+) -> None:
+    """Engines give the same edition, so a backup of one is restored into the other."""
+    home, file, key = saved
+    redis_server.flush()
+    with postgres_server.database() as url:
+        stores = {"datastore": url, "keystore": redis_server.url, "keys_secret": "shared"}
+        done = run(tmp_path / "home", "restore", file, **stores)
+        assert done.returncode == 0, done.stderr
+        published = run(tmp_path / "home", "publish", **stores)
+        assert f"published edition {edition(home)}:" in published.stdout, published.stderr
+        assert run(tmp_path / "home", "keys", "list", **stores).stdout == run(home, "keys", "list").stdout
+        again = run(tmp_path / "home", "backup", tmp_path / "second", **stores)
+        assert again.returncode == 0, again.stderr
+        refused = run(tmp_path / "third", "restore", file, **stores)
+        assert "the datastore holds a ledger already" in refused.stderr
+        assert not (tmp_path / "third").exists()
+    assert run(tmp_path / "back", "restore", tmp_path / "second").returncode == 0
+    assert run(tmp_path / "back", "publish").returncode == 0
+    assert edition(tmp_path / "back") == edition(home)
+    with LiveServer(tmp_path / "back") as server:
+        assert server.get(ISSUER, key).status_code == 200

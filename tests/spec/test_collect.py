@@ -1,0 +1,333 @@
+"""`sankofa collect` against a publisher that misbehaves: what is fetched, what is refused, what stays."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import publisher as faults
+from tests.live import COMMAND, run
+from tests.publisher import Publisher
+
+TABLE = "Country Name,Country Code,Year,Value\n"
+
+
+def table(*values: int, filler: int = 0) -> str:
+    rows = "".join(f"South Africa,ZAF,{2000 + at},{value}\n" for at, value in enumerate(values))
+    return TABLE + rows + "".join(f"Kenya,KEN,{1900 + at},{at}.5\n" for at in range(filler))
+
+
+class Home:
+    """A HOME whose sources are fetched from the local publisher."""
+
+    def __init__(self, folder: Path, publisher: Publisher) -> None:
+        self.path = folder / "home"
+        self.path.mkdir()
+        self.publisher = publisher
+        self._entries: list[str] = []
+
+    def source(
+        self, name: str, *urls: str, adapter: str = "worldbank", sku: str = "AF-MACRO", **more: Any
+    ) -> None:
+        """Register a source; `more` goes into its table `collect`."""
+        settings = {"rate": 1000, "allow_private": True, **more}
+        addresses = [url if "://" in url else self.publisher.url + url for url in urls]
+        lines = [f"urls = {json.dumps(addresses)}"]
+        lines += [f"{key} = {_toml(value)}" for key, value in settings.items()]
+        self._entries.append(
+            f'[sources.{name}]\nadapter = "{adapter}"\nsku = "{sku}"\nlicense_class = "cc-by"\n'
+            f"commercial_redistribution = true\n[sources.{name}.collect]\n" + "\n".join(lines) + "\n"
+        )
+        (self.path / "sources.toml").write_text("\n".join(self._entries))
+
+    def collect(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        return run(self.path, "collect", *arguments, **settings)
+
+    def report(self, *arguments: str, **settings: str) -> dict[str, dict[str, Any]]:
+        done = self.collect("--json", *arguments, **settings)
+        assert done.returncode in (0, 1), done.stderr
+        assert done.stdout, done.stderr
+        whole = json.loads(done.stdout)
+        return {one["source"]: one for one in whole["sources"]} | {"": {"published": whole["published"]}}
+
+    def captures(self) -> list[dict[str, Any]]:
+        return list(json.loads(run(self.path, "ledger", "captures", "--json").stdout))
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f'"{name}" = {_toml(one)}' for name, one in value.items()) + " }"
+    return json.dumps(value)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Publisher]:
+    with Publisher() as running:
+        yield running
+
+
+@pytest.fixture
+def home(tmp_path: Path, server: Publisher) -> Home:
+    server.documents.clear()
+    server.faults.clear()
+    server.asked.clear()
+    return Home(tmp_path, server)
+
+
+@pytest.mark.rule("COL-1")
+def test_what_is_new_is_fetched_kept_ingested_and_published(home: Home) -> None:
+    server = home.publisher
+    server.put("/ny.gdp.mktp.cd.csv", table(1, 2))
+    home.source("bank", "/ny.gdp.mktp.cd.csv", headers={"X-Who": "me"}, every="6h")
+    done = home.report("--publish")
+    assert (done["bank"]["status"], done["bank"]["appended"]) == ("fetched", 2)
+    assert done[""]["published"]
+    (asked,) = server.asked
+    assert asked.headers["x-who"] == "me"
+    assert asked.headers["user-agent"].startswith("Sankofa/")
+    assert [capture["file"] for capture in home.captures()] == ["ny.gdp.mktp.cd.csv"]
+    journal = (home.path / "vault" / "journal.jsonl").read_text()
+    received = json.loads(journal)["event"]
+    assert received["exchange"]["url"] == f"{server.url}/ny.gdp.mktp.cd.csv"
+    assert received["exchange"]["response_headers"]["etag"]
+    assert received["sha256"] == hashlib.sha256(table(1, 2).encode()).hexdigest()
+    assert home.report()["bank"]["status"] == "fresh", "not due for six hours"
+    assert len(server.asked) == 1
+    assert home.report("bank")["bank"]["status"] == "unchanged", "named, it is asked whatever `every` says"
+    assert server.asked[-1].headers["if-none-match"]
+    server.put("/ny.gdp.mktp.cd.csv", table(1, 3))
+    again = home.report("bank", "--publish")
+    assert (again["bank"]["appended"], bool(again[""]["published"])) == (1, True)
+    assert run(home.path, "vault", "verify").returncode == 0
+    replayed = run(home.path, "vault", "replay")
+    assert "the same as the ledger of HOME" in replayed.stdout
+
+
+@pytest.mark.rule("COL-2")
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (faults.page(), "HTML page"),
+        (faults.sends(b"<html>wrong</html>"), "HTML page"),
+        (faults.not_gzip, "not the gzip"),
+        (faults.sends(b""), "empty"),
+        (faults.sends(table(7).encode(), content_md5=b64encode(b"0" * 16).decode()), "another md5"),
+        (
+            faults.sends(table(7).encode(), repr_digest=f"sha-256=:{b64encode(b'0' * 32).decode()}:"),
+            "sha-256",
+        ),
+        (faults.redirect("/login?back=1"), "login"),
+        (faults.redirect("/NY.GDP.MKTP.CD.csv"), "circle"),
+        (faults.sends(table(7).encode()), "shrank"),
+        (faults.status(403), "status 403"),
+        (faults.sends(b"PK\x03\x04" + b" nothing" * 99, content_type="application/zip"), "archive"),
+    ],
+)
+def test_a_reply_that_is_not_what_it_claims_is_refused_and_what_was_there_stays(
+    home: Home, fault: faults.Fault, said: str
+) -> None:
+    server = home.publisher
+    server.put("/NY.GDP.MKTP.CD.csv", table(1, 2, filler=20))
+    server.put("/login?back=1", "please log in")
+    server.put("/other/FP.CPI.TOTL.ZG.csv", table(5))
+    home.source("bank", "/NY.GDP.MKTP.CD.csv")
+    home.source("other", "/other/FP.CPI.TOTL.ZG.csv")
+    home.collect()
+    before = home.captures()
+    server.fail("/NY.GDP.MKTP.CD.csv", fault)
+    server.put("/other/FP.CPI.TOTL.ZG.csv", table(6))
+    done = home.collect("bank", "other")
+    assert done.returncode == 1
+    assert f"Error: bank: {server.url}/NY.GDP.MKTP.CD.csv" in done.stderr
+    assert said in done.stderr
+    assert "other: fetched" in done.stdout, "the others are still done"
+    assert len(home.captures()) == len(before) + 1
+    assert home.collect("bank").returncode == 0
+    assert len(home.captures()) == len(before) + 1
+
+
+@pytest.mark.rule("COL-2")
+def test_a_transfer_that_is_cut_goes_on_where_it_stopped(home: Home) -> None:
+    server = home.publisher
+    content = table(*range(50), filler=100)
+    server.put("/NY.GDP.MKTP.CD.csv", content)
+    server.fail("/NY.GDP.MKTP.CD.csv", *(faults.cut_after(cut) for cut in (0, 1, 700)))
+    home.source("bank", "/NY.GDP.MKTP.CD.csv")
+    assert home.report()["bank"]["status"] == "fetched"
+    ranges = [asked.headers.get("range") for asked in server.asked]
+    assert ranges == [None, None, "bytes=1-", "bytes=701-"]
+    assert home.captures()[0]["sha256"] == hashlib.sha256(content.encode()).hexdigest()
+
+
+@pytest.mark.rule("COL-2")
+def test_a_server_that_asks_to_come_again_is_obeyed(home: Home) -> None:
+    server = home.publisher
+    server.put("/NY.GDP.MKTP.CD.csv", table(1))
+    server.fail(
+        "/NY.GDP.MKTP.CD.csv", faults.status(429, retry_after="1"), faults.status(503), faults.as_gzip
+    )
+    home.source("bank", "/NY.GDP.MKTP.CD.csv")
+    began = time.monotonic()
+    assert home.report()["bank"]["appended"] == 1
+    assert time.monotonic() - began >= 1
+    assert len(server.asked) == 3
+
+
+def test_more_than_max_bytes_is_refused_packed_and_unpacked(home: Home) -> None:
+    server = home.publisher
+    server.put("/NY.GDP.MKTP.CD.csv", table(1, filler=100))
+    home.source("bank", "/NY.GDP.MKTP.CD.csv", max_bytes=1000)
+    assert "more than max_bytes (1,000)" in home.collect().stderr
+    server.fail("/NY.GDP.MKTP.CD.csv", faults.as_gzip)
+    assert "more than max_bytes (1,000) unpacked" in home.collect("bank").stderr
+    assert home.captures() == []
+
+
+def test_pages_are_walked_by_number_and_again_when_the_list_changes_meanwhile(home: Home) -> None:
+    server = home.publisher
+
+    def listed(page: int, total: int, value: int) -> str:
+        row = {
+            "indicator": {"id": "NY.GDP.MKTP.CD", "value": "GDP"},
+            "country": {"id": "ZA", "value": "South Africa"},
+            "countryiso3code": "ZAF", "date": str(2018 + page), "value": value, "unit": "", "decimal": 0,
+        }  # fmt: skip
+        return json.dumps([{"page": page, "pages": 2, "per_page": 1, "total": total}, [row]])
+
+    for page in (1, 2):
+        server.put(f"/v2/{page}.json", listed(page, 2, page))
+    server.fail("/v2/2.json", faults.sends(listed(2, 3, 9).encode()))
+    home.source("bank", "/v2/{page}.json", pages="/0/pages", same=["/0/total"], file="gdp.json")
+    done = home.report()["bank"]
+    assert (done["status"], done["documents"], done["appended"]) == ("fetched", 2, 2), done
+    assert [asked.path for asked in server.asked] == ["/v2/1.json", "/v2/2.json"] * 2
+    assert [capture["file"] for capture in home.captures()] == ["gdp-00001.json", "gdp-00002.json"]
+
+
+def test_pages_are_walked_by_their_next_link(home: Home) -> None:
+    server = home.publisher
+    for number, following in ((1, "b.json"), (2, "")):
+        package = {
+            "links": {"next": following},
+            "releases": [
+                {"ocid": f"ocds-x-{number}", "id": "1", "date": "2025-01-01T00:00:00Z", "tag": ["tender"]}
+            ],
+        }
+        server.put(f"/{'ab'[number - 1]}.json", json.dumps(package))
+    home.source("portal", "/a.json", adapter="ocds", sku="AF-TENDER", next="/links/next")
+    assert home.report()["portal"]["appended"] == 2
+    assert not list((home.path / "vault").rglob("*.zst")), "of tenders only the hash is kept"
+    assert list((home.path / "collect" / "partial").rglob("*.json")) == []
+
+
+def test_templates_are_filled_and_a_dry_run_fetches_nothing(home: Home) -> None:
+    home.source(
+        "facts",
+        "/{country}/{id}/{year}.csv",
+        countries=["ZA", "KE"],
+        ids=["A.B"],
+        years=[2020],
+        may_be_missing=True,
+    )
+    planned = json.loads(home.collect("--dry-run", "--json").stdout)["requests"]
+    assert [one["url"].removeprefix(home.publisher.url) for one in planned] == [
+        "/ZA/A.B/2020.csv",
+        "/KE/A.B/2020.csv",
+    ]
+    assert home.publisher.asked == []
+    assert home.report()["facts"]["status"] == "unchanged", "nothing is published there yet"
+
+
+def test_ids_are_posted_in_batches(home: Home) -> None:
+    server = home.publisher
+    answer = [
+        {
+            "data": [
+                {"figi": "BBG000B9XRY4", "ticker": "AAPL", "exchCode": "US", "compositeFIGI": "BBG000B9XRY4"}
+            ]
+        }
+    ]
+    server.put("/v3/mapping", json.dumps(answer))
+    home.source(
+        "figi", "/v3/mapping", adapter="openfigi", method="POST", batch=2, ids=["A", "B", "C"],
+        file="figi.json", job={"idType": "ID_ISIN", "idValue": "{id}"},
+        headers={"X-OPENFIGI-APIKEY": "{openfigi_key}"},
+    )  # fmt: skip
+    home.collect(openfigi_key="very-secret")
+    sent = [json.loads(asked.body) for asked in server.asked]
+    assert [[job["idValue"] for job in jobs] for jobs in sent] == [["A", "B"], ["C"]]
+    assert {asked.headers["x-openfigi-apikey"] for asked in server.asked} == {"very-secret"}
+    written = b"".join(path.read_bytes() for path in home.path.rglob("*") if path.is_file())
+    assert b"very-secret" not in written
+
+
+@pytest.mark.rule("COL-3")
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://example.org/a.csv", "plain http needs allow_private"),
+        ("https://user:secret@example.org/a.csv", "password"),
+        ("https://{id}.example.org/a.csv", "not a template"),
+        ("https://example.org/{planet}.csv", "unknown {planet}"),
+    ],
+)
+def test_an_entry_that_cannot_be_fetched_safely_is_refused(home: Home, url: str, said: str) -> None:
+    home.publisher.put("/FP.CPI.TOTL.ZG.csv", table(5))
+    home.source("other", "/FP.CPI.TOTL.ZG.csv")
+    home.source("bank", url, allow_private=False)
+    refused = home.collect()
+    assert (refused.returncode, said in refused.stderr) == (1, True), refused.stderr
+    assert len(home.captures()) == (said != "unknown {planet}"), "the others are still done"
+
+
+@pytest.mark.rule("COL-3")
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "169.254.169.254", "[::ffff:10.0.0.1]"])
+def test_an_address_of_ones_own_network_is_never_connected_to(home: Home, host: str) -> None:
+    port = home.publisher.url.rpartition(":")[2]
+    home.source("bank", f"https://{host}:{port}/a.csv", allow_private=False)
+    refused = home.collect(no_proxy="*", collect_attempts="1")
+    assert refused.returncode == 1
+    assert "not an address of the public internet" in refused.stderr, refused.stderr
+    assert home.publisher.asked == []
+
+
+def test_every_bad_setting_of_a_table_is_named(home: Home) -> None:
+    home.source("bank", "/a.csv", every="often")
+    assert "every 'often'" in home.collect().stderr
+
+
+def test_a_key_that_is_needed_and_not_set_is_named(home: Home) -> None:
+    home.source("fred", "/a?key={fred_key}", adapter="alfred")
+    assert "SANKOFA_FRED_KEY is not set" in home.collect().stderr
+
+
+def test_watching_fetches_when_due_alone_and_ends_cleanly(home: Home) -> None:
+    server = home.publisher
+    server.put("/NY.GDP.MKTP.CD.csv", table(1))
+    home.source("bank", "/NY.GDP.MKTP.CD.csv", every="1s")
+    environment = {**os.environ, "SANKOFA_HOME": str(home.path)}
+    with subprocess.Popen([COMMAND, "collect", "--watch", "--publish"], env=environment) as watching:
+        try:
+            _until(lambda: len(server.asked) >= 2)
+            other = home.collect("bank")
+            assert (other.returncode, "another `sankofa collect`" in other.stderr) == (1, True)
+        finally:
+            watching.send_signal(signal.SIGTERM)
+        assert watching.wait(60) == 0
+    assert len(home.captures()) == 1
+    assert json.loads(run(home.path, "editions", "--json").stdout)
+
+
+def _until(condition: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,0 +1,136 @@
+"""`sankofa doctor` and `sankofa upgrade-check`."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.live import free_port, run
+
+
+@pytest.fixture
+def home(sample_home: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sample_home, tmp_path / "home"))
+
+
+def findings(home: Path, command: str = "doctor", **settings: str) -> tuple[int, dict[str, list[str]]]:
+    """The exit code, and the messages with their remedies under each status."""
+    done = run(home, command, "--json", **settings)
+    by_status: dict[str, list[str]] = {"ok": [], "warning": [], "error": []}
+    for finding in json.loads(done.stdout):
+        by_status[finding["status"]].append(f"{finding['message']}; {finding['remedy']}")
+    return done.returncode, by_status
+
+
+def test_a_sound_installation_exits_0_and_names_its_edition(home: Path) -> None:
+    done = run(home, "doctor")
+    assert done.returncode == 0, done.stdout
+    assert "is whole, and current" in done.stdout
+    assert "ERROR" not in done.stdout
+
+
+def test_looking_at_a_home_that_is_not_there_creates_nothing(tmp_path: Path) -> None:
+    code, found = findings(tmp_path / "home")
+    assert (code, found["error"]) == (0, [])
+    assert any("none is published" in line for line in found["warning"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_at_an_empty_home_creates_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    assert findings(home)[0] == 0
+    assert list(home.iterdir()) == []
+
+
+def test_a_missing_gate_secret_beside_a_ledger_must_be_mended(home: Path) -> None:
+    (home / "gate-secret").unlink()
+    code, found = findings(home)
+    assert code == 1
+    assert any("gate-secret is missing beside a ledger; put it back" in line for line in found["error"])
+    assert not (home / "gate-secret").exists()
+
+
+def test_a_gate_secret_of_another_ledger_must_be_mended(home: Path) -> None:
+    (home / "gate-secret").write_text("another\n")
+    code, found = findings(home)
+    assert code == 1
+    assert any("not the one this ledger was begun with" in line for line in found["error"])
+
+
+def test_a_missing_or_wrong_keys_secret_must_be_mended(home: Path) -> None:
+    assert run(home, "keys", "create", "--tier", "sample").returncode == 0
+    assert findings(home)[0] == 0
+    (home / "keys-secret").write_text("another\n")
+    assert any("SANKOFA_KEYS_SECRET" in line for line in findings(home)[1]["error"])
+    (home / "keys-secret").unlink()
+    code, found = findings(home)
+    assert code == 1
+    assert any("keys-secret is missing beside the key records" in line for line in found["error"])
+    assert not (home / "keys-secret").exists()
+
+
+def test_a_secret_that_others_can_read_must_be_mended(home: Path) -> None:
+    (home / "gate-secret").chmod(0o644)
+    code, found = findings(home)
+    assert code == 1
+    assert any(f"chmod 600 {home / 'gate-secret'}" in line for line in found["error"])
+
+
+def test_a_damaged_edition_must_be_mended_and_the_command_is_named(home: Path) -> None:
+    path = next(home.glob("editions/*/edition.blocks"))
+    path.chmod(0o600)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    code, found = findings(home)
+    assert code == 1
+    assert any(line.endswith("run: sankofa publish") for line in found["error"])
+    assert run(home, "publish").returncode == 0
+    assert findings(home)[0] == 0
+
+
+def test_a_store_that_does_not_answer_must_be_mended(home: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    urls = {"keystore": f"redis://{address}", "datastore": f"postgresql://user:hidden@{address}/db"}
+    code, found = findings(home, **urls)
+    assert code == 1
+    assert any("SANKOFA_KEYSTORE" in line for line in found["error"])
+    assert "hidden" not in str(found)
+
+
+def test_a_broken_setting_or_sources_file_is_a_finding(home: Path) -> None:
+    assert findings(home, rows_paid="many")[0] == 1
+    (home / "sources.toml").write_text("[sources")
+    code, found = findings(home)
+    assert code == 1
+    assert any("sources.toml: not TOML" in line for line in found["error"])
+
+
+def test_what_this_version_made_needs_no_upgrade(home: Path) -> None:
+    code, found = findings(home, "upgrade-check")
+    assert (code, found["warning"], found["error"]) == (0, [], [])
+
+
+def test_an_edition_of_another_layout_is_refused_with_the_command_to_run(home: Path) -> None:
+    _of_layout(home, 4)
+    code, found = findings(home, "upgrade-check")
+    assert code == 1
+    assert any("is of layout 4" in line and "run: sankofa publish" in line for line in found["error"])
+    assert run(home, "publish").returncode == 0
+    assert findings(home, "upgrade-check")[0] == 0
+
+
+def _of_layout(home: Path, layout: int) -> None:
+    """Make the current edition one that another version published: whole, sealed, of another layout."""
+
+    path = next(home.glob("editions/*/manifest.json"))
+    path.chmod(0o600)
+    manifest = json.loads(path.read_text()) | {"format": layout, "content_sha256": "0" * 64}
+    content = (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode()
+    path.write_bytes(content)
+    seal = path.parent.with_name(f"{path.parent.name}.seal")
+    seal.chmod(0o600)
+    seal.write_text(hashlib.sha256(content).hexdigest() + "\n")

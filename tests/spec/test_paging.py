@@ -1,0 +1,160 @@
+"""Every list is walked page by page: whatever the limit, the pages are the rows of one answer, in order."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sankofa.model.line_items import LINE_ITEMS
+from tests.live import LiveServer
+
+pytestmark = pytest.mark.rule("PAR-6", "PAR-12")
+
+RETAILER = "DC46AF1B1AAA424B58D1368176"
+LISTS = [
+    (f"/v1/fundamentals/{RETAILER}", {}),
+    (f"/v1/fundamentals/{RETAILER}", {"vintages": "all", "as_of": "2023-06-30"}),
+    (f"/v1/fundamentals/{RETAILER}", {"period_type": "FY", "line_items": "revenue,assets,profit"}),
+    (f"/v1/fundamentals/{RETAILER}", {"order": "statement"}),
+    (f"/v1/fundamentals/{RETAILER}", {"order": "statement", "vintages": "all", "as_of": "2024-01-31"}),
+    ("/v1/macro", {}),
+    ("/v1/macro", {"country": "ZA", "from": "2001"}),
+    ("/v1/macro", {"as_of": "2024-06-30", "series_type": "fx", "from": "2024-05-01"}),
+    ("/v1/macro", {"as_of": "2024-02-29", "series_type": "cpi"}),
+    ("/v1/macro", {"series": "FX.EUR.ZAR", "from": "2023-11-01", "to": "2024-12-31"}),
+    ("/v1/macro", {"series": "FX.EUR.ZAR", "country": "ZA", "from": "2024-06-01"}),
+    ("/v1/shared/facts", {"entity_id": RETAILER}),
+    ("/v1/shared/facts", {"entity_id": RETAILER, "measure": "revenue"}),
+    ("/v1/shared/facts", {"country": "ZAF", "dataset": "AF-TENDER"}),
+    ("/v1/shared/facts", {"country": "ZAF", "dataset": "AF-TENDER", "as_of": "2025-06-30"}),
+    ("/v1/shared/facts", {"country": "NGA", "dataset": "AF-MACRO"}),
+    ("/v1/shared/facts", {"entity_id": "NGA", "as_of": "2024-06-30"}),
+    ("/v1/shared/facts", {"entity_id": "ZAF", "measure": "NY.GDP.MKTP.CD"}),
+    (f"/v1/metrics/{RETAILER}", {}),
+    ("/v1/screen", {"metric": "net_margin"}),
+    ("/v1/screen", {"metric": "revenue_growth", "order": "asc", "as_of": "2023-06-30"}),
+    ("/v1/signals/procurement-demand", {"from": "2025-01-01"}),
+    ("/v1/signals/macro-momentum", {}),
+    ("/v1/tender-parties", {}),
+    ("/v1/tender-parties", {"role": "buyer", "country": "ZA"}),
+    ("/v1/tenders", {"country": "KE", "detail": "compact"}),
+    (f"/v1/crosswalk/{RETAILER}", {}),
+    ("/v1/quality-metrics/AF-MACRO", {}),
+]
+
+
+def rows_of(body: dict[str, Any]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = body["data"] if "data" in body else body["observations"]
+    return rows
+
+
+def pages(server: LiveServer, key: str, path: str, query: dict[str, str], limits: Iterator[int]) -> Any:
+    cursor: dict[str, str] = {}
+    while True:
+        asked = {**query, **cursor, "limit": str(next(limits))}
+        answer = server.http.get(path, params=asked, headers={"x-api-key": key})
+        assert answer.status_code == 200, answer.text
+        body = answer.json()
+        assert body["count"] == len(rows_of(body)) <= int(asked["limit"])
+        assert body["truncated"] == (body["next_cursor"] is not None)
+        assert ("link" in answer.headers) == body["truncated"]
+        yield body
+        if body["next_cursor"] is None:
+            return
+        cursor = {"cursor": body["next_cursor"]}
+
+
+@pytest.mark.parametrize(("path", "query"), LISTS, ids=lambda part: str(part))
+def test_pages_of_any_limit_are_the_rows_of_one_answer(
+    server: LiveServer, paid_key: str, path: str, query: dict[str, str]
+) -> None:
+    whole = server.http.get(path, params={**query, "limit": "10000"}, headers={"x-api-key": paid_key}).json()
+    expected = rows_of(whole)[:900]
+    assert len(expected) > 2
+    drawn = random.Random(f"{path}{query}")
+    for most in (len(expected) // 3 + 1, 97, 500):
+        walked: list[dict[str, Any]] = []
+        for page in pages(server, paid_key, path, query, iter(lambda: drawn.randint(1, most), 0)):  # noqa: B023
+            assert page["edition"] == whole["edition"]
+            assert page.get("as_of") == whole.get("as_of")
+            walked += rows_of(page)
+            if len(walked) >= len(expected):
+                break
+        assert walked[: len(expected)] == expected
+        if len(expected) < 900:
+            assert len(walked) == len(expected)
+
+
+@pytest.mark.parametrize(("path", "query"), LISTS, ids=lambda part: str(part))
+def test_a_cursor_is_bound_to_its_filters_and_no_cursor_of_the_sample_tier(
+    server: LiveServer, paid_key: str, sample_key: str, path: str, query: dict[str, str]
+) -> None:
+    first = next(pages(server, paid_key, path, query, iter(lambda: 1, 0)))
+    cursor = first["next_cursor"]
+
+    def status(key: str, **asked: str) -> tuple[int, Any]:
+        answer = server.http.get(path, params=asked, headers={"x-api-key": key})
+        return answer.status_code, answer.json().get("parameter")
+
+    altered = ("A" if cursor[0] != "A" else "B") + cursor[1:]
+    assert status(paid_key, **{**query, "cursor": altered}) == (400, "cursor")
+    elsewhere = server.http.get(
+        "/v1/signals/fundamentals-quality", params={"cursor": cursor}, headers={"x-api-key": paid_key}
+    )
+    assert (elsewhere.status_code, elsewhere.json()["parameter"]) == (400, "cursor")
+    if "as_of" not in query and "as_of" in first:
+        assert status(paid_key, **query, cursor=cursor, as_of="2024-01-01")[0] == 400
+    sample = server.http.get(path, params=query, headers={"x-api-key": sample_key}).json()
+    if path != "/v1/tenders":
+        assert sample["next_cursor"] is None
+        assert status(sample_key, **query, cursor=cursor)[0] == 402
+
+
+@pytest.mark.rule("FUND-8")
+def test_statement_order_has_the_core_line_items_first_newest_period_first(
+    server: LiveServer, paid_key: str
+) -> None:
+    path = f"/v1/fundamentals/{RETAILER}"
+    ordered = server.get(f"{path}?order=statement", paid_key).json()["data"]
+    plain = server.get(path, paid_key).json()["data"]
+    assert sorted(map(str, ordered)) == sorted(map(str, plain))
+    core = [row for row in plain if row["line_item"] in LINE_ITEMS]
+    places = {(row["period_end"], row["period_type"]): n for n, row in reversed(list(enumerate(core)))}
+    core.sort(key=lambda r: (places[r["period_end"], r["period_type"]], LINE_ITEMS.index(r["line_item"])))
+    assert 30 < len(core) < len(plain)
+    assert ordered == core + [row for row in plain if row["line_item"] not in LINE_ITEMS]
+
+
+@pytest.mark.rule("FUND-8")
+def test_a_cursor_goes_on_in_its_order_and_in_no_other(server: LiveServer, paid_key: str) -> None:
+    path = f"/v1/fundamentals/{RETAILER}"
+    whole = server.get(f"{path}?order=statement", paid_key).json()["data"]
+    first = server.get(f"{path}?order=statement&limit=5", paid_key).json()
+    following = server.get(f"{path}?limit=5&cursor={first['next_cursor']}", paid_key).json()
+    assert first["data"] + following["data"] == whole[:10]
+    refused = server.get(f"{path}?order=period&limit=5&cursor={first['next_cursor']}", paid_key)
+    assert (refused.status_code, refused.json()["parameter"]) == (400, "order")
+
+
+@pytest.mark.rule("FUND-9")
+def test_line_items_of_the_query_are_separated_by_commas(server: LiveServer, paid_key: str) -> None:
+    path = f"/v1/fundamentals/{RETAILER}"
+    everything = server.get(path, paid_key).json()["data"]
+    found = server.get(f"{path}?line_items=revenue,assets,no_such_item", paid_key).json()
+    assert found["data"] == [row for row in everything if row["line_item"] in ("revenue", "assets")]
+    assert server.get(f"{path}?line_items=no_such_item", paid_key).json()["count"] == 0
+    for wrong in ("", "Revenue", "revenue,", "a b", ",".join(["revenue"] * 101)):
+        refused = server.http.get(path, params={"line_items": wrong}, headers={"x-api-key": paid_key})
+        assert (refused.status_code, refused.json()["parameter"]) == (400, "line_items")
+
+
+@pytest.mark.rule("FUND-2", "KEY-8")
+def test_a_limit_above_the_sample_cap_is_a_402_on_fundamentals_too(
+    server: LiveServer, sample_key: str, paid_key: str
+) -> None:
+    path = f"/v1/fundamentals/{RETAILER}"
+    assert server.get(f"{path}?limit=26", sample_key).status_code == 402
+    assert server.get(f"{path}?limit=25", sample_key).json()["count"] == 25
+    assert server.get(path, sample_key).json()["count"] == 25
+    assert server.get(f"{path}?limit=100000", paid_key).json()["truncated"] is False

@@ -1,0 +1,85 @@
+"""How much a random test tries, and the record of what it tried.
+
+`make test` tries a little of everything. `make torture` sets TORTURE=1: the same tests try as much as
+docs/reliability.md tells, and add a line each to the file that TORTURE_RECORD names, from which
+tools/reliability.py writes the figures of that page. A test asks for the fixture `trial`.
+
+TEST_SEED repeats a run; TORTURE_TRIES sets the count of every test, for looking into one of them.
+"""
+
+import json
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+FULL = os.environ.get("TORTURE") == "1"
+_PASSED = pytest.StashKey[bool]()
+
+
+class Trial:
+    """What one test tries, and what came of it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.seed = int(os.environ.get("TEST_SEED") or random.SystemRandom().randrange(1, 1 << 32))
+        self.chance = random.Random(self.seed)
+        self.outcomes: Counter[str] = Counter()
+        self.figures: dict[str, float] = {}
+        self._began = time.monotonic()
+        print(f"TEST_SEED={self.seed}")  # noqa: T201 - pytest shows it where the test fails
+
+    def count(self, short: int, full: int) -> int:
+        """How many to try."""
+        return int(os.environ.get("TORTURE_TRIES") or (full if FULL else short))
+
+    def seconds(self, short: float, full: float) -> float:
+        """How long to try."""
+        return float(os.environ.get("TORTURE_SECONDS") or (full if FULL else short))
+
+    def saw(self, outcome: object, times: int = 1) -> None:
+        """Count what came of a try."""
+        self.outcomes[str(outcome)] += times
+
+    def measured(self, what: str, value: float) -> None:
+        """A figure for the record; of several the largest."""
+        self.figures[what] = round(max(value, self.figures.get(what, value)), 4)
+
+    def record(self, *, passed: bool) -> None:
+        """Add a line to TORTURE_RECORD, if that is set; several processes may."""
+        path = os.environ.get("TORTURE_RECORD")
+        if not path:
+            return
+        line = {
+            "test": self.name,
+            "full": FULL,
+            "passed": passed,
+            "tries": self.outcomes.total(),
+            "outcomes": dict(sorted(self.outcomes.items())),
+            "figures": self.figures,
+            "seed": self.seed,
+            "seconds": round(time.monotonic() - self._began, 1),
+            "day": datetime.now(UTC).date().isoformat(),
+        }
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with Path(path).open("a") as stream:
+            stream.write(json.dumps(line) + "\n")
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest) -> Iterator[Trial]:
+    """Counts, chance and the record of this test."""
+    own = Trial(request.node.nodeid)
+    yield own
+    own.record(passed=request.node.stash.get(_PASSED, False))
+
+
+def remember_outcome(item: pytest.Item, report: pytest.TestReport) -> None:
+    """To be called by `pytest_runtest_makereport`: the fixture cannot see whether its test passed."""
+    if report.when == "call":
+        item.stash[_PASSED] = report.passed

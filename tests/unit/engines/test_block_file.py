@@ -1,0 +1,92 @@
+"""Blocks of rows are compressed in the file of an edition, and nobody who reads them can tell."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from sankofa.engines.block_cache import BlockCache
+from sankofa.engines.block_file import BlockFileReader, BlockFileWriter
+from sankofa.engines.checked_file import CheckedFile, FileStates, page_digests
+from sankofa.engines.datastore import Block
+
+DRAW = random.Random(int(os.environ.get("TEST_SEED", "1")))
+ROW = b'{"service_id":"DC46AF1B1AAA424B58D1368176","line_item":"revenue","value_reported":%d}'
+
+
+def rows(number: int) -> bytes:
+    return b",".join(ROW % (number * 1000 + row) for row in range(DRAW.randrange(1, 400)))
+
+
+@pytest.fixture
+def content() -> dict[str, list[Block]]:
+    """Rows that compress and rows too few to; numbers, which do not; bytes that would grow."""
+    return {
+        "rows": [(b"index%d" % number, rows(number)) for number in range(40)],
+        "small": [(b"", ROW % 7)],
+        "numbers": [(b"", bytes(8192))],
+        "noise": [(b"", b"{" + DRAW.randbytes(9000))],
+    }
+
+
+def write(path: Path, content: dict[str, list[Block]]) -> None:
+    writer = BlockFileWriter(path)
+    directory, number = [], 1
+    for key, blocks in content.items():
+        writer.write((number + at, bytes(index), bytes(part)) for at, (index, part) in enumerate(blocks))
+        directory.append(("kind", key, number, len(blocks)))
+        number += len(blocks)
+    writer.register(directory)
+    writer.finish()
+
+
+def reader(path: Path, cache: BlockCache | None = None) -> BlockFileReader:
+    digests, size = page_digests(path)
+    return BlockFileReader(CheckedFile(path, size, digests, FileStates()), cache)
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 50_000, 128 << 20])
+def test_whatever_is_read_is_what_was_written(
+    tmp_path: Path, content: dict[str, list[Block]], cache_bytes: int
+) -> None:
+    path = tmp_path / "edition.blocks"
+    write(path, content)
+    assert path.stat().st_size < sum(len(part) for _, part in content["rows"]) / 3
+    opened = reader(path, BlockCache(cache_bytes))
+    for key, blocks in content.items():
+        for skip, most in ((0, 1000), (1, 3), (len(blocks), 5), (len(blocks) - 1, 1)):
+            answer = opened.blocks("kind", key, skip, most)
+            assert answer is not None
+            assert [(bytes(i), bytes(r)) for i, r in answer] == blocks[skip : skip + most]
+    every = [part for blocks in content.values() for _, part in blocks]
+    ranges = [
+        (number, start, DRAW.randrange(start, len(every[number - 1]) + 1))
+        for number in DRAW.choices(range(1, len(every) + 1), k=300)
+        for start in [DRAW.randrange(len(every[number - 1]))]
+    ]
+    assert [bytes(piece) for piece in opened.pieces(ranges)] == [every[n - 1][a:b] for n, a, b in ranges]
+
+
+def test_many_blocks_are_made_ready_one_by_one(tmp_path: Path, content: dict[str, list[Block]]) -> None:
+    path = tmp_path / "edition.blocks"
+    write(path, content)
+    cache = BlockCache()
+    blocks = reader(path, cache).blocks("kind", "rows", 0, 1000)
+    assert blocks is not None
+    assert len(blocks) == 40
+    assert cache.size == 0  # nothing yet
+    assert bytes(blocks[-1][1]) == content["rows"][-1][1]
+    assert [bytes(part) for _, part in blocks[3:5]] == [part for _, part in content["rows"][3:5]]
+    assert 0 < cache.size < sum(len(part) for _, part in content["rows"])
+
+
+def test_a_cache_stays_within_its_bytes_and_keeps_what_is_read_again() -> None:
+    cache = BlockCache(10_000)
+    for key in range(1000):
+        cache.put(key, bytes(100))
+        assert cache.get(0) == bytes(100)
+        assert cache.size <= 10_000
+    assert cache.get(500) is None
+    cache.put(1, bytes(20_000))  # larger than all of it
+    assert cache.get(1) is None

@@ -1,0 +1,51 @@
+"""What the service is installed with is locked, licensed and checked."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from tools import sbom
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_package_is_locked_by_digest_and_under_an_allowed_licence() -> None:
+    found = sbom.packages()
+    assert len(found) > 30
+    assert sbom.refused(found) == []
+    assert sbom.PAGE.read_text() == sbom.page(found), "stale: make sbom"
+
+
+def test_another_licence_or_none_is_refused_by_name() -> None:
+    found = [
+        sbom.Package("copyleft", "1", ("0" * 64,), "AGPL-3.0-only"),
+        sbom.Package("silent", "1", ("0" * 64,), ""),
+        sbom.Package("loose", "1", (), "MIT"),
+        sbom.Package("either", "1", ("0" * 64,), "GPL-2.0-only OR MIT"),
+    ]
+    assert [line.partition(":")[0] for line in sbom.refused(found)] == ["copyleft", "silent", "loose"]
+
+
+def test_the_sbom_names_every_package_with_its_digests_once_and_always_the_same() -> None:
+    found = sbom.packages()
+    document = sbom.sbom(found)
+    assert document == sbom.sbom(found)
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
+    refs = [component["bom-ref"] for component in document["components"]]
+    assert len(refs) == len(set(refs)) == len(found)
+    for component in document["components"]:
+        assert re.fullmatch(r"pkg:pypi/[a-z0-9._-]+@\S+", component["purl"])
+        assert component["externalReferences"][0]["hashes"]
+
+
+def test_the_rules_of_bandit_are_on_everywhere_and_left_out_only_where_it_says_why() -> None:
+    """ruff's S rules are bandit's; `make check` runs them."""
+    lint = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]
+    assert "S" in lint["select"]
+    assert not [rule for rule in lint["ignore"] if rule.startswith("S") and not rule.startswith("SIM")]
+    in_source = {p: rules for p, rules in lint["per-file-ignores"].items() if p.startswith("src")}
+    assert {rule for rules in in_source.values() for rule in rules if rule.startswith("S")} == {"S608"}
+    for path in (ROOT / "src").rglob("*.py"):
+        for line in path.read_text().splitlines():
+            if re.search(r"#\s*noqa", line):
+                assert re.search(r"# noqa: [A-Z0-9, ]+ - \w", line), f"{path}: {line}"

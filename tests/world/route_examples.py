@@ -1,0 +1,73 @@
+"""For each route a real filing that opens it: `route_examples.csv`, one line a route.
+
+The files themselves are no part of the project. `tests/unit/derive/test_routes.py` holds every route to a
+line here, and `test_routes_on_real_filings.py` every line to its filing.
+"""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from sankofa.derive.metrics.lines import possible
+from sankofa.model.routes import Route, table
+
+FILE = Path(__file__).with_name("route_examples.csv")
+COLUMNS = ("item", "route", "confirm", "issuer", "period_end", "document", "value")
+NEWER_THAN_THE_FILES = frozenset(
+    (
+        "us-gaap:InterestExpenseNonoperating",
+        "us-gaap:FinancingReceivableExcludingAccruedInterestAfterAllowanceForCreditLoss",
+    )
+)
+"""Concepts of the taxonomies of 2020 and 2023 that name a line item; the newest real file is of 2021."""
+
+
+class RouteKey(NamedTuple):
+    """What tells one route of an item from the others."""
+
+    item: str
+    route: str
+    confirm: str
+
+
+class RouteExample(NamedTuple):
+    """A real filing, and the figure that a route has from it."""
+
+    issuer: str
+    period_end: str
+    document: str
+    value: str
+
+
+def route_key(route: Route) -> RouteKey:
+    return RouteKey(route.item, route.text, route.confirm)
+
+
+def routes_with_a_filing() -> list[Route]:
+    """The routes from tagged filings: not those under an item's own name, as documents have it."""
+    asked = sorted(item for item, _ in possible(table().concepts | frozenset(table().routes)))
+    return [
+        route
+        for item in asked
+        for route in table().routes[item]
+        if route.since not in ("", "-") and route.single not in NEWER_THAN_THE_FILES
+    ]
+
+
+def read_examples() -> dict[RouteKey, RouteExample]:
+    with FILE.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {
+        RouteKey(row["item"], row["route"], row["confirm"]): RouteExample(
+            row["issuer"], row["period_end"], row["document"], row["value"]
+        )
+        for row in rows
+    }
+
+
+def write_examples(examples: Mapping[RouteKey, RouteExample]) -> None:
+    with FILE.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows((*key, *example) for key, example in examples.items())
