@@ -69,6 +69,7 @@ check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check
 	$(BIN)/python tools/client.py --check
+	$(BIN)/python tools/catalogues.py --check
 	$(BIN)/python tools/sbom.py --check
 	$(BIN)/python tools/reliability.py --check
 	@$(MAKE) --no-print-directory openapi-lint

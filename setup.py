@@ -1,5 +1,6 @@
-"""Everything is declared in pyproject.toml; this writes the commit into a wheel, which has no checkout."""
+"""All is declared in pyproject.toml; this adds to a wheel what only a checkout has: commit and docs."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,14 +13,19 @@ sys.path.insert(0, str(ROOT / "src"))
 from sankofa.operations.build_id import COMMIT_FILE, commit_of_checkout  # noqa: E402
 
 
-class BuildWithCommit(build_py):
-    """Copies the package, and says which commit it is of."""
+class BuildFromCheckout(build_py):
+    """Copies the package, says which commit it is of, and adds the documentation that the pages show."""
 
     def run(self) -> None:
         super().run()
         commit = commit_of_checkout(ROOT)
         if commit and not self.editable_mode:
             Path(self.build_lib, "sankofa", COMMIT_FILE).write_text(commit + "\n", encoding="utf-8")
+        if not self.editable_mode and (ROOT / "docs").is_dir():
+            target = Path(self.build_lib, "sankofa", "documentation")
+            shutil.copytree(ROOT / "docs", target / "docs", dirs_exist_ok=True)
+            for page in ROOT.glob("*.md"):
+                shutil.copy(page, target)
 
 
-setup(cmdclass={"build_py": BuildWithCommit})
+setup(cmdclass={"build_py": BuildFromCheckout})

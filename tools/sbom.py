@@ -142,7 +142,7 @@ def _component(package: Package) -> dict[str, Any]:
 
 def _licence(name: str) -> str:
     try:
-        declared = importlib.metadata.metadata(name)
+        declared: Any = importlib.metadata.metadata(name)
     except importlib.metadata.PackageNotFoundError:
         return ""
     if expression := declared.get("License-Expression"):

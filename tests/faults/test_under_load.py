@@ -194,8 +194,12 @@ def _spend(live: LiveServer, key: str, asked: int, kill: Callable[[], None]) -> 
         assert status in (200, 429), status
         return str(status)
 
+    def kill_then() -> None:
+        began.wait()
+        kill()
+
     with ThreadPoolExecutor(17) as clients:
-        killing = clients.submit(lambda: began.wait() and kill())
+        killing = clients.submit(kill_then)
         outcomes = Counter(clients.map(ask, range(asked)))
         killing.result()
     return outcomes["200"], outcomes["failed"]

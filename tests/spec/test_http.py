@@ -147,10 +147,9 @@ def test_nothing_is_deprecated_at_present(server: LiveServer, paid_key: str) -> 
     assert not {"deprecation", "sunset", "link"} & set(headers)
 
 
-def test_pages_for_browsers_say_what_they_are_and_load_nothing(server: LiveServer) -> None:
+def test_pages_for_browsers_say_what_they_are(server: LiveServer) -> None:
     page = server.get("/")
     assert page.headers["content-type"].startswith("text/html")
     assert page.headers["x-content-type-options"] == "nosniff"
     assert "default-src 'none'" in page.headers["content-security-policy"]
-    assert "<script" not in page.text
     assert server.get("/problems/not-found").headers["x-content-type-options"] == "nosniff"

@@ -18,11 +18,9 @@ from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
 from sankofa.rest.app import Application, Receive, RestApp, Scope, Send
 from sankofa.rest.cors import Cors
-from sankofa.rest.pages import html_page, open_pages
-from sankofa.web.landing import landing_page
+from sankofa.rest.pages import open_pages
+from sankofa.web.app import WebApp
 
-_SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
-"""An organisation of the sample world to try the service with."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
@@ -40,9 +38,9 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
     configure(current)
     service = Service(current)
     agents = McpSurface(service)
-    pages = {**open_pages(service), "/": html_page(service, lambda seen: landing_page(seen, _SAMPLE_ISSUER))}
+    api = RestApp(service, open_pages(service), mounted={"/mcp": agents})
     known = KnownClients()
-    app: Application = Lanes(RestApp(service, pages, mounted={"/mcp": agents}), current.base_url, known)
+    app: Application = Lanes(_beside(api, WebApp(service)), current.base_url, known)
     if origins := current.cors_allowed():
         app = Cors(app, origins)
 
@@ -68,6 +66,17 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
         return app(scope, receive, send)
 
     return run
+
+
+def _beside(api: Application, web: WebApp) -> Application:
+    """The API and the pages on one port: a path of the API never waits for the pages' routes."""
+
+    def dispatch(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["path"].startswith("/v1/") or not web.answers(scope):
+            return api(scope, receive, send)
+        return web(scope, receive, send)
+
+    return dispatch
 
 
 async def _never_ending(duty: Duty, known: KnownClients) -> None:

@@ -30,9 +30,14 @@ _COMMANDS = {
     "status": "running:status",
     "settings": "describing:show_settings",
     "openapi": "openapi:print_description",
+    "show": "showing:show",
+    "open": "showing:open_pages",
 }
 """Each command with the file under `commands` that has it, in the order of the help text."""
 
+
+_READING = (("editions",), ("keys", "list"), ("domains", "list"))
+"""Commands that only list what is in HOME."""
 
 _OF_THE_MACHINE = frozenset(
     {
@@ -58,6 +63,8 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
+            if _reads_a_home_that_is_not_there(ctx):
+                return None
             return super().invoke(ctx)
         except StoreUnavailable as failure:
             raise click.ClickException(failure.logged) from failure
@@ -68,6 +75,24 @@ class _Commands(click.Group):
                 raise
             where = f"{failure.filename}: " if failure.filename else ""
             raise click.ClickException(f"{where}{failure.strerror}") from failure
+
+
+def _reads_a_home_that_is_not_there(ctx: click.Context) -> bool:
+    """Says so, and that nothing is there to list: a mistyped HOME must not become an empty folder."""
+    given = (*ctx._protected_args, *ctx.args)
+    words = [word for word in given if not word.startswith("-")]
+    if not any(words[: len(reading)] == list(reading) for reading in _READING):
+        return False
+    current = settings.load()
+    elsewhere = current.datastore != "sqlite:" or current.keystore != "embedded:"
+    if elsewhere or current.home.is_dir():
+        return False
+    click.echo(
+        f"Warning: HOME is {current.home}, and there is no such folder; SANKOFA_HOME names another.", err=True
+    )
+    if "--json" in given:
+        click.echo("[]")
+    return True
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -45,6 +45,7 @@ from sankofa.operations.answers import (
     rate_headers,
 )
 from sankofa.operations.contract import Answer, Call, Operation, endpoints
+from sankofa.operations.encodings import choose_encoding, compress, compressed
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
 from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.service import Service
@@ -66,9 +67,6 @@ from sankofa.rest.response import (
     Response,
     Streamed,
     address_without_cursor,
-    choose_encoding,
-    compress,
-    compressed,
     entity_tag,
     matching_tag,
     next_link,

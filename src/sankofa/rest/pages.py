@@ -17,22 +17,18 @@ from sankofa.model import errors
 from sankofa.model.days import instant
 from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA
 from sankofa.operations.build_id import build_id
+from sankofa.operations.encodings import choose_encoding, compressed
 from sankofa.operations.service import Service, probe
 from sankofa.rest.app import OpenPage
 from sankofa.rest.llms import guide_for_models
 from sankofa.rest.openapi import describe
 from sankofa.rest.request import Head
-from sankofa.rest.response import Response, choose_encoding, compressed, matching_tag
+from sankofa.rest.response import Response, matching_tag
 from sankofa.settings import Settings
 
 _STATUS_SECONDS = 0.25
 _FOR_FIVE_MINUTES = (b"cache-control", b"public, max-age=300")
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
-_ONLY_WHAT_IS_ON_THE_PAGE = (
-    b"content-security-policy",
-    b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-    b"frame-ancestors 'none'",
-)
 _DESCRIPTIONS = 64
 """How many descriptions are cached, one for each host."""
 
@@ -57,22 +53,6 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
     for panel in panels().values():
         pages[f"/methodology/{panel.methodology_ref}"] = _explanation(panel_methodology(panel))
     return {path: OpenPage(answer) for path, answer in pages.items()}
-
-
-def html_page(service: Service, write: Callable[[Settings], bytes]) -> OpenPage:
-    """A page that is the same for everybody on one host."""
-    headers = [
-        (b"content-type", b"text/html; charset=utf-8"),
-        (b"cache-control", b"public, max-age=300"),
-        _NOSNIFF,
-        _ONLY_WHAT_IS_ON_THE_PAGE,
-    ]
-
-    async def answer(head: Head) -> Response:
-        site = await _site(service, head)
-        return Response(200, headers, write(site.settings))
-
-    return OpenPage(answer)
 
 
 async def _site(service: Service, head: Head) -> Site:

@@ -3,7 +3,7 @@
 import click
 
 from sankofa import settings
-from sankofa.cli.listing import as_json, print_json
+from sankofa.cli.listing import as_json, print_json, print_table
 from sankofa.sources.registry import load_sources
 
 
@@ -15,11 +15,13 @@ def list_sources(as_json: bool) -> None:
     if as_json:
         print_json(list(sources))
         return
+    lines = []
     for source in sources:
         licence = source.license_class
         if not source.commercial_redistribution:
             licence += "  REFUSED: no commercial redistribution"
-        click.echo(f"{source.id:<28}  {source.adapter:<20}  {source.sku or '-':<10}  {licence}")
+        lines.append((source.id, source.adapter, source.sku or "-", licence))
+    print_table(("source", "adapter", "dataset", "licence"), lines)
 
 
 @click.command("settings")

@@ -1,11 +1,14 @@
 """Commands on what is published."""
 
+import sys
+from datetime import UTC, datetime
+
 import click
 import msgspec
 
 from sankofa import settings
 from sankofa.cli import publishing
-from sankofa.cli.listing import as_json, print_json
+from sankofa.cli.listing import as_json, print_json, print_table
 from sankofa.edition.read.diff import COUNTED
 
 
@@ -20,8 +23,15 @@ def editions(context: click.Context, as_json: bool) -> None:
     if as_json:
         print_json([{"edition": name, "current": name == listed.current} for name in listed.editions])
         return
+    lines = []
     for name in listed.editions:
-        click.echo(f"{name}{'  current' if name == listed.current else ''}")
+        captured = datetime.strptime(name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        lines.append((name, "current" if name == listed.current else "", f"{captured:%Y-%m-%d %H:%M}"))
+    if sys.stdout.isatty():
+        print_table(("edition", "", "last capture (UTC)"), lines)
+        return
+    for name, current, _ in lines:
+        click.echo(f"{name}{'  current' if current else ''}")
 
 
 @editions.command()

@@ -1,0 +1,243 @@
+"""The ASGI application of the pages: a request in, HTML out, under the visitor's key (contract: WEB-1)."""
+
+import hashlib
+import itertools
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from sankofa.access.domains import Site
+from sankofa.access.tiers import Grant
+from sankofa.model.errors import (
+    InternalError,
+    InvalidParameter,
+    MethodNotAllowed,
+    NotFound,
+    Problem,
+    StoreUnavailable,
+    Unauthorized,
+    is_exhausted,
+)
+from sankofa.operations.answers import Headers, common_headers, problem_headers, rate_headers
+from sankofa.operations.contract import EDITION, Call
+from sankofa.operations.observing import ObservedRequest
+from sankofa.operations.service import Service
+from sankofa.web.keys import forget_or_keep_key
+from sankofa.web.languages import language
+from sankofa.web.page_cache import PageCache, Written
+from sankofa.web.request import LANGUAGE_COOKIE, PageRequest, read_request
+from sankofa.web.responses import HTML, PAGE_HEADERS, PICTURES, Reply, asset_reply, chart_reply, encoded
+from sankofa.web.view import Page, Routes, View
+from sankofa.web.visit import Visit
+from sankofa.web.writing import ASSETS, write_page, write_problem
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_log = logging.getLogger("sankofa.web")
+_NOT_OURS: Final = ("/v1/", "/open/", "/problems/", "/methodology/", "/mcp", "/health", "/openapi.json")
+_READ: Final = ("GET", "HEAD")
+_VISIT: Final = "sankofa.visit"
+
+
+class WebApp:
+    """Answers the pages. `answers` tells which requests those are."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._routes = Routes()
+        self._cache = PageCache()
+        self._ids = itertools.count(1)
+        self._id_prefix = secrets.token_hex(6)
+
+    def answers(self, scope: Scope) -> bool:
+        """Whether a request is for a page. A browser on a path that nobody has gets a page that says so."""
+        path: str = scope["path"]
+        if path.startswith(_NOT_OURS):
+            return False
+        if path.startswith((ASSETS, PICTURES)) or self._routes.find(path) is not None:
+            return True
+        return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request_id = f"{self._id_prefix}{next(self._ids):08x}"
+        observe = self._service.observe
+        began = 0.0 if observe is None else time.perf_counter()
+        reply = await self._respond(scope, receive, request_id)
+        if observe is not None:
+            observe(_observed(scope, reply, began, request_id))
+        body = reply.body
+        headers = [*common_headers(request_id), *reply.headers]
+        if reply.status != 304:
+            headers.append((b"content-length", b"%d" % len(body)))
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+    async def _respond(self, scope: Scope, receive: Receive, request_id: str) -> Reply:
+        request: PageRequest | None = None
+        visit: Visit | None = None
+        try:
+            if scope["path"].startswith((ASSETS, PICTURES)):
+                return asset_reply(scope["path"])
+            request = read_request(scope)
+            found = self._routes.find(request.path)
+            if found is None:
+                raise NotFound("There is no page at this address.")
+            if request.method == "POST" and request.path == "/key":
+                return await forget_or_keep_key(self._service, request, scope, receive)
+            if request.method not in _READ:
+                raise MethodNotAllowed("GET, HEAD")
+            page, parameters = found
+            site = await self._service.domains.site(request.host)
+            visit = Visit(request, site, self._service, language(request.language), parameters)
+            scope[_VISIT] = visit
+            return await self._page(page, visit)
+        except Unauthorized as refusal:
+            problem = await self._refused(scope, request, refusal)
+            return self._problem(problem, request, visit, request_id)
+        except Problem as problem:
+            return self._problem(problem, request, visit, request_id)
+        except Exception as failure:
+            if is_exhausted(failure):
+                busy = StoreUnavailable("service", "no file descriptor is free")
+                return self._problem(busy, request, visit, request_id)
+            _log.exception("page %s failed", request_id)
+            return self._problem(InternalError(), request, visit, request_id)
+
+    async def _refused(self, scope: Scope, request: PageRequest | None, problem: Unauthorized) -> Problem:
+        """A wrong key in a cookie is a guess like one in a header."""
+        key = request.api_key if request else None
+        if key:
+            header = (b"x-api-key", key.encode("latin-1", "replace"))
+            return await self._service.unauthorized(
+                {**scope, "headers": [*scope["headers"], header]}, problem
+            )
+        return problem
+
+    async def _page(self, page: Page, visit: Visit) -> Reply:
+        grant = await self._authenticate(page, visit)
+        query = visit.request.query
+        for name in query:
+            if name not in page.takes:
+                raise InvalidParameter(name[:64], "this page takes no such parameter")
+        edition_id = await self._open_edition(visit, grant)
+        key = _cache_key(visit, edition_id, grant)
+        written = self._cache.get(key) if page.cached else None
+        if written is None:
+            written = await self._build(page, visit)
+            if page.cached and written.status == 200:
+                self._cache.put(key, written)
+        return await self._reply(written, visit)
+
+    async def _authenticate(self, page: Page, visit: Visit) -> Grant | None:
+        """The grant of the visitor's key, counted; None on a page that needs none."""
+        key = visit.request.api_key
+        visit.sandbox = not key
+        if not page.needs_key:
+            return None
+        grant = await self._service.keys.authenticate(key or visit.site.settings.sandbox_key)
+        visit.site.admit(grant)
+        visit.grant = grant
+        visit.usage, refusal = await self._service.quotas.count(grant)
+        if refusal is not None:
+            raise refusal
+        return grant
+
+    async def _open_edition(self, visit: Visit, grant: Grant | None) -> str:
+        """Begin the call of the operations; returns the id of the edition that answers."""
+        if grant is None:
+            return ""
+        service, wanted = self._service, visit.request.query.get("edition")
+        if wanted is not None:
+            try:
+                EDITION.kind.read(wanted, service.today())
+            except ValueError as failure:
+                raise InvalidParameter("edition", str(failure)) from None
+        edition = service.edition.get() if wanted is None else await service.edition.by_id(wanted)
+        visit.begin(
+            Call(
+                edition,
+                grant,
+                service.today(),
+                service.cursors,
+                service.edition.for_cursor,
+                visit.site.base_url,
+                service.edition.to_compare,
+                wanted is not None,
+            )
+        )
+        return edition.id
+
+    async def _build(self, page: Page, visit: Visit) -> Written:
+        view = await page.build(visit)
+        if view.redirect is not None:
+            return Written(303, b"", ((b"location", view.redirect.encode()),), "")
+        chart = visit.request.query.get("chart")
+        if chart is not None:
+            return chart_reply(view, chart, visit)
+        part = visit.request.query.get("part")
+        if part is not None and part not in view.parts:
+            raise InvalidParameter("part", f"this page has {', '.join(view.parts) or 'no parts'}")
+        body = write_page(view, visit, part).encode()
+        return Written(view.status, body, (HTML,), hashlib.blake2b(body, digest_size=12).hexdigest())
+
+    async def _reply(self, written: Written, visit: Visit) -> Reply:
+        headers: Headers = [*written.headers, *PAGE_HEADERS]
+        if visit.usage is not None:
+            headers += rate_headers(visit.usage)
+        if (chosen := visit.request.query.get("lang")) is not None:
+            cookie = f"{LANGUAGE_COOKIE}={chosen}; Path=/; Max-Age=31536000; SameSite=Lax"
+            headers.append((b"set-cookie", cookie.encode()))
+        return await encoded(written, headers, visit.request)
+
+    def _problem(
+        self, problem: Problem, request: PageRequest | None, visit: Visit | None, request_id: str
+    ) -> Reply:
+        if problem.status >= 500:
+            _log.warning("page %s: %s: %s", request_id, problem.slug, problem.logged)
+        site: Site = visit.site if visit else self._service.domains.own
+        own = language(request.language if request else "en")
+        context = {
+            "status": problem.status,
+            "slug": problem.slug,
+            "title": own.text(problem.title),
+            "detail": problem.detail,
+            "retry_after": getattr(problem, "retry_after", None),
+            "own_key": bool(request and request.api_key),
+            "request_id": request_id,
+        }
+        body = write_problem(own, request, context, site.settings.upgrade_url).encode()
+        headers: Headers = [HTML, *PAGE_HEADERS, *problem_headers(problem)]
+        if visit is not None and visit.usage is not None:
+            headers += rate_headers(visit.usage)
+        return Reply(problem.status, headers, body, problem.slug)
+
+
+def _observed(scope: Scope, reply: Reply, began: float, request_id: str) -> ObservedRequest:
+    visit: Visit | None = scope.get(_VISIT)
+    return ObservedRequest(
+        operation="page",
+        method=scope["method"],
+        status=reply.status,
+        size=len(reply.body),
+        began=began,
+        seconds=time.perf_counter() - began,
+        grant=visit.grant if visit is not None else None,
+        problem=reply.problem,
+        request_id=request_id,
+        headers=scope["headers"],
+    )
+
+
+def _cache_key(visit: Visit, edition_id: str, grant: Grant | None) -> tuple[object, ...]:
+    """Everything that a page depends on: an edition never changes, so neither does what is written of it."""
+    request = visit.request
+    may = (grant.tier, grant.row_cap, grant.default_rows, visit.sandbox) if grant else (visit.sandbox,)
+    query = tuple(sorted(request.query.items()))
+    return edition_id, request.path, query, request.language, may, visit.today, visit.site.base_url
+
+
+__all__ = ["View", "WebApp"]

@@ -1,0 +1,221 @@
+"""The documentation as pages: the Markdown files of the project, and what the code says of itself."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+import sankofa
+from sankofa.derive.metrics.contract import metrics
+from sankofa.derive.metrics.methodology import methodology
+from sankofa.derive.signals.contract import panels
+from sankofa.derive.signals.methodology import methodology as panel_methodology
+
+_TOP: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+_SLUG: Final = re.compile(r"[^\w\- ]")
+_SCHEME: Final = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_WORDS: Final = re.compile(r"\w+")
+_EXCERPT: Final = 160
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A heading and what is below it: what a search finds."""
+
+    address: str
+    page: str
+    heading: str
+    text: str
+
+
+class Document(msgspec.Struct, frozen=True):
+    """One page of the documentation."""
+
+    name: str
+    """Its address below /docs/."""
+    title: str
+    html: str
+    sections: tuple[Section, ...]
+
+
+def _folder() -> Path | None:
+    """Where the files are: beside the package in a checkout, inside it where it was installed."""
+    package = Path(sankofa.__file__).parent
+    for folder in (package / "documentation", package.parents[1]):
+        if (folder / "docs").is_dir():
+            return folder
+    return None
+
+
+@cache
+def documents() -> Mapping[str, Document]:
+    """Every page by its name."""
+    found: dict[str, Document] = {}
+    folder = _folder()
+    if folder is not None:
+        files = [folder / name for name in _TOP if (folder / name).exists()]
+        files += sorted((folder / "docs").rglob("*.md"))
+        for file in files:
+            relative = file.relative_to(folder).as_posix()
+            name = _name(relative)
+            found[name] = _document(name, relative, file.read_text(encoding="utf-8"))
+    for metric in metrics():
+        name = f"methodology/{metric.methodology_ref}"
+        found[name] = _document(name, f"docs/{name}.md", methodology(metric))
+    for panel in panels().values():
+        name = f"methodology/{panel.methodology_ref}"
+        found[name] = _document(name, f"docs/{name}.md", panel_methodology(panel))
+    return found
+
+
+@cache
+def pictures() -> Mapping[str, bytes]:
+    """The pictures of the documentation by name, as SVG or PNG."""
+    folder = _folder()
+    if folder is None:
+        return {}
+    shown = folder / "docs" / "pictures"
+    return {
+        file.name: file.read_bytes() for file in sorted(shown.glob("*.*")) if file.suffix in (".svg", ".png")
+    }
+
+
+def search(words: str, most: int = 30) -> list[tuple[Section, str]]:
+    """The sections that have every word, the most telling first, each with an excerpt."""
+    wanted = [word.lower() for word in _WORDS.findall(words)]
+    if not wanted:
+        return []
+    scored = []
+    for document in documents().values():
+        for section in document.sections:
+            heading, text = section.heading.lower(), section.text.lower()
+            if all(word in text or word in heading for word in wanted):
+                score = sum(10 * (word in heading) + min(text.count(word), 5) for word in wanted)
+                scored.append((-score, section.address, section))
+    scored.sort(key=lambda found: found[:2])
+    return [(section, _excerpt(section.text, wanted[0])) for _, _, section in scored[:most]]
+
+
+def _excerpt(text: str, word: str) -> str:
+    place = max(text.lower().find(word) - _EXCERPT // 3, 0)
+    return ("…" if place else "") + text[place : place + _EXCERPT].strip() + "…"
+
+
+def _name(relative: str) -> str:
+    """`docs/decisions/0001-x.md` as `decisions/0001-x`, `README.md` as `readme`."""
+    name = relative.removesuffix(".md")
+    return name.removeprefix("docs/") if name.startswith("docs/") else name.lower()
+
+
+def _document(name: str, relative: str, text: str) -> Document:
+    tokens = _parser().parse(text)
+    sections, title = _prepare(tokens, name, relative)
+    html = _parser().renderer.render(tokens, _parser().options, {})
+    return Document(name, title or name, str(html), tuple(sections))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """Markup in the text is shown as text: nothing in a document becomes an element of its own."""
+    return MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+def inline(text: str) -> str:
+    """A line of Markdown, of a description for example, as HTML."""
+    return str(_parser().renderInline(text))
+
+
+def _prepare(tokens: list[Token], name: str, relative: str) -> tuple[list[Section], str]:
+    """Give headings their anchors and links their addresses, and cut the text into sections."""
+    sections: list[Section] = []
+    title = ""
+    heading, anchor = "", ""
+    text: list[str] = []
+    used: set[str] = set()
+    empty_heading = False
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        token.attrs.pop("style", None)  # alignment of a column; no style is allowed within a page
+        if token.type == "th_open":
+            empty_heading = following is not None and not following.content
+        if token.type in ("th_open", "th_close") and empty_heading:
+            token.tag = "td"  # a heading without words says nothing to who cannot see the table
+        if token.type == "heading_open" and following is not None:
+            if heading or text:
+                sections.append(_section(name, title, heading, anchor, text))
+            heading, text = _plain(following), []
+            title = title or heading
+            anchor = _unique(_slug(heading), used)
+            token.attrSet("id", anchor)
+        elif token.type in ("fence", "code_block"):
+            token.attrSet("tabindex", "0")
+            text.append(token.content)
+        elif token.type == "inline":
+            text.append(_plain(token))
+            for child in token.children or ():
+                _readdress(child, relative)
+    sections.append(_section(name, title, heading, anchor, text))
+    return sections, title
+
+
+def _section(name: str, title: str, heading: str, anchor: str, text: list[str]) -> Section:
+    return Section(f"/docs/{name}#{anchor}", title, heading or title, " ".join(text))
+
+
+def _plain(token: Token) -> str:
+    return "".join(child.content for child in token.children or () if child.type in ("text", "code_inline"))
+
+
+def _slug(heading: str) -> str:
+    return _SLUG.sub("", heading.lower()).replace(" ", "-") or "section"
+
+
+def _unique(slug: str, used: set[str]) -> str:
+    name, number = slug, 1
+    while name in used:
+        name, number = f"{slug}-{number}", number + 1
+    used.add(name)
+    return name
+
+
+def _readdress(token: Token, relative: str) -> None:
+    """A link to a file of the project becomes one to its page; one that leads to no page becomes text."""
+    for attribute in ("href", "src"):
+        target = token.attrs.get(attribute)
+        if not isinstance(target, str) or _SCHEME.match(target) or target.startswith(("#", "/")):
+            continue
+        path, _, anchor = target.partition("#")
+        joined = _joined(relative, path)
+        if attribute == "src" and "docs/pictures/" in joined:
+            token.attrs["src"] = f"/docs/pictures/{joined.rpartition('/')[2]}"
+        elif joined.endswith(".md") and (joined.startswith("docs/") or joined in _TOP):
+            token.attrs["href"] = f"/docs/{_name(joined)}" + (f"#{anchor}" if anchor else "")
+        else:
+            token.attrs[attribute] = f"/docs/readme#{anchor}" if anchor else "/docs"
+
+
+def _joined(relative: str, path: str) -> str:
+    parts = relative.split("/")[:-1]
+    for part in path.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def groups() -> Iterator[tuple[str, list[Document]]]:
+    """The pages by what they are for, in the order of the contents."""
+    every = documents()
+
+    def under(prefix: str) -> list[Document]:
+        return [document for name, document in every.items() if name.startswith(prefix)]
+
+    top = [document for name, document in every.items() if "/" not in name]
+    yield "Guides", top
+    yield "Reference", under("reference/")
+    yield "Methods", under("methodology/")
+    yield "Decisions", under("decisions/")

@@ -1,0 +1,1 @@
+"""The pages: each module declares some with `@page`."""

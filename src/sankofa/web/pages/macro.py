@@ -1,0 +1,189 @@
+"""Macro: a series as known on a day against today's, its vintages and revisions; indicators by country."""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final
+
+from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.web import data
+from sankofa.web.charts.chart import Chart
+from sankofa.web.charts.drawing import Line, bar_chart, line_chart, small_line
+from sankofa.web.view import View, page
+from sankofa.web.visit import Row, Visit
+
+_MOST_LINES: Final = 10
+_MOST_VALUES: Final = 500
+_MOST_OF_A_LINE: Final = 200
+_MOST_BARS: Final = 48
+_COUNTRIES: Final = ("ZA", "NG", "KE", "EG", "GH", "ET", "TZ", "MA", "CI", "SN", "UG", "RW")
+_MOST_COUNTRIES: Final = 16
+
+
+@page("/macro", "q", "country", "cursor")
+async def catalogue(visit: Visit) -> View:
+    """Every series and indicator, with search."""
+    context = await data.catalogue(
+        visit, words=visit.given("q"), country=visit.given("country"), cursor=visit.given("cursor")
+    )
+    return View("macro.html", visit.language.text("Macro"), context)
+
+
+@page("/macro/series/{series}", "as_of")
+async def series(visit: Visit) -> View:
+    """A series as known on a day against today's; the part `series` is what a move of the day changes."""
+    key = visit.parameters["series"].upper()
+    as_of = visit.day()
+    then_rows = _one(await _values(visit, key, as_of, shown=True))
+    today_rows = then_rows
+    if as_of < visit.today:
+        # Only so many values are shown, the newest: today's are then those of the days that were known.
+        cut = visit.call.grant.sample or len(then_rows) >= _MOST_VALUES
+        span = _span(then_rows) if cut and then_rows else {}
+        today_rows = _one(await _values(visit, key, visit.today, shown=True, most=_MOST_VALUES, **span))
+    if not today_rows:
+        raise NotFound(f"No series {key} is known.")
+    revised = _revisions(then_rows, today_rows)
+    charts = [_against(visit, then_rows, today_rows, as_of), _sizes(visit, revised)]
+    context: dict[str, Any] = {
+        "series": key,
+        "row": today_rows[0],
+        "as_of": as_of,
+        "known": len(then_rows),
+        "revised": len(revised),
+        "revisions": revised,
+        "rows_then": then_rows[:60],
+    }
+    if visit.given("part") == "series":
+        return View("series.html", "", context, tuple(charts), ("series",))
+    releases = await data.releases(visit, key, today_rows)
+    charts.append(await _fan(visit, key, releases))
+    context["first"] = min(releases, default=as_of)
+    context["stops"] = releases[-_MOST_LINES:]
+    return View("series.html", key, context, tuple(charts), ("series",))
+
+
+async def _values(
+    visit: Visit, key: str, day: date, *, shown: bool = False, most: int = _MOST_VALUES, **span: str
+) -> list[Row]:
+    limit = visit.most_rows(most)
+    result = await visit.ask("get_macro", shown=shown, series=key, as_of=day.isoformat(), limit=limit, **span)
+    return result.rows
+
+
+def _span(rows: list[Row]) -> dict[str, str]:
+    return {"from": rows[0]["date"], "to": rows[-1]["date"]}
+
+
+def _one(rows: list[Row]) -> list[Row]:
+    """The first of several columns that share a key, the oldest value first."""
+    if not rows:
+        return []
+    same = [row for row in rows if row["country"] == rows[0]["country"]]
+    same = [row for row in same if row["frequency"] == rows[0]["frequency"]]
+    return same[::-1]
+
+
+def _points(rows: Sequence[Row]) -> list[tuple[date, Decimal]]:
+    return [
+        (date.fromisoformat(row["date"]), Decimal(row["value"])) for row in rows if row["value"] is not None
+    ]
+
+
+def _revisions(then: list[Row], today: list[Row]) -> list[dict[str, Any]]:
+    """The values known on the day that stand differently today."""
+    now = {row["date"]: row for row in today}
+    revised = []
+    for row in then:
+        current = now.get(row["date"])
+        if current and None not in (row["value"], current["value"]) and current["value"] != row["value"]:
+            revised.append(
+                {
+                    "date": row["date"],
+                    "then": row["value"],
+                    "today": current["value"],
+                    "size": current["value"] - row["value"],
+                    "vintages": current["vintage"],
+                    "available_at": current["available_at"],
+                }
+            )
+    return revised
+
+
+def _against(visit: Visit, then: list[Row], today: list[Row], as_of: date) -> Chart:
+    text = visit.language.text
+    known = {row["date"]: row for row in then}
+    table = [
+        (
+            row["date"],
+            known[row["date"]]["value"] if row["date"] in known else None,
+            row["value"],
+            row["vintage"],
+        )
+        for row in reversed(today)
+    ]
+    return line_chart(
+        "series",
+        text("As known on %(day)s, and as it stands today", day=as_of.isoformat()),
+        [Line(text("Today"), "main", _points(today)), Line(as_of.isoformat(), "then", _points(then))],
+        visit.language.short,
+        (("date", f"known_{as_of.isoformat()}", "today", "vintage"), table),
+        as_of,
+    )
+
+
+def _sizes(visit: Visit, revised: list[dict[str, Any]]) -> Chart:
+    columns = ("date", "then", "today", "size", "vintages", "available_at")
+    return bar_chart(
+        "revisions",
+        visit.language.text("How far each value was revised since"),
+        [(row["date"], row["size"]) for row in revised[-_MOST_BARS:]],
+        visit.language.short,
+        (columns, [tuple(row[name] for name in columns) for row in revised]),
+    )
+
+
+async def _fan(visit: Visit, key: str, releases: list[date]) -> Chart:
+    """The series as it was on several days of release, each a line."""
+    step = max(1, -(-len(releases) // _MOST_LINES))
+    days = releases[::-1][::step][::-1]
+    lines, table = [], []
+    for day in days:
+        rows = _one(await _values(visit, key, day, most=_MOST_OF_A_LINE))
+        lines.append(Line(day.isoformat(), "old" if day != days[-1] else "main", _points(rows)))
+        table += [(day.isoformat(), row["date"], row["value"]) for row in rows]
+    title = visit.language.text(
+        "Vintages: the series as it was on %(count)s days of release", count=len(days)
+    )
+    return line_chart("fan", title, lines, visit.language.short, (("known_on", "date", "value"), table))
+
+
+@page("/macro/indicator/{indicator}", "countries")
+async def indicator(visit: Visit) -> View:
+    """An annual indicator across countries, as small charts."""
+    code = visit.parameters["indicator"].upper()
+    named = visit.given("countries")
+    countries = [part.strip().upper() for part in named.split(",")] if named else list(_COUNTRIES)
+    if len(countries) > _MOST_COUNTRIES:
+        raise InvalidParameter("countries", f"at most {_MOST_COUNTRIES}")
+    charts, latest, meta = [], [], None
+    for country in countries:
+        result = await visit.ask(
+            "get_macro",
+            shown=country == countries[0],
+            country=country,
+            indicator=code,
+            limit=visit.most_rows(200),
+        )
+        rows = [row for row in result.rows if row["value"] is not None][::-1]
+        if not rows:
+            continue
+        meta = meta or rows[0]
+        points = [(date(row["year"], 12, 31), Decimal(row["value"])) for row in rows]
+        name = visit.language.country(rows[0]["country"])
+        charts.append(small_line(rows[0]["country"], f"{name}, {code}", points, visit.language.short))
+        latest.append({**rows[-1], "name": name})
+    if meta is None:
+        raise NotFound(f"No indicator {code} is known of these countries.")
+    context = {"code": code, "meta": meta, "latest": latest, "shown": charts, "countries": countries}
+    return View("indicator.html", meta["indicator_name"] or code, context, tuple(charts))

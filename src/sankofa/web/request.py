@@ -1,0 +1,85 @@
+"""A visitor's request: query, cookies, language, and the page it is for."""
+
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from sankofa.model.errors import BadRequest, InvalidParameter, Problem
+from sankofa.web.languages import LANGUAGES, preferred
+
+KEY_COOKIE: Final = "sankofa_key"
+LANGUAGE_COOKIE: Final = "sankofa_lang"
+_LONGEST_QUERY: Final = 4096
+_LARGEST_FORM: Final = 4096
+
+
+class QueryTooLong(Problem):
+    """414: no page of ours has an address that long."""
+
+    status, slug, title = 414, "query-too-long", "Address too long"
+
+
+class PageRequest(msgspec.Struct, frozen=True):
+    """What of a request the pages act on."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    host: bytes
+    cookies: dict[str, str]
+    language: str
+    headers: dict[bytes, bytes]
+
+    @property
+    def api_key(self) -> str | None:
+        """The key the visitor sent: in a header, as REST takes it, or in the cookie of the key page."""
+        header = self.headers.get(b"x-api-key")
+        return header.decode("latin-1") if header is not None else self.cookies.get(KEY_COOKIE)
+
+
+def read_request(scope: Mapping[str, Any]) -> PageRequest:
+    """Raises BadRequest, InvalidParameter or QueryTooLong."""
+    headers: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        headers[name] = headers[name] + b"; " + value if name in headers and name == b"cookie" else value
+    if len(scope["query_string"]) > _LONGEST_QUERY or len(scope["path"]) > 1024:
+        raise QueryTooLong("An address of at most 4096 characters is accepted.")
+    if not headers.get(b"host"):
+        raise BadRequest("A request names the host it is for in exactly one Host header.")
+    query = read_form(scope["query_string"])
+    cookies = _cookies(headers.get(b"cookie", b""))
+    asked = query.get("lang")
+    if asked is not None and asked not in LANGUAGES:
+        raise InvalidParameter("lang", f"expected one of {', '.join(LANGUAGES)}")
+    chosen = asked or cookies.get(LANGUAGE_COOKIE, "")
+    if chosen not in LANGUAGES:
+        chosen = preferred(headers.get(b"accept-language", b"").decode("latin-1"))
+    return PageRequest(scope["method"], scope["path"], query, headers[b"host"], cookies, chosen, headers)
+
+
+def read_form(text: bytes) -> dict[str, str]:
+    """The fields of a form; those left empty are left out. Raises InvalidParameter for one given twice."""
+    if len(text) > _LARGEST_FORM:
+        raise BadRequest("The form is larger than any of ours.")
+    try:
+        pairs = parse_qsl(text.decode("ascii"), errors="strict", max_num_fields=64)
+    except (UnicodeDecodeError, ValueError):
+        raise BadRequest("The query is not valid UTF-8.") from None
+    fields: dict[str, str] = {}
+    for name, value in pairs:
+        if name in fields:
+            raise InvalidParameter(name[:64], "given more than once")
+        fields[name] = value
+    return fields
+
+
+def _cookies(header: bytes) -> dict[str, str]:
+    jar: SimpleCookie = SimpleCookie()
+    try:
+        jar.load(header.decode("latin-1"))
+    except CookieError:
+        return {}
+    return {name: morsel.value for name, morsel in jar.items()}

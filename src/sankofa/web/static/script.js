@@ -1,0 +1,138 @@
+// Progressive enhancement only: every page works without this.
+"use strict";
+(() => {
+  document.documentElement.classList.add("script");
+  const policy = window.trustedTypes
+    ? window.trustedTypes.createPolicy("sankofa", { createHTML: (html) => html })
+    : { createHTML: (html) => html };
+
+  // The one place where markup enters a page: a part of a page that our server wrote, with everything escaped.
+  const put = (place, html) => { place.innerHTML = policy.createHTML(html); };
+
+  const fetchPart = async (address, part, signal) => {
+    const url = new URL(address, location.href);
+    url.searchParams.set("part", part);
+    const answer = await fetch(url, { signal, headers: { Accept: "text/html" } });
+    const html = await answer.text();
+    if (!answer.ok) throw new Error(html);
+    return html;
+  };
+
+  // A day control moves the past: one small request for the part of the page that depends on the day.
+  const isoDay = (days) => new Date(days * 86400000).toISOString().slice(0, 10);
+  const dayNumber = (iso) => Math.round(Date.parse(iso + "T00:00:00Z") / 86400000);
+  const startDay = (form) => {
+    const slider = form.querySelector("input[type=range]");
+    const calendar = form.querySelector("input[type=date]");
+    const shown = form.querySelector("output");
+    const place = document.getElementById(form.dataset.part);
+    let pending, abort;
+    const show = (iso) => {
+      slider.value = dayNumber(iso);
+      slider.setAttribute("aria-valuetext", iso);
+      calendar.value = iso;
+      shown.textContent = iso;
+    };
+    const move = (iso) => {
+      show(iso);
+      clearTimeout(pending);
+      pending = setTimeout(async () => {
+        if (abort) abort.abort();
+        abort = new AbortController();
+        const url = new URL(location.href);
+        url.searchParams.set("as_of", iso);
+        place.classList.add("stale");
+        try {
+          const html = await fetchPart(url, form.dataset.part, abort.signal);
+          put(place, html);
+          place.dataset.day = iso;
+          history.replaceState(null, "", url);
+        } catch (failure) {
+          if (failure.name === "AbortError") return;
+          location.assign(url); // the server says on a page of its own what is wrong
+        }
+        place.classList.remove("stale");
+      }, 90);
+    };
+    slider.addEventListener("input", () => move(isoDay(Number(slider.value))));
+    calendar.addEventListener("change", () => { if (calendar.value) move(calendar.value); });
+    form.addEventListener("submit", (event) => { event.preventDefault(); if (calendar.value) move(calendar.value); });
+    form.addEventListener("click", (event) => {
+      const step = event.target.closest("[data-day]");
+      if (step) { event.preventDefault(); move(step.dataset.day); }
+    });
+  };
+
+  // A figure opens its vintages over the page; the link leads to the same as a page.
+  const openOver = async (link) => {
+    const dialog = document.createElement("dialog");
+    dialog.setAttribute("aria-label", link.dataset.title || "");
+    try {
+      put(dialog, await fetchPart(link.href, "figure"));
+    } catch { location.assign(link.href); return; }
+    document.body.append(dialog);
+    dialog.addEventListener("close", () => { dialog.remove(); link.focus(); });
+    dialog.addEventListener("click", (event) => {
+      if (event.target === dialog || event.target.closest(".close")) dialog.close();
+    });
+    dialog.showModal();
+  };
+
+  // A picture of a chart as the page shows it, in pixels.
+  const savePng = async (button) => {
+    const answer = await fetch(button.dataset.svg);
+    const address = URL.createObjectURL(new Blob([await answer.text()], { type: "image/svg+xml" }));
+    const image = new Image();
+    image.onload = () => {
+      const canvas = document.createElement("canvas");
+      canvas.width = image.width * 2;
+      canvas.height = image.height * 2;
+      const pen = canvas.getContext("2d");
+      pen.fillStyle = "#fff";
+      pen.fillRect(0, 0, canvas.width, canvas.height);
+      pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => {
+        const link = document.createElement("a");
+        link.href = URL.createObjectURL(blob);
+        link.download = button.dataset.name + ".png";
+        link.click();
+        URL.revokeObjectURL(address);
+      });
+    };
+    image.src = address;
+  };
+
+  // Try-it forms: the call under the visitor's own key, which only they type.
+  const tryCall = async (form) => {
+    const path = form.dataset.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(form.elements[name].value));
+    const query = new URLSearchParams();
+    for (const field of form.querySelectorAll("[data-query]")) if (field.value) query.set(field.name, field.value);
+    const url = path + (query.size ? "?" + query : "");
+    const shown = form.querySelector("output");
+    shown.textContent = url;
+    const answer = await fetch(url, { headers: { "X-API-Key": form.elements.api_key.value } });
+    const text = await answer.text();
+    let body = text;
+    try { body = JSON.stringify(JSON.parse(text), null, 2); } catch { /* shown as it is */ }
+    shown.textContent = `GET ${url}\n${answer.status}\n\n${body.slice(0, 20000)}`;
+  };
+
+  document.querySelectorAll("form.day").forEach(startDay);
+  document.addEventListener("click", (event) => {
+    const target = event.target;
+    if (!(target instanceof Element)) return;
+    const figure = target.closest("a[data-over]");
+    if (figure && !event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); openOver(figure); }
+    const png = target.closest("button[data-svg]");
+    if (png) savePng(png);
+    const copy = target.closest("button[data-copy]");
+    if (copy) {
+      navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).textContent.trim());
+      copy.textContent = copy.dataset.done;
+    }
+  });
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.matches("form.try")) { event.preventDefault(); tryCall(form); }
+  });
+})();

@@ -1,0 +1,195 @@
+"""One visit of a page: who visits, and the operations asked on their behalf.
+
+A page asks the operations that REST has, under the visitor's key, with the caps of its tier. There is no
+other way to a row from here. A page is one counted request, however many operations it asks.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from sankofa.access.domains import Site
+from sankofa.access.quotas import Usage
+from sankofa.access.tiers import Grant
+from sankofa.model.errors import InvalidParameter
+from sankofa.operations.answers import envelope
+from sankofa.operations.contract import Call, Operation, operations
+from sankofa.operations.parameter_types import Day
+from sankofa.operations.service import Service
+from sankofa.web.languages import Language
+from sankofa.web.request import PageRequest
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+_PAST_DAY: Final = Day(past=True)
+decode_answer: Final = msgspec.json.Decoder(float_hook=Decimal).decode
+"""Reads the body of an answer, every digit of a figure kept."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What an operation answered: its rows, and the rest of the envelope."""
+
+    rows: list[Row]
+    members: Mapping[str, Any]
+    truncated: bool
+
+    @property
+    def first(self) -> Row:
+        return self.rows[0]
+
+
+class ApiCall(msgspec.Struct, frozen=True):
+    """A call of the API that gives what is on the page."""
+
+    path: str
+    query: Mapping[str, str]
+
+    @property
+    def address(self) -> str:
+        return self.path + (f"?{urlencode(self.query)}" if self.query else "")
+
+
+class Visit:
+    """A visitor on a page. Pages without a key have no `call`."""
+
+    def __init__(
+        self,
+        request: PageRequest,
+        site: Site,
+        service: Service,
+        language: Language,
+        parameters: Mapping[str, str],
+    ) -> None:
+        self.request = request
+        self.site = site
+        self.service = service
+        self.language = language
+        self.parameters = parameters
+        self.calls: list[ApiCall] = []
+        self.usage: Usage | None = None
+        self.grant: Grant | None = None
+        self.tier = ""
+        self.sandbox = True
+        self._call: Call | None = None
+
+    def begin(self, call: Call) -> None:
+        self._call = call
+        self.tier = call.grant.tier
+
+    @property
+    def call(self) -> Call:
+        if self._call is None:
+            raise RuntimeError("a page without a key asked for data")
+        return self._call
+
+    @property
+    def today(self) -> date:
+        return self.service.today()
+
+    def most_rows(self, most: int) -> str | None:
+        """The `limit` to ask for, of that many at most: none on the sample tier, which has its preview."""
+        grant = self.call.grant
+        return None if grant.sample else str(min(most, grant.row_cap))
+
+    def given(self, name: str, otherwise: str = "") -> str:
+        return self.request.query.get(name, otherwise)
+
+    def day(self, name: str = "as_of") -> date:
+        """The day that the address names; today where it names none. Raises InvalidParameter."""
+        text = self.request.query.get(name)
+        if text is None:
+            return self.today
+        try:
+            return _PAST_DAY.read(text, self.today)
+        except ValueError as failure:
+            raise InvalidParameter(name, str(failure)) from None
+
+    def chosen(self, name: str, words: Sequence[str]) -> str:
+        """One of these words; the first where the address names none. Raises InvalidParameter."""
+        text = self.request.query.get(name, words[0])
+        if text not in words:
+            raise InvalidParameter(name, f"expected one of {', '.join(words)}")
+        return text
+
+    async def ask(self, name: str, *, shown: bool = True, **parameters: Any) -> Result:
+        """Perform an operation with these parameters as text, as REST would read them.
+
+        Raises the problem that REST would answer with. `shown` puts the call on the page, where REST takes
+        all of its parameters.
+        """
+        operation = _operations()[name]
+        given = {label.rstrip("_"): text for label, text in parameters.items() if text}
+        call = self.call
+        answer = await operation.perform(call, **_arguments(operation, given, call))
+        body = decode_answer(envelope(answer, call.edition, operation))
+        if shown and (api_call := _api_call(operation, given, call.edition.id if call.pinned else None)):
+            self.calls.append(api_call)
+        return Result(body.pop(operation.rows_under), body, body["truncated"])
+
+    async def ask_fields(self, name: str, row: type[T], **parameters: Any) -> tuple[list[T], bool]:
+        """As `ask`, of each row only some fields, and of many rows a piece at a time: others are waiting."""
+        operation = _operations()[name]
+        given = {label: text for label, text in parameters.items() if text}
+        answer = await operation.perform(self.call, **_arguments(operation, given, self.call))
+        decode = msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
+        rows: list[T] = []
+        for piece in answer.selection.lists():
+            rows += decode(piece)
+            await asyncio.sleep(0)
+        return rows, answer.selection.truncated
+
+    def address(self, path: str = "", **changes: str | int | None) -> str:
+        """The address of a page; of this one, with these parameters changed, where no path is given.
+
+        An edition that the visitor pinned stays pinned.
+        """
+        query = {k: v for k, v in self.request.query.items() if k not in _OF_ONE_ANSWER} if not path else {}
+        if path and (edition := self.request.query.get("edition")):
+            query["edition"] = edition
+        for name, value in changes.items():
+            if value in (None, ""):
+                query.pop(name, None)
+            else:
+                query[name] = str(value)
+        return quote(path or self.request.path, safe="/:@") + (f"?{urlencode(query)}" if query else "")
+
+
+_OF_ONE_ANSWER: Final = frozenset({"part", "chart", "format", "lang"})
+
+
+@cache
+def _operations() -> Mapping[str, Operation]:
+    return {operation.name: operation for operation in operations()}
+
+
+def _arguments(operation: Operation, given: Mapping[str, Any], call: Call) -> dict[str, Any]:
+    """All arguments, read and admitted as REST reads and admits them (contract: KEY-7)."""
+    in_path = {name: text for name, text in given.items() if operation.parameters[name].in_path}
+    in_query = ((name, text) for name, text in given.items() if name not in in_path)
+    read = dict(operation.argument(name, text, call.today) for name, text in in_query)
+    arguments = operation.complete(read, call.today, in_path)
+    operation.admit(call.grant, arguments)
+    return arguments
+
+
+def _api_call(operation: Operation, given: Mapping[str, Any], pinned: str | None) -> ApiCall | None:
+    """The call of REST with the same answer, or with more rows where it cannot choose line items; or None."""
+    path = operation.path
+    query: dict[str, str] = {}
+    for name, text in given.items():
+        if f"{{{name}}}" in path:
+            path = path.replace(f"{{{name}}}", quote(text, safe=""))
+        elif name in operation.query:
+            query[name] = ",".join(text) if isinstance(text, list) else text
+        elif name != "line_items":
+            return None
+    if pinned:
+        query["edition"] = pinned
+    return ApiCall(path, query) if path else None

@@ -1,0 +1,52 @@
+"""Terminal manners: a statement in the terminal, completion, and a HOME that is not there."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.live import COMMAND, run
+
+RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
+
+
+@pytest.mark.rule("WEB-11")
+def test_a_statement_is_printed_as_it_was_known_on_a_day(sample_home: Path) -> None:
+    then, now = (run(sample_home, "show", "riftline", "--as-of", day) for day in ("2023-12-31", "2024-12-31"))
+    assert (then.returncode, now.returncode) == (0, 0), then.stderr
+    assert "Riftline Sample Telecom PLC, as known on 2023-12-31" in then.stdout
+    assert "restated" not in then.stdout
+    (revenue,) = [line for line in now.stdout.splitlines() if line.startswith("revenue")]
+    assert "147,348,157 restated" in revenue
+    assert "147,348,157" not in then.stdout
+    assert "\x1b" not in now.stdout, "no colour but on a terminal"
+    rows = json.loads(run(sample_home, "show", RIFTLINE, "--as-of", "2024-12-31", "--json").stdout)
+    assert {row["value_reported"] for row in rows if row["restated"] and row["line_item"] == "revenue"} == {
+        147348157000
+    }
+
+
+@pytest.mark.rule("WEB-11")
+def test_a_company_that_nobody_knows_is_an_error_of_one_line(sample_home: Path) -> None:
+    refused = run(sample_home, "show", "zzqqxx")
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
+    refused = run(sample_home, "show", RIFTLINE, "--as-of", "2999-01-01")
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
+    assert "future" in refused.stderr
+
+
+@pytest.mark.rule("WEB-12")
+@pytest.mark.parametrize("command", [("editions",), ("keys", "list"), ("domains", "list")])
+def test_a_mistyped_home_is_a_warning_and_no_new_folder(tmp_path: Path, command: tuple[str, ...]) -> None:
+    home = tmp_path / "mistyped"
+    listed = run(home, *command)
+    assert (listed.returncode, listed.stdout) == (0, "")
+    assert f"HOME is {home}" in listed.stderr
+    assert not home.exists()
+
+
+def test_commands_are_completed_by_the_shell() -> None:
+    environment = {"_SANKOFA_COMPLETE": "bash_complete", "COMP_WORDS": "sankofa edi", "COMP_CWORD": "1"}
+    done = subprocess.run([COMMAND], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "plain,editions"

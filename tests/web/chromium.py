@@ -1,0 +1,85 @@
+"""A real Chromium for the tests, one for a file of tests; what a page does wrong is written down."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.services import missing
+
+_SWITCHES = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def chromium_path() -> str:
+    """Where Chromium is; skips the test loudly where there is none."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next((path for path in map(shutil.which, names) if path), None)
+    if path is None:
+        missing("a browser (no chromium in PATH)")
+    return path
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium_path(), headless=True, args=list(_SWITCHES)
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Visitor:
+    """A window of the browser on the site, and what went wrong in it."""
+
+    page: Page
+    context: BrowserContext
+    url: str
+    complaints: list[str] = field(default_factory=list)
+
+    def go(self, address: str) -> int:
+        """Open an address of the site; returns its status."""
+        response = self.page.goto(self.url + address)
+        assert response is not None
+        return response.status
+
+
+@contextmanager
+def visitor(browser: Browser, url: str, *, key: str | None = None, **options: Any) -> Iterator[Visitor]:
+    """A window with cookies of its own. Leaving it fails where a page complained or asked another host."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(30_000)
+    if key is not None:
+        context.add_cookies([{"name": "sankofa_key", "value": key, "url": url}])
+    page = context.new_page()
+    window = Visitor(page, context, url)
+    page.on("console", lambda message: _note(window, message.type, message.text))
+    page.on("pageerror", lambda failure: window.complaints.append(str(failure)))
+    page.on("request", lambda request: _check_host(window, request.url))
+    try:
+        yield window
+        assert window.complaints == []
+    finally:
+        context.close()
+
+
+def _note(window: Visitor, kind: str, text: str) -> None:
+    if kind in ("error", "warning"):
+        window.complaints.append(f"{kind}: {text}")
+
+
+def _check_host(window: Visitor, address: str) -> None:
+    if not address.startswith((window.url, "blob:", "data:")):
+        window.complaints.append(f"asked another host: {address}")

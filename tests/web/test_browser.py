@@ -1,0 +1,237 @@
+"""The pages in a real browser: the day moves, figures open, everybody can read them."""
+
+import base64
+import os
+import random
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.live import LiveServer
+from tests.services import REPOSITORY
+from tests.web.chromium import Visitor, chromium, visitor
+from tests.web.site import ISSUER, PAGES, figures
+
+COMPANY = f"/company/{ISSUER}"
+PHONE = {"width": 390, "height": 844}
+PICTURES = REPOSITORY / "docs" / "pictures"
+PICTURED = {
+    "home": "/",
+    "company": f"{COMPANY}?as_of=2024-06-01",
+    "macro": "/macro/series/CPI.ZA?as_of=2023-05-31",
+    "tender": "/tenders?country=KE",
+}
+_LONG_TEXTS = ("/docs/api", "/docs/readme")
+"""Pages with the colours of /docs/ideas, and a hundred times as many words to measure."""
+_RULES = {
+    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]},
+    "resultTypes": ["violations"],
+}
+_COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, "resultTypes": ["violations"]}
+_AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+def violations(window: Visitor, *checks: dict[str, Any]) -> list[str]:
+    """What axe finds on the page as it stands."""
+    if not window.page.evaluate("'axe' in window"):
+        window.page.evaluate(_AXE)
+    found = []
+    for options in checks:
+        results = window.page.evaluate("options => axe.run(document, options)", options)["violations"]
+        found += [f"{one['id']}: {node['html'][:120]}" for one in results for node in one["nodes"][:3]]
+    return found
+
+
+def has_no_sideways_scrolling(window: Visitor) -> bool:
+    return bool(window.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+@pytest.mark.rule("WEB-1")
+def test_every_page_is_accessible_in_both_themes_and_fits_a_phone(
+    browser: Browser, server: LiveServer
+) -> None:
+    """Without a violation of axe, a complaint in the console or a request to another host."""
+    failures = []
+    with visitor(browser, server.url, viewport={"width": 1200, "height": 900}) as window:
+        for address in PAGES:
+            assert window.go(address) == 200, address
+            window.page.emulate_media(color_scheme="light")
+            failures += [f"{address}: {one}" for one in violations(window, _RULES)]
+            window.page.emulate_media(color_scheme="dark")
+            if address not in _LONG_TEXTS:
+                failures += [f"{address} dark: {one}" for one in violations(window, _COLOURS)]
+            window.page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+            if not has_no_sideways_scrolling(window):
+                failures.append(f"{address}: scrolls sideways at 390 px")
+            window.page.set_viewport_size({"width": 1200, "height": 900})
+    assert failures == [], "\n".join(failures)
+
+
+@pytest.mark.rule("WEB-2", "WEB-3")
+def test_the_slider_shows_what_the_api_gives_on_the_day_it_stands_at(
+    browser: Browser, server: LiveServer, paid_key: str
+) -> None:
+    draw = random.Random(os.environ.get("TEST_SEED"))
+    first = date(2021, 6, 1)
+    with visitor(browser, server.url, key=paid_key) as window:
+        window.go(COMPANY)
+        slider = window.page.get_by_role("slider")
+        asked: list[str] = []
+        window.page.on("request", lambda request: asked.append(request.url))
+        shown: dict[Any, Any] = {}
+        for _ in range(10):
+            day = first + timedelta(days=draw.randrange(1500))
+            asked.clear()
+            slider.evaluate(
+                "(it, day) => { it.value = day; it.dispatchEvent(new Event('input', {bubbles: true})) }",
+                day.toordinal() - date(1970, 1, 1).toordinal(),
+            )
+            expect(window.page.locator("#statements")).to_have_attribute("data-day", day.isoformat())
+            expect(slider).to_have_attribute("aria-valuetext", day.isoformat())
+            assert [url for url in asked if "/assets/" not in url] == [
+                f"{server.url}{COMPANY}?as_of={day}&part=statements"
+            ]
+            assert f"as_of={day}" in window.page.url
+            shown = figures(window.page.locator("#statements").inner_html())
+            body = server.get(
+                f"/v1/statements/{ISSUER}?as_of={day}&kind=income&period_type=FY", paid_key
+            ).json()
+            expected = {
+                (row["line_item"], row["period_end"], row["period_start"] or ""): (
+                    Decimal(str(row["value_reported"])),
+                    row["restated"],
+                )
+                for row in body["data"]
+            }
+            assert {place: (Decimal(value), mark) for place, (value, mark) in shown.items()} == expected
+        shared = window.page.url.removeprefix(server.url)
+        window.go(shared)
+        assert figures(window.page.locator("#statements").inner_html()) == shown
+
+
+def test_a_figure_opens_its_vintages_over_the_page_and_closes_again(
+    browser: Browser, server: LiveServer
+) -> None:
+    with visitor(browser, server.url) as window:
+        window.go(f"{COMPANY}?as_of=2024-06-01")
+        link = window.page.locator("mark a").first
+        link.click()
+        dialog = window.page.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        expect(dialog.locator("svg.chart")).to_be_visible()
+        expect(dialog.get_by_text("synthetic").first).to_be_visible()
+        assert violations(window, _RULES) == []
+        window.page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        expect(link).to_be_focused()
+
+
+def test_a_chart_is_saved_as_pixels(browser: Browser, server: LiveServer, tmp_path: Path) -> None:
+    with visitor(browser, server.url) as window:
+        window.go("/")
+        with window.page.expect_download() as download:
+            window.page.get_by_role("button", name="PNG").click()
+        path = tmp_path / "chart.png"
+        download.value.save_as(path)
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.rule("WEB-1")
+def test_the_day_moves_without_a_script(browser: Browser, server: LiveServer) -> None:
+    with visitor(browser, server.url, java_script_enabled=False) as window:
+        window.go(f"{COMPANY}?kind=balance")
+        window.page.get_by_label("Day", exact=True).fill("2024-06-01")
+        window.page.get_by_role("button", name="Show").click()
+        assert "as_of=2024-06-01" in window.page.url
+        assert "kind=balance" in window.page.url
+        expect(window.page.get_by_role("heading", name="As known on Jun 1, 2024")).to_be_visible()
+        window.page.locator("td.n a").first.click()
+        expect(window.page.locator("svg.chart")).to_be_visible()
+
+
+@pytest.mark.rule("WEB-10")
+def test_arabic_reads_from_right_to_left(browser: Browser, server: LiveServer) -> None:
+    with visitor(browser, server.url, locale="ar", viewport=PHONE) as window:
+        for address in ("/", f"{COMPANY}?as_of=2024-06-01", "/tenders?country=KE"):
+            window.go(address)
+            assert window.page.evaluate("getComputedStyle(document.body).direction") == "rtl"
+            assert has_no_sideways_scrolling(window)
+        window.go("/")
+        assert violations(window, _RULES) == []
+        brand = window.page.locator(".brand").bounding_box()
+        assert brand is not None
+        assert brand["x"] > PHONE["width"] / 2
+
+
+def test_a_visitor_enters_a_key_pages_through_tenders_and_forgets_the_key(
+    browser: Browser, server: LiveServer, paid_key: str
+) -> None:
+    with visitor(browser, server.url) as window:
+        window.go("/key")
+        window.page.get_by_label("API key").fill(paid_key)
+        window.page.get_by_role("button", name="Use this key").click()
+        expect(window.page.get_by_text("starter").first).to_be_visible()
+        window.go("/tenders?country=ZA")
+        before = window.page.locator("[data-release]").first.get_attribute("data-release")
+        window.page.get_by_role("link", name="Older releases").click()
+        expect(window.page.locator(f'[data-release="{before}"]')).to_have_count(0)
+        window.page.locator("[data-release] a.t").first.click()
+        expect(window.page.get_by_role("heading", name="Releases in time")).to_be_visible()
+        window.go("/key")
+        window.page.get_by_role("button", name="Forget my key").click()
+        expect(window.page.get_by_text("the public sandbox key").first).to_be_visible()
+
+
+def test_an_endpoint_is_tried_from_the_reference(browser: Browser, server: LiveServer) -> None:
+    with visitor(browser, server.url) as window:
+        window.go("/docs/api")
+        form = window.page.locator('form[data-path="/v1/screen"]')
+        form.get_by_role("button", name="Try").click()
+        expect(form.locator("output")).to_contain_text('"omitted"')
+
+
+@pytest.mark.parametrize("name", PICTURED)
+def test_a_page_looks_as_its_picture_in_the_documentation(
+    browser: Browser, server: LiveServer, name: str
+) -> None:
+    """UPDATE_PICTURES=1 makes them anew. Fonts differ between machines: only the whole is compared."""
+    kept = PICTURES / f"{name}.png"
+    size = {"width": 1100, "height": 760}
+    with visitor(browser, server.url, viewport=size) as window:
+        window.go(PICTURED[name])
+        taken = window.page.screenshot()
+        if os.environ.get("UPDATE_PICTURES") == "1":
+            kept.write_bytes(taken)
+        images = [base64.b64encode(content).decode() for content in (kept.read_bytes(), taken)]
+    with visitor(browser, "about:blank") as window:
+        window.page.goto("about:blank")
+        assert float(window.page.evaluate(_DIFFERENCE, images)) < 10, "see UPDATE_PICTURES in docs/testing.md"
+
+
+_DIFFERENCE = """async (pictures) => {
+  const grey = async (encoded) => {
+    const image = new Image();
+    image.src = "data:image/png;base64," + encoded;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = 32;
+    const pen = canvas.getContext("2d");
+    pen.drawImage(image, 0, 0, 32, 32);
+    const data = pen.getImageData(0, 0, 32, 32).data;
+    return Array.from({length: 1024}, (_, i) => (data[4 * i] + data[4 * i + 1] + data[4 * i + 2]) / 3);
+  };
+  const [kept, taken] = await Promise.all(pictures.map(grey));
+  return kept.reduce((sum, value, i) => sum + Math.abs(value - taken[i]), 0) / kept.length;
+}"""

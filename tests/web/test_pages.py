@@ -1,0 +1,323 @@
+"""The pages as a client without a browser sees them: statuses, keys, and the same figures as the API."""
+
+import csv
+import io
+import os
+import random
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from urllib.parse import unquote
+
+import httpx
+import pytest
+
+from sankofa.web.documents import documents
+from tests.live import LiveServer
+from tests.web.site import (
+    HOSTILE_NAME,
+    HOSTILE_TITLE,
+    ISSUER,
+    PAGES,
+    ZEBRA_ID,
+    Html,
+    figures,
+    publish_hostile_world,
+    tender_walk,
+)
+
+BROWSER = {"accept": "text/html,application/xhtml+xml"}
+COMPANY = f"/company/{ISSUER}"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    home: Path = tmp_path_factory.mktemp("hostile") / "home"
+    publish_hostile_world(home)
+    with LiveServer(home) as server:
+        yield server
+
+
+@pytest.mark.rule("WEB-1")
+@pytest.mark.parametrize("address", PAGES)
+def test_every_page_exists_without_a_script_and_has_none_of_its_own(server: LiveServer, address: str) -> None:
+    answer = server.http.get(address, headers=BROWSER)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "require-trusted-types-for 'script'" in policy
+    page = Html.of(answer.text)
+    assert len(page.all("h1")) == 1
+    assert all(script.attributes["src"].startswith("/assets/") for script in page.all("script"))
+    for element in page.elements:
+        assert element.name != "style"
+        assert not [name for name in element.attributes if name == "style" or name.startswith("on")]
+        for attribute in ("src", "action", "formaction"):
+            assert element.attributes.get(attribute, "/").startswith("/")
+    assert len(answer.content) < (200_000 if address == "/docs/api" else 100_000)
+
+
+@pytest.mark.rule("WEB-2")
+def test_the_day_is_in_the_address_and_in_the_control(server: LiveServer) -> None:
+    page = Html.of(server.get(f"{COMPANY}?as_of=2024-06-01").text)
+    (slider,) = page.all("input", type="range")
+    (calendar,) = page.all("input", type="date")
+    assert slider.attributes["aria-valuetext"] == "2024-06-01"
+    assert (calendar.attributes["name"], calendar.attributes["value"]) == ("as_of", "2024-06-01")
+    assert any("as_of=2024-06-01" in link.attributes["href"] for link in page.all("a"))
+
+
+@pytest.mark.rule("WEB-3")
+def test_a_statement_shows_what_the_api_gives_on_fifty_random_days(server: LiveServer, paid_key: str) -> None:
+    """Values digit by digit, and the mark exactly where the figure replaced an earlier one."""
+    seed = int(os.environ.get("TEST_SEED") or random.randrange(1 << 30))
+    draw = random.Random(seed)
+    first = date(2020, 1, 1)
+    marks = 0
+    for _ in range(50):
+        day = first + timedelta(days=draw.randrange((date(2025, 12, 31) - first).days))
+        kind = draw.choice(("income", "balance", "cash"))
+        answer = server.get(f"{COMPANY}?as_of={day}&kind={kind}&part=statements", paid_key)
+        assert answer.status_code == 200
+        assert len(answer.content) < 30_000
+        rows = server.get(f"/v1/statements/{ISSUER}?as_of={day}&kind={kind}&period_type=FY", paid_key).json()
+        newest = sorted({row["period_end"] for row in rows["data"]}, reverse=True)[:6]
+        expected = {
+            (row["line_item"], row["period_end"], row["period_start"] or ""): (
+                Decimal(str(row["value_reported"])),
+                row["restated"],
+            )
+            for row in rows["data"]
+            if row["period_end"] in newest
+        }
+        shown = {place: (Decimal(value), mark) for place, (value, mark) in figures(answer.text).items()}
+        assert shown == expected, f"{kind} on {day} (TEST_SEED={seed})"
+        marks += sum(mark for _, mark in shown.values())
+    assert marks
+
+
+@pytest.mark.rule("WEB-3")
+def test_the_mark_of_a_restated_figure_appears_on_its_day_and_not_before(
+    server: LiveServer, paid_key: str
+) -> None:
+    place = ("profit", "2022-12-31", "2022-01-01")
+    seen = [
+        figures(server.get(f"{COMPANY}?as_of={day}&part=statements", paid_key).text)[place]
+        for day in ("2023-04-06", "2024-03-24", "2024-03-25", "2025-03-31", "2025-04-01")
+    ]
+    assert [marked for _, marked in seen] == [False, False, True, True, True]
+    assert len({value for value, _ in seen}) == 3
+
+
+@pytest.mark.rule("WEB-4")
+def test_an_error_is_a_page_with_its_status(server: LiveServer, tmp_path: Path) -> None:
+    for address, status in (
+        ("/no-such-page", 404),
+        ("/company/DC00000000000000000000AAAA", 404),
+        ("/company/DC00000000000000000000AAAA/figure?line_item=revenue", 404),
+        ("/macro/series/NO.SUCH", 404),
+        ("/tender/ZA/no-such-ocid", 404),
+        ("/docs/no-such-document", 404),
+        (f"{COMPANY}?as_off=2024-06-01", 400),
+        (f"{COMPANY}?as_of=2999-01-01", 400),
+        (f"{COMPANY}?as_of=yesterday", 400),
+        ("/screen?metric=no_such", 400),
+        ("/?lang=xx", 400),
+        ("/tenders?limit=1000", 402),
+        ("/?edition=20200101T000000Z-00001-0000000000", 404),
+    ):
+        answer = server.http.get(address, headers=BROWSER)
+        assert answer.status_code == status, address
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        page = Html.of(answer.text)
+        assert page.all("h1")
+        assert answer.headers["x-request-id"] in answer.text
+        if status == 402:
+            assert any(a.attributes["href"] == "https://sankofa.example/upgrade" for a in page.all("a"))
+    assert server.http.post("/tenders", headers=BROWSER).status_code == 405
+    assert server.get("/no-such-page").headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.rule("WEB-4")
+def test_a_visitor_at_the_cap_or_without_an_edition_reads_a_sentence(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    with LiveServer(home, per_minute_sample="2") as server:
+        early = server.http.get("/", headers=BROWSER)
+        assert (early.status_code, early.headers["retry-after"]) == (503, "2")
+        assert "try again" in Html.of(early.text).all("main")[0].text
+        answers = [server.http.get("/", headers=BROWSER) for _ in range(4)]
+        (refused, *_) = [a for a in answers if a.status_code == 429]
+        assert int(refused.headers["retry-after"]) > 0
+        assert "https://sankofa.example/upgrade" in refused.text
+        assert server.http.get("/docs", headers=BROWSER).status_code == 200  # needs no key
+        assert server.http.get("/status", headers=BROWSER).status_code == 503
+
+
+@pytest.mark.rule("WEB-5")
+def test_a_page_is_one_request_of_the_visitors_key(server: LiveServer) -> None:
+    key = server.key("starter")
+
+    def left(address: str) -> int:
+        answer = server.get(address, key)
+        (found,) = re.findall(r'"minute";r=(\d+)', answer.headers["ratelimit"])
+        return int(found)
+
+    before = left("/quality")
+    if left(COMPANY) > before:  # a new minute began
+        before = left("/quality") + 1
+    assert left("/v1/screen?metric=net_margin") == before - 2
+    assert "ratelimit" not in server.get("/docs", key).headers
+
+
+@pytest.mark.rule("WEB-6")
+def test_the_key_of_a_visitor_is_a_cookie_of_the_session_that_the_api_does_not_read(
+    server: LiveServer, paid_key: str
+) -> None:
+    with httpx.Client(base_url=server.url, verify=False) as visitor:  # noqa: S501 - no TLS here
+        assert "sample" in Html.of(visitor.get("/key").text).all("main")[0].text
+        kept = visitor.post("/key", data={"key": paid_key})
+        assert (kept.status_code, kept.headers["location"]) == (303, "/key")
+        cookie = kept.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        assert "Max-Age" not in cookie
+        assert "Expires" not in cookie
+        page = visitor.get("/key")
+        assert "starter" in Html.of(page.text).all("main")[0].text
+        assert paid_key not in page.text
+        assert visitor.get("/tenders?limit=1000").status_code == 200
+        assert visitor.get("/v1/screen?metric=net_margin").status_code == 401
+        foreign = visitor.post("/key", data={"key": "x"}, headers={"origin": "https://evil.example"})
+        assert foreign.status_code == 403
+        wrong = visitor.post("/key", data={"key": "sk_wrong"})
+        assert wrong.status_code == 401
+        visitor.post("/key", data={"action": "forget"})
+        assert visitor.get("/tenders?limit=1000").status_code == 402
+        visitor.cookies.set("sankofa_key", "sk_revoked")
+        assert visitor.get("/").status_code == 401
+
+
+@pytest.mark.rule("WEB-7")
+def test_names_and_titles_that_are_markup_are_shown_as_text(hostile: LiveServer) -> None:
+    listing = hostile.get("/tenders").text
+    (process,) = {
+        a.attributes["href"] for a in Html.of(listing).all("a") if "/tender/" in a.attributes["href"]
+    }
+    for address in (
+        f"/company/{ZEBRA_ID}",
+        f"/company/{ZEBRA_ID}/figure?line_item=revenue&period_end=2024-12-31",
+        f"/company/{ZEBRA_ID}/figure?line_item=revenue&period_end=2024-12-31&part=figure",
+        "/companies",
+        "/tenders",
+        process,
+        "/search?q=zebra",
+        "/search?q=%3Cscript%3Ealert(1)%3C/script%3E",
+        "/screen?metric=revenue_growth",
+        "/signals/fundamentals-revisions",
+        "/docs?q=%22%3E%3Cimg%20src=x%3E",
+        "/%3Cscript%3Ealert(1)%3C/script%3E",
+    ):
+        answer = hostile.http.get(address, headers=BROWSER)
+        assert answer.status_code in (200, 404), address
+        page = Html.of(answer.text)
+        assert not [e for e in page.elements if e.name in ("img", "i", "b")], address
+        assert len(page.all("script")) <= 1, address
+        assert not [n for e in page.elements for n in e.attributes if n.startswith("on")], address
+    assert HOSTILE_NAME in Html.of(hostile.get(f"/company/{ZEBRA_ID}").text).all("h1")[0].text
+    assert HOSTILE_TITLE in Html.of(hostile.get(process).text).all("h1")[0].text
+
+
+@pytest.mark.rule("WEB-8")
+def test_every_chart_has_its_figures_as_csv_and_its_picture_as_svg(server: LiveServer, paid_key: str) -> None:
+    page = Html.of(server.get(f"{COMPANY}?as_of=2024-06-01", paid_key).text)
+    links = [a.attributes["href"] for a in page.all("a") if "chart=" in a.attributes["href"]]
+    assert len(links) == 2
+    for address in links:
+        answer = server.get(address, paid_key)
+        assert "attachment" in answer.headers["content-disposition"]
+        if "format=csv" in address:
+            rows = list(csv.DictReader(io.StringIO(answer.text)))
+            every = server.get(f"/v1/fundamentals/{ISSUER}?vintages=all", paid_key).json()["data"]
+            assert sum(int(row["figures"]) for row in rows) == len(every)
+            assert sum(int(row["restated"]) for row in rows) == sum(row["vintage"] > 1 for row in every)
+        else:
+            assert answer.headers["content-type"] == "image/svg+xml"
+            assert answer.text.startswith("<?xml")
+
+
+@pytest.mark.rule("WEB-9")
+def test_the_pages_of_tenders_give_what_the_api_walks(server: LiveServer, paid_key: str) -> None:
+    address, shown = "/tenders?country=KE", []
+    while address:
+        page = Html.of(server.get(address, paid_key).text)
+        shown += [li.attributes["data-release"] for li in page.all("li") if "data-release" in li.attributes]
+        following = page.all("a", rel="next")
+        address = following[0].attributes["href"] if following else ""
+    assert shown == tender_walk(server, paid_key, "KE")
+
+
+@pytest.mark.rule("WEB-10")
+def test_the_interface_speaks_five_languages_and_writes_figures_as_each_does(server: LiveServer) -> None:
+    for language, direction, grouped in (
+        ("en", "ltr", "3,056"),
+        ("fr", "ltr", "3\N{NARROW NO-BREAK SPACE}056"),
+        ("pt", "ltr", "3.056"),
+        ("ar", "rtl", "3,056"),
+        ("sw", "ltr", "3,056"),
+    ):
+        with httpx.Client(base_url=server.url, verify=False) as visitor:  # noqa: S501 - no TLS here
+            answer = visitor.get("/", headers={"accept-language": f"{language}-XX,en;q=0.3"})
+            (html,) = Html.of(answer.text).all("html")
+            assert (html.attributes["lang"], html.attributes["dir"]) == (language, direction)
+            assert grouped in answer.text, language
+            assert 'lang="pt"' in visitor.get("/?lang=pt").text
+            assert '<html lang="pt"' in visitor.get("/").text, "the choice is remembered"
+
+
+def test_a_pinned_edition_stays_in_every_link(server: LiveServer) -> None:
+    edition = server.get("/v1/status").json()["edition"]
+    page = Html.of(server.get(f"/companies?edition={edition}").text)
+    links = [a.attributes["href"] for a in page.all("a") if a.attributes["href"].startswith("/company/")]
+    assert links
+    assert all(f"edition={edition}" in link for link in links)
+    assert server.get(links[0]).status_code == 200
+
+
+def test_the_api_calls_on_a_page_answer(server: LiveServer) -> None:
+    for address in PAGES:
+        if address.startswith("/docs"):
+            continue
+        text = Html.of(server.get(address).text)
+        for block in text.all("pre"):
+            found = re.match(r"curl -H 'X-API-Key: ([^']+)' 'http://[^/]+(/v1/[^']+)'$", block.text)
+            if found and "{" not in found[2]:
+                assert server.get(found[2], found[1]).status_code == 200, (address, found[2])
+
+
+def test_a_page_that_did_not_change_is_not_sent_again(server: LiveServer) -> None:
+    first = server.get(COMPANY)
+    again = server.get(COMPANY, if_none_match=first.headers["etag"])
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_every_link_within_the_documentation_leads_somewhere(server: LiveServer) -> None:
+    known = documents()
+    assert len(known) > 60
+    for document in known.values():
+        page = Html.of(f"<main>{document.html}</main>")
+        for link in page.all("a"):
+            target = unquote(link.attributes["href"])
+            if target.startswith("/docs/") and not target.startswith("/docs/pictures/"):
+                name = target.removeprefix("/docs/").partition("#")[0]
+                assert name in known or name == "api", (document.name, target)
+
+
+def test_the_documentation_is_searched_by_its_words(server: LiveServer) -> None:
+    page = Html.of(server.get("/docs?q=superseded+vintage").text)
+    links = [a.attributes["href"] for a in page.all("a") if a.attributes.get("class") == "t"]
+    assert any("architecture" in link for link in links)

@@ -1,0 +1,72 @@
+"""Writes the message catalogues of the pages: every message in the templates and the code of the pages.
+
+`python tools/catalogues.py` adds what is new to src/sankofa/web/locale/*.po and takes out what is gone;
+`--check` says what is missing and changes nothing. Translate the empty ones by hand.
+"""
+
+import io
+import re
+import sys
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract
+from babel.messages.pofile import read_po, write_po
+
+ROOT = Path(__file__).parent.parent
+WEB = ROOT / "src" / "sankofa" / "web"
+LOCALE = WEB / "locale"
+LANGUAGES = ("fr", "pt", "ar", "sw")
+OTHERS = (
+    # Said by a variable: counts of the first page, groups of the documentation, windows of a quota.
+    *("Organisations", "Reported figures", "Macro values", "Tender releases"),
+    *("Guides", "Reference", "Methods", "Decisions", "minute", "month"),
+)
+_TEXT = re.compile(r'(?:\.text|\btext)\(\s*"((?:[^"\\]|\\.)*)"')
+
+
+def messages() -> list[str]:
+    """Every message, in order."""
+    wanted = set(OTHERS)
+    for template in sorted((WEB / "templates").glob("*.html")):
+        content = io.BytesIO(template.read_bytes())
+        for _, message, _, _ in extract("jinja2.ext:babel_extract", content, keywords={"_": None}):
+            wanted.add(message if isinstance(message, str) else message[0])
+    for module in sorted(WEB.rglob("*.py")):
+        wanted.update(_TEXT.findall(module.read_text(encoding="utf-8")))
+    from sankofa.model import errors
+
+    wanted.update(problem.title for problem in errors.Problem.__subclasses__())
+    return sorted(wanted)
+
+
+def main() -> int:
+    wanted = messages()
+    failed = False
+    for language in LANGUAGES:
+        path = LOCALE / f"{language}.po"
+        known: dict[str, str] = {}
+        if path.exists():
+            with path.open("rb") as stream:
+                known = {str(m.id): str(m.string) for m in read_po(stream, locale=language) if m.id}
+        missing = [message for message in wanted if not known.get(message)]
+        gone = sorted(known.keys() - set(wanted))
+        if "--check" in sys.argv:
+            for message in missing:
+                sys.stdout.write(f"{language}: not translated: {message}\n")
+            for message in gone:
+                sys.stdout.write(f"{language}: no longer used: {message}\n")
+            failed = failed or bool(missing or gone)
+            continue
+        catalogue = Catalog(locale=language, charset="utf-8", fuzzy=False, header_comment="")
+        for message in wanted:
+            catalogue.add(message, known.get(message, ""))
+        buffer = io.BytesIO()
+        write_po(buffer, catalogue, width=110, omit_header=True, sort_output=True)
+        path.write_bytes(buffer.getvalue())
+        sys.stdout.write(f"{language}: {len(wanted)} messages, {len(missing)} to translate\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
