@@ -14,6 +14,8 @@ from typing import Any
 from sankofa.model.errors import SettingsError
 
 PREFIX = "SANKOFA_"
+OF_THE_CLIENT = {"SANKOFA_URL", "SANKOFA_API_KEY"}
+"""Variables that `sankofa.client` reads, and the service does not."""
 
 
 def _setting(default: Any, help: str, *, secret: bool = False, choices: tuple[str, ...] = ()) -> Any:
@@ -205,7 +207,7 @@ def _load(environment: Mapping[str, str]) -> Settings:
 def unknown(environment: Mapping[str, str] | None = None) -> list[str]:
     """Variables with our prefix that set nothing: most likely mistyped."""
     environment = os.environ if environment is None else environment
-    known = {PREFIX + f.name.upper() for f in fields(Settings)}
+    known = {PREFIX + f.name.upper() for f in fields(Settings)} | OF_THE_CLIENT
     return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
 
 

@@ -2,14 +2,17 @@
 
     from sankofa.client import Client
 
-    with Client("sankofa-sandbox", "http://127.0.0.1:8000") as client:
-        answer = client.get_fundamentals("DC8342E4A6CD9A7F25CAC383F4", as_of="2024-12-31")
-        for row in answer:
-            print(row["line_item"], row["value_reported"], row["source_ref"])
-        frame = client.columns.get_macro(series="FX.EUR.ZAR", limit=25).to_pandas()
+    client = Client()  # SANKOFA_API_KEY and SANKOFA_URL say which key and where
+    answer = client.get_fundamentals("JSE:RFT", as_of="2024-12-31")
+    for row in answer:
+        print(row["line_item"], row["value_reported"], row["source_ref"])
+    frame = client.series("FX.EUR.ZAR")  # of pandas, by date
 
 `AsyncClient` has the same methods, to be awaited. Every error is in `sankofa.client.errors`.
 """
+
+from datetime import date
+from typing import TYPE_CHECKING
 
 from sankofa.client.answers import Answer
 from sankofa.client.async_methods import AsyncMethods
@@ -25,15 +28,22 @@ from sankofa.client.errors import (
     QuotaExceeded,
     Refused,
     SankofaError,
+    TruncatedWarning,
     Unauthorized,
     Unavailable,
     UnexpectedAnswer,
+    UnknownIdentifier,
     UpgradeRequired,
 )
 from sankofa.client.exchange import Retries
+from sankofa.client.frames import Figures
 from sankofa.client.look_ahead import look_ahead_check
 from sankofa.client.methods import Methods
 from sankofa.client.sessions import VERSION
+from sankofa.client.shortcuts import by_date
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = [
     "Answer",
@@ -51,9 +61,11 @@ __all__ = [
     "Refused",
     "Retries",
     "SankofaError",
+    "TruncatedWarning",
     "Unauthorized",
     "Unavailable",
     "UnexpectedAnswer",
+    "UnknownIdentifier",
     "UpgradeRequired",
     "look_ahead_check",
 ]
@@ -64,6 +76,34 @@ __version__ = VERSION
 class Client(Methods):
     """Asks the service with a key, and waits for its answers."""
 
+    def series(
+        self,
+        series: str,
+        *,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        figures: Figures = "float",
+    ) -> "pandas.DataFrame":
+        """A series as it was known on a day: every observation, by date, the oldest first."""
+        return by_date(
+            self.columns.get_macro(series=series, as_of=as_of, from_=from_, to=to, all=True), figures
+        )
+
 
 class AsyncClient(AsyncMethods):
     """Asks the service with a key; every method is awaited."""
+
+    async def series(
+        self,
+        series: str,
+        *,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        figures: Figures = "float",
+    ) -> "pandas.DataFrame":
+        """A series as it was known on a day: every observation, by date, the oldest first."""
+        return by_date(
+            await self.columns.get_macro(series=series, as_of=as_of, from_=from_, to=to, all=True), figures
+        )

@@ -46,6 +46,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[ChangeRow]:
         """What an edition has that an earlier one had not, for those who keep a copy in step.
 
@@ -56,9 +57,11 @@ class Methods(Session):
         dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
         short and still have a `next_cursor`. An edition that is no longer kept is a 410: start again. Needs
         the starter tier or above.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
-            "get_changes", since=since, dataset=dataset, limit=limit, cursor=cursor, edition=edition
+            "get_changes", since=since, dataset=dataset, limit=limit, cursor=cursor, edition=edition, all=all
         )
 
     def changes_pages(
@@ -348,15 +351,24 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[TenderRow]:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
         verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so
         that it gives every release exactly once. People are withheld: `withheld_parties` counts them.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
-            "search_tenders", country=country, from_=from_, limit=limit, cursor=cursor, edition=edition
+            "search_tenders",
+            country=country,
+            from_=from_,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            all=all,
         )
 
     def tenders_pages(
