@@ -210,31 +210,34 @@ def _methods(signatures: dict[str, list[tuple[str, str, str]]], words: Words, *,
 def _method(operation: Operation, signature: list[tuple[str, str, str]], *, awaited: bool) -> Iterator[str]:
     rows, name = _rows_of(operation), operation.name
     ask = ("async ", "await ") if awaited else ("", "")
-    passed = _passed(signature)
+    pages = any(argument == "cursor" for argument, *_ in signature)
+    taken = [*signature, ("all", "bool", "False")] if pages else signature
+    passed = _passed(taken)
     # a summary may run on into the next line
     between = "\n\n" if operation.summary.endswith(".") else "\n"
     doc = f"{operation.summary}{between}{operation.description}".strip()
+    doc += "\n\n`all` walks every page, and gives them as one answer." if pages else ""
     yield indent(
-        f"{ask[0]}def {name}(self, {_arguments(signature)}) -> Answer[{rows}]:\n"
+        f"{ask[0]}def {name}(self, {_arguments(taken)}) -> Answer[{rows}]:\n"
         f"{_docstring(doc)}\n"
         f"    return {ask[1]}self._ask({name!r}, {passed})",
         "    ",
     )
-    if any(argument == "cursor" for argument, *_ in signature):
+    if pages:
         walked = [one for one in signature if one[0] != "cursor"]
         noun = _noun(name)
         iterator = "AsyncIterator" if awaited else "Iterator"
         again = "async for" if awaited else "for"
         walk = f"self._walk({name!r}, {_passed(walked)})"
         # an asynchronous generator cannot `yield from`
-        pages = f"async for page in {walk}:\n        yield page" if awaited else f"yield from {walk}"
+        each = f"async for page in {walk}:\n        yield page" if awaited else f"yield from {walk}"
         rest = "for row in page.rows:\n            yield row" if awaited else "yield from page.rows"
         yield indent(
             f"{ask[0]}def {noun}_pages(self, {_arguments(walked)}) -> {iterator}[Answer[{rows}]]:\n"
             f'    """Every page of `{name}`, all of one edition; `limit` is of each page.\n\n'
             f"    Raises Gone where that edition is removed meanwhile.\n"
             f'    """\n'
-            f"    {pages}",
+            f"    {each}",
             "    ",
         )
         yield indent(

@@ -156,8 +156,8 @@ def _licence(name: str) -> str:
     for text in (short, *classes):
         spelled = _SPELLINGS.get(text, text)
         if spelled in PERMISSIVE | WEAK_COPYLEFT:
-            return spelled
-    return _FROM_THE_LICENCE_FILE.get(name, short.partition("\n")[0] or (classes[0] if classes else ""))
+            return str(spelled)
+    return str(_FROM_THE_LICENCE_FILE.get(name, short.partition("\n")[0] or (classes[0] if classes else "")))
 
 
 def main(arguments: list[str]) -> int:

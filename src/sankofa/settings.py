@@ -18,6 +18,8 @@ PREFIX = "SANKOFA_"
 ANY_ORIGIN = "*"
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@]+")
 UNSET_KEYS_SECRET = b"a shared key store without KEYS_SECRET"
+OF_THE_CLIENT = {"SANKOFA_URL", "SANKOFA_API_KEY"}
+"""Variables that `sankofa.client` reads, and the service does not."""
 
 
 def _setting(default: Any, help: str, *, secret: bool = False, choices: tuple[str, ...] = ()) -> Any:
@@ -286,7 +288,7 @@ def _load(environment: Mapping[str, str]) -> Settings:
 def unknown(environment: Mapping[str, str] | None = None) -> list[str]:
     """Variables with our prefix that set nothing: most likely mistyped."""
     environment = os.environ if environment is None else environment
-    known = {PREFIX + f.name.upper() for f in fields(Settings)}
+    known = {PREFIX + f.name.upper() for f in fields(Settings)} | OF_THE_CLIENT
     return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
 
 

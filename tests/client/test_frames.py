@@ -23,6 +23,7 @@ def both(client: Client, name: str, arguments: dict[str, Any]) -> tuple[Answer[A
     return getattr(client, name)(**arguments), getattr(client.columns, name)(**arguments)
 
 
+@pytest.mark.filterwarnings("ignore::sankofa.client.TruncatedWarning")
 @pytest.mark.parametrize("figures", ["text", "decimal", "float"])
 @pytest.mark.parametrize(("name", "arguments"), QUESTIONS)
 def test_frames_are_the_same_by_json_and_by_arrow(
@@ -42,11 +43,16 @@ def test_frames_keep_provenance_and_say_what_they_are_of(client: Client, kind: s
         assert columns[:3] == PROVENANCE
         assert columns == list(answer.rows[0])
         metadata = frame.schema.metadata if kind == "arrow" else frame.attrs
-        told = {
+        attrs = {
             k.decode() if isinstance(k, bytes) else k: v.decode() if isinstance(v, bytes) else v
             for k, v in metadata.items()
         }
-        assert told == {"_license": answer.license, "as_of": "2024-12-31", "edition": answer.edition}
+        assert attrs == {
+            "_license": answer.license,
+            "as_of": "2024-12-31",
+            "edition": answer.edition,
+            "truncated": "false" if kind == "arrow" else False,
+        }
 
 
 def test_columns_are_typed(client: Client) -> None:
@@ -56,7 +62,8 @@ def test_columns_are_typed(client: Client) -> None:
     assert str(frame["observed_at"].dtype) == "datetime64[us, UTC]"
     assert str(frame["fiscal_year"].dtype) == "Int64"
     assert str(frame["restated"].dtype) == "boolean"
-    assert str(frame["value_reported"].dtype) == "str"
+    assert str(frame["value_reported"].dtype) == "float64"
+    assert str(answer.to_pandas(figures="text")["value_reported"].dtype) == "str"
     schema = answer.to_polars().schema
     assert schema["period_end"] == polars.Date
     assert schema["observed_at"] == polars.Datetime("us", "UTC")
@@ -77,12 +84,12 @@ def test_figures_keep_every_digit(client: Client) -> None:
     rows: list[Any] = answer.rows
     exact = {row["year"]: row["value"] for row in rows}
     assert exact[2023] == Decimal("477692972122.2045")
-    text = answer.to_pandas().set_index("year")["value"]
+    text = answer.to_pandas(figures="text").set_index("year")["value"]
     assert text[2023] == "477692972122.2045"
     assert answer.to_pandas(figures="decimal").set_index("year")["value"][2023] == Decimal(
         "477692972122.2045"
     )
-    assert answer.to_pandas(figures="float").set_index("year")["value"][2023] == 477692972122.2045
+    assert answer.to_pandas().set_index("year")["value"][2023] == 477692972122.2045
     assert answer.to_polars(figures="decimal").filter(polars.col("year") == 2023)["value"][0] == exact[2023]
 
 

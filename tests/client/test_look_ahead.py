@@ -37,7 +37,7 @@ def test_what_was_known_passes_and_what_was_not_does_not(client: Client, kind: s
     [
         pandas.Timestamp("2023-12-31"),
         datetime(2023, 12, 31, 12, tzinfo=UTC),
-        datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=2))),
+        datetime(2023, 12, 31, 3, tzinfo=timezone(timedelta(hours=2))),
     ],
 )
 def test_an_instant_stands_for_its_day(client: Client, day: datetime) -> None:
@@ -46,6 +46,28 @@ def test_an_instant_stands_for_its_day(client: Client, day: datetime) -> None:
     look_ahead_check(answer.to_pandas(), day)
     with pytest.raises(LookAhead, match="as of 2023-12-31"):
         look_ahead_check(client.get_fundamentals(RIFTLINE).to_pandas(), day)
+
+
+@pytest.mark.parametrize(
+    ("day", "why"),
+    [
+        (
+            datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=2))),
+            "2024-01-01 there and on 2023-12-31 in",
+        ),
+        (
+            datetime(2023, 12, 31, 20, tzinfo=timezone(timedelta(hours=-5))),
+            "2023-12-31 there and on 2024-01-01",
+        ),
+        (datetime(2023, 12, 31, 12), "no time zone"),  # noqa: DTZ001
+        (pandas.Timestamp("2023-12-31 23:59"), "no time zone"),
+    ],
+)
+def test_an_instant_whose_day_is_doubtful_is_refused(client: Client, day: datetime, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        client.get_fundamentals(RIFTLINE, as_of=day)
+    with pytest.raises(ValueError, match=why):
+        look_ahead_check([], day)
 
 
 def test_a_row_that_tells_of_a_later_revision_is_late(client: Client) -> None:

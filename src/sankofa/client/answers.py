@@ -1,6 +1,8 @@
 """An answer: its rows, what its envelope says of them, and the frames it turns into."""
 
+import copy
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import cached_property
@@ -8,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from sankofa.client import frames
 from sankofa.client.endpoints import COLUMNS, Endpoint
-from sankofa.client.errors import InvalidAnswer
+from sankofa.client.errors import InvalidAnswer, TruncatedWarning
 from sankofa.client.exchange import ARROW, Reply, read_json
+from sankofa.client.notebook import html_table
 
 if TYPE_CHECKING:
     import pandas
@@ -29,8 +32,9 @@ class Answer(Generic[Row_co]):
     A row is a dict as the service sends it: days and instants as text, figures exact (int or Decimal).
     """
 
-    def __init__(self, endpoint: Endpoint, reply: Reply) -> None:
+    def __init__(self, endpoint: Endpoint, reply: Reply, *, limited: bool = True) -> None:
         self._endpoint = endpoint
+        self._silent = limited
         self._columns: bytes | None = None
         if reply.headers.get("content-type", "").startswith(ARROW):
             self._columns = reply.body
@@ -67,31 +71,54 @@ class Answer(Generic[Row_co]):
         return self._json_rows
 
     @property
-    def attrs(self) -> dict[str, str | None]:
+    def attrs(self) -> frames.Attrs:
         """What every frame carries in its `attrs`."""
         day = None if self.as_of is None else self.as_of.isoformat()
-        return {"_license": self.license, "as_of": day, "edition": self.edition}
+        return {
+            "_license": self.license,
+            "as_of": day,
+            "edition": self.edition,
+            "truncated": self.truncated,
+        }
+
+    def with_pages(self, pages: "list[Answer[Row_co]]") -> "Answer[Row_co]":
+        """This page and those that follow it, as one answer."""
+        whole = copy.copy(self)
+        vars(whole).pop("rows", None)
+        every = [self, *pages]
+        last = every[-1]
+        if all(page._columns is not None for page in every):
+            whole._columns = frames.joined([page._stream for page in every])
+        else:
+            whole._columns = None
+            whole._json_rows = [row for page in every for row in page.rows]
+        whole.count = sum(page.count for page in every)
+        whole.truncated, whole.next_cursor = last.truncated, last.next_cursor
+        return whole
 
     def to_arrow(self) -> "pyarrow.Table":
         """A table: days date32, instants timestamp[us, UTC], figures and nested values as text.
 
         `attrs` are in the metadata of its schema.
         """
+        self._warn()
         return frames.to_arrow(self._source, self._shape, self.attrs)
 
-    def to_pandas(self, *, figures: frames.Figures = "text") -> "pandas.DataFrame":
+    def to_pandas(self, *, figures: frames.Figures = "float") -> "pandas.DataFrame":
         """A frame with every column of the rows, provenance included, and `attrs`.
 
-        Days are datetime64, instants datetime64 in UTC, whole numbers Int64, truths boolean. Figures are text
-        with every digit, or `decimal.Decimal`, or the nearest `float`. Nested values are JSON.
+        Days are datetime64, instants datetime64 in UTC, whole numbers Int64, truths boolean. Figures are the
+        nearest `float`, or `decimal.Decimal`, or text with every digit. Nested values are JSON.
         """
+        self._warn()
         return frames.to_pandas(self._source, self._shape, self.attrs, figures)
 
-    def to_polars(self, *, figures: frames.Figures = "text") -> "polars.DataFrame":
+    def to_polars(self, *, figures: frames.Figures = "float") -> "polars.DataFrame":
         """As `to_pandas`, with the types of Polars.
 
         `attrs` is an attribute of this very frame: Polars hands none on to frames made of it.
         """
+        self._warn()
         frame: polars.DataFrame = frames.to_polars(self._source, self._shape, self.attrs, figures)
         return frame
 
@@ -104,6 +131,20 @@ class Answer(Generic[Row_co]):
     def __repr__(self) -> str:
         more = ", truncated" if self.truncated else ""
         return f"<Answer: {self.count} rows of {self._endpoint.path}, edition {self.edition}{more}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), self.license, cast("frames.Rows", self.rows))
+
+    def _warn(self) -> None:
+        """Once: where nobody asked for so few."""
+        if self.truncated and not self._silent:
+            self._silent = True
+            warnings.warn(
+                f"{self._endpoint.path}: the first {self.count} rows, and more matched: all=True walks every "
+                "page, limit= asks for so many",
+                TruncatedWarning,
+                stacklevel=3,
+            )
 
     @property
     def _stream(self) -> bytes:
@@ -124,7 +165,9 @@ class Answer(Generic[Row_co]):
         else:
             rows = cast("frames.Rows", self.rows)
             names = list(rows[0]) if rows else []
-        return next((shape for shape in shapes if list(shape) == names), shapes[0])
+        own = next((shape for shape in shapes if list(shape) == names[: len(shape)]), shapes[0])
+        # A wide statement has a column for each period besides.
+        return own | {name: "figure" for name in names if name not in own} if names else own
 
 
 def _from_headers(headers: Mapping[str, str]) -> dict[str, Any]:

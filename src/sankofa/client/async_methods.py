@@ -60,6 +60,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[ChangeRow]:
         """What an edition has that an earlier one had not, for those who keep a copy in step.
 
@@ -70,9 +71,11 @@ class AsyncMethods(AsyncSession):
         dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
         short and still have a `next_cursor`. An edition that is no longer kept is a 410: start again. Needs
         the starter tier or above.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
-            "get_changes", since=since, dataset=dataset, limit=limit, cursor=cursor, edition=edition
+            "get_changes", since=since, dataset=dataset, limit=limit, cursor=cursor, edition=edition, all=all
         )
 
     async def changes_pages(
@@ -136,15 +139,18 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[CrosswalkRow]:
         """Every identifier held for one organisation.
 
         Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free
         on every tier; on the sample tier the other kinds are named in `withheld_id_types` instead of being
         returned, and the answer is `truncated`. `crosswalk_loaded` is false until identifiers were loaded.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
-            "get_crosswalk", service_id=service_id, limit=limit, cursor=cursor, edition=edition
+            "get_crosswalk", service_id=service_id, limit=limit, cursor=cursor, edition=edition, all=all
         )
 
     async def crosswalk_pages(
@@ -197,6 +203,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[FundamentalsRow]:
         """Point-in-time reported facts for one issuer.
 
@@ -204,6 +211,8 @@ class AsyncMethods(AsyncSession):
         tier gets the first rows with `truncated: true`, paid tiers everything. `order=statement` gives the
         documented line items first, newest period first and in their documented order, then all others; a
         cursor goes on in the order it was given in.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
             "get_fundamentals",
@@ -216,6 +225,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     async def fundamentals_pages(
@@ -283,6 +293,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[IssuerRow]:
         """The universe as it was knowable on a day: every issuer with a figure that was public by then.
 
@@ -290,6 +301,8 @@ class AsyncMethods(AsyncSession):
         or stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates
         and `fact_count` are those of that day; names, LEI and listings are today's. Ordered by country,
         those of none last, then service_id.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
             "list_issuers",
@@ -299,6 +312,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     async def issuers_pages(
@@ -349,6 +363,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[MacroRow]:
         """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
 
@@ -360,6 +375,8 @@ class AsyncMethods(AsyncSession):
         published, never inverted; where its source names no country, it is of the one whose currency it is
         quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none). Of a series or indicator that is not there, the
         answer has no rows and names in `nearest` those that are close.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
             "get_macro",
@@ -374,6 +391,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     async def macro_pages(
@@ -449,12 +467,15 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[MetricsRow]:
         """Every metrics-v1 value for one issuer.
 
         The same values that `/v1/screen` ranks, under the same rules for `as_of`, ordered by metric.
         `omitted` counts the metrics that have none, by reason. Each row's `methodology_ref` names its
         formula, which is explained at `/methodology/` and that name. For information only.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
             "get_metrics",
@@ -464,6 +485,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     async def metrics_pages(
@@ -501,15 +523,25 @@ class AsyncMethods(AsyncSession):
                 yield row
 
     async def get_quality_metrics(
-        self, sku: str, *, limit: int | None = None, cursor: str | None = None, edition: str | None = None
+        self,
+        sku: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
     ) -> Answer[QualityRow]:
         """Coverage and freshness of one dataset, ordered by measure.
 
         Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there
         is a floor and no measurement, which is never a pass. Of age, rejects and restatements it is the
         most they may be, of everything else the least.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return await self._ask("get_quality_metrics", sku=sku, limit=limit, cursor=cursor, edition=edition)
+        return await self._ask(
+            "get_quality_metrics", sku=sku, limit=limit, cursor=cursor, edition=edition, all=all
+        )
 
     async def quality_metrics_pages(
         self, sku: str, *, limit: int | None = None, edition: str | None = None
@@ -539,6 +571,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[ScreenRow]:
         """Issuers ranked on a metric.
 
@@ -546,6 +579,8 @@ class AsyncMethods(AsyncSession):
         it is computed from was available by then with the figures it holds today; a year that was revised
         or completed later is left out, not replaced, and `omitted` counts it. Ordered by rank; `rank` is
         the position by size over the whole result, ties by service_id, and not a rating.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
             "get_screen",
@@ -556,6 +591,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     async def screen_pages(
@@ -633,15 +669,18 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[SeriesCatalogueRow]:
         """The series and annual indicators that `/v1/macro` serves.
 
         Ordered by series, frequency and country. An annual indicator has a row for each country, frequency
         `annual`, dates at the ends of its first and last year, and no vintages: its tables evidence no day
         of release. With `q`, those whose key or name has every word, or one that begins with it.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
-            "list_series", country=country, q=q, limit=limit, cursor=cursor, edition=edition
+            "list_series", country=country, q=q, limit=limit, cursor=cursor, edition=edition, all=all
         )
 
     async def series_pages(
@@ -673,15 +712,23 @@ class AsyncMethods(AsyncSession):
                 yield row
 
     async def get_series_vintages(
-        self, series: str, *, limit: int | None = None, cursor: str | None = None, edition: str | None = None
+        self,
+        series: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
     ) -> Answer[SeriesReleaseRow]:
         """The days on which values of a series were released, and how many each added or changed.
 
         Newest first, then by frequency and country where several series share the key. A release that
         changed nothing is not listed. An annual indicator has none: its tables evidence no day of release.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
-            "get_series_vintages", series=series, limit=limit, cursor=cursor, edition=edition
+            "get_series_vintages", series=series, limit=limit, cursor=cursor, edition=edition, all=all
         )
 
     async def series_vintages_pages(
@@ -713,6 +760,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[FactRow]:
         """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
 
@@ -726,6 +774,8 @@ class AsyncMethods(AsyncSession):
         value says null for its own. An amount that is not published, or zero, is no fact. Each winner of an
         award has its whole amount, known from the day of the release that told it, not from the day of the
         award.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
             "get_shared_facts",
@@ -737,6 +787,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     async def shared_facts_pages(
@@ -802,11 +853,14 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[ProcurementDemandRow]:
         """Category share, buyer concentration and momentum of public procurement, by month.
 
         Only months closed by `as_of`, computed only from releases dated by then. Ordered by month
         descending, then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
             "get_procurement_demand",
@@ -818,6 +872,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     async def procurement_demand_pages(
@@ -879,14 +934,17 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[SignalRow]:
         """One published signal panel.
 
         Every panel has rows of its own; its method, its columns and their order are explained at
         `/methodology/signals-v1/` and its key.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
-            "get_signal", signal_key=signal_key, limit=limit, cursor=cursor, edition=edition
+            "get_signal", signal_key=signal_key, limit=limit, cursor=cursor, edition=edition, all=all
         )
 
     async def signal_pages(
@@ -928,6 +986,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[StatementRow]:
         """The statements of one issuer: one figure per line item and period.
 
@@ -937,6 +996,8 @@ class AsyncMethods(AsyncSession):
         then as a statement is. `shape=wide` gives one row per line item with a column for each period,
         named by its period_end, newest first; full years where `period_type` is omitted. Without `limit`
         the sample tier gets the first figures with `truncated: true`, paid tiers everything.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
             "get_statement",
@@ -948,6 +1009,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     async def statement_pages(
@@ -1011,6 +1073,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[TenderPartyRow]:
         """Buyers and suppliers named in releases, resolved to organisations.
 
@@ -1018,6 +1081,8 @@ class AsyncMethods(AsyncSession):
         leads to it; `match_method` says which. Most releases first, then by name, role, country and
         identifier. Parties not established to be organisations are withheld; `org_evidence` says why a
         party is not.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
             "get_resolved_parties",
@@ -1027,6 +1092,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     async def resolved_parties_pages(
@@ -1083,12 +1149,15 @@ class AsyncMethods(AsyncSession):
         query: str | None = None,
         detail: Detail = "full",
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[TendersRow]:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
         verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so
         that it gives every release exactly once. People are withheld: `withheld_parties` counts them.
+
+        `all` walks every page, and gives them as one answer.
         """
         return await self._ask(
             "search_tenders",
@@ -1099,6 +1168,7 @@ class AsyncMethods(AsyncSession):
             query=query,
             detail=detail,
             edition=edition,
+            all=all,
         )
 
     async def tenders_pages(

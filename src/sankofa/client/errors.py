@@ -12,6 +12,7 @@ SankofaError
  │   └─ UnexpectedAnswer             any other status
  ├─ ConnectionFailed        no answer: refused, broken off or timed out
  ├─ InvalidAnswer           an answer that is not what the service promises: cut short, or another file
+ ├─ UnknownIdentifier       no organisation, or more than one, has that ticker, LEI or ISIN
  ├─ LookAhead               a frame tells what was not known on the day: `late` and `unknown`
  ├─ NotOpen                 a panel that is not published openly
  └─ MissingLibrary          pandas, polars, pyarrow or duckdb is asked for and not installed
@@ -108,6 +109,19 @@ class ConnectionFailed(SankofaError):
 
 class InvalidAnswer(SankofaError):
     """An answer that is not what the service promises."""
+
+
+class UnknownIdentifier(SankofaError, LookupError):
+    """No organisation has that ticker, LEI or ISIN; or more than one, then all of them are in `matches`."""
+
+    def __init__(self, message: str, matches: list[str]) -> None:
+        super().__init__(message)
+        self.matches = matches
+        """The `service_id` of each."""
+
+
+class TruncatedWarning(UserWarning):
+    """A frame has only the first of the rows that matched."""
 
 
 class LookAhead(SankofaError):

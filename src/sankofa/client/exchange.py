@@ -7,7 +7,7 @@ number of seconds to wait. The synchronous and the asynchronous session share it
 import json
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -115,6 +115,9 @@ def exchange(request: Request, retries: Retries, clock: Callable[[], datetime]) 
 def question(endpoint: Endpoint, arguments: Mapping[str, object], accept: str) -> Request:
     """The request that the arguments of a method ask for; what is None is left out."""
     given = {name.rstrip("_"): _text(value) for name, value in arguments.items() if value is not None}
+    for name in endpoint.in_path:
+        if not given.get(name):
+            raise ValueError(f"{name}: expected text, not {arguments.get(name)!r}")
     path = endpoint.path.format(**{name: quote(given.pop(name), safe="") for name in endpoint.in_path})
     return Request(path, given, accept)
 
@@ -128,10 +131,23 @@ def read_json(reply: Reply) -> Any:
 
 
 def day_of(value: date) -> date:
-    """The day of a value; pandas has days as instants, of which it is the day in UTC."""
+    """The day that an argument names: of a `datetime`, its own day. Raises ValueError where that is doubtful.
+
+    pandas has days as naive midnights. An instant with a zone names a day only where it is the same day in
+    UTC, in which the service counts: else midnight in Lagos would be the day before.
+    """
     if not isinstance(value, datetime):
         return value
-    return (value.astimezone(UTC) if value.tzinfo else value).date()
+    if value.tzinfo is None:
+        if value.time() != time.min:
+            raise ValueError(f"{value.isoformat()} has no time zone: give a date, or a datetime with a zone")
+        return value.date()
+    in_utc = value.astimezone(UTC).date()
+    if in_utc != value.date():
+        raise ValueError(
+            f"{value.isoformat()} is on {value.date()} there and on {in_utc} in UTC: give the date you mean"
+        )
+    return in_utc
 
 
 def _text(value: object) -> str:

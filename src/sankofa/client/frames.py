@@ -6,10 +6,11 @@
 | day | datetime64[us] | Date | date32 |
 | instant | datetime64[us, UTC] | Datetime[us, UTC] | timestamp[us, UTC] |
 | whole, truth, float | Int64, boolean, float64 | Int64, Boolean, Float64 | int64, bool, float64 |
-| figure | str, Decimal or float64, as asked | String, Decimal or Float64 | string |
+| figure | float64, Decimal or str, as asked | Float64, Decimal or String | string |
 | nested | JSON as str | String | string |
 """
 
+import io
 import json
 from decimal import Decimal
 from importlib import import_module
@@ -18,7 +19,8 @@ from typing import Any, Final, Literal, cast
 
 from sankofa.client.errors import MissingLibrary
 
-Figures = Literal["text", "decimal", "float"]
+Figures = Literal["float", "decimal", "text"]
+Attrs = dict[str, str | bool | None]
 Rows = list[dict[str, Any]]
 Source = Rows | bytes
 """Rows, or an Arrow stream of them."""
@@ -56,7 +58,23 @@ def rows_of(stream: bytes, shape: Shape) -> Rows:
     return [{name: _as_in_json(value, shape[name]) for name, value in row.items()} for row in rows]
 
 
-def to_arrow(source: Source, shape: Shape, attrs: dict[str, str | None]) -> Any:
+def joined(streams: list[bytes]) -> bytes:
+    """Streams of the same columns as one."""
+    if len(streams) == 1:
+        return streams[0]
+    sink = io.BytesIO()
+    if find_spec("pyarrow"):
+        pa = _pyarrow()
+        table = pa.concat_tables([pa.ipc.open_stream(stream).read_all() for stream in streams])
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        pl = library("polars")
+        pl.concat([pl.read_ipc_stream(stream) for stream in streams]).write_ipc_stream(sink)
+    return sink.getvalue()
+
+
+def to_arrow(source: Source, shape: Shape, attrs: Attrs) -> Any:
     """A table of pyarrow."""
     pa = _pyarrow()
     kinds = {
@@ -81,11 +99,15 @@ def to_arrow(source: Source, shape: Shape, attrs: dict[str, str | None]) -> Any:
             else pa.array(texts[f.name], f.type)
             for f in schema
         ]
-    metadata = {name: value for name, value in attrs.items() if value is not None}
+    metadata = {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in attrs.items()
+        if value is not None
+    }
     return pa.table(arrays, schema=schema.with_metadata(metadata))
 
 
-def to_pandas(source: Source, shape: Shape, attrs: dict[str, str | None], figures: Figures) -> Any:
+def to_pandas(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> Any:
     """A frame of pandas; by way of pyarrow where there is a stream."""
     pd = library("pandas")
     if isinstance(source, bytes) and find_spec("pyarrow"):
@@ -106,7 +128,7 @@ def to_pandas(source: Source, shape: Shape, attrs: dict[str, str | None], figure
     return frame
 
 
-def to_polars(source: Source, shape: Shape, attrs: dict[str, str | None], figures: Figures) -> Any:
+def to_polars(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> Any:
     """A frame of Polars."""
     pl = library("polars")
     if isinstance(source, bytes):

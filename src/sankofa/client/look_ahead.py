@@ -1,8 +1,8 @@
 """Checks that a frame has nothing that was not known on a day."""
 
 from collections.abc import Sequence
-from datetime import date
-from typing import Any, Final
+from datetime import UTC, date, datetime
+from typing import Any, Final, cast
 
 from sankofa.client.answers import Answer
 from sankofa.client.errors import LookAhead
@@ -76,4 +76,6 @@ def _day(value: Any) -> date | None:
         return None
     if isinstance(value, str):
         return date.fromisoformat(value[:10])
-    return day_of(value)
+    if isinstance(value, datetime):
+        return (value.astimezone(UTC) if value.tzinfo else value).date()
+    return cast("date", value)

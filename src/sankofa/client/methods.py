@@ -60,6 +60,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[ChangeRow]:
         """What an edition has that an earlier one had not, for those who keep a copy in step.
 
@@ -70,9 +71,11 @@ class Methods(Session):
         dataset and key, tenders by day, newest first; then as served, removed rows last. A page may be
         short and still have a `next_cursor`. An edition that is no longer kept is a 410: start again. Needs
         the starter tier or above.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
-            "get_changes", since=since, dataset=dataset, limit=limit, cursor=cursor, edition=edition
+            "get_changes", since=since, dataset=dataset, limit=limit, cursor=cursor, edition=edition, all=all
         )
 
     def changes_pages(
@@ -130,14 +133,19 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[CrosswalkRow]:
         """Every identifier held for one organisation.
 
         Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free
         on every tier; on the sample tier the other kinds are named in `withheld_id_types` instead of being
         returned, and the answer is `truncated`. `crosswalk_loaded` is false until identifiers were loaded.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return self._ask("get_crosswalk", service_id=service_id, limit=limit, cursor=cursor, edition=edition)
+        return self._ask(
+            "get_crosswalk", service_id=service_id, limit=limit, cursor=cursor, edition=edition, all=all
+        )
 
     def crosswalk_pages(
         self, service_id: str, *, limit: int | None = None, edition: str | None = None
@@ -187,6 +195,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[FundamentalsRow]:
         """Point-in-time reported facts for one issuer.
 
@@ -194,6 +203,8 @@ class Methods(Session):
         tier gets the first rows with `truncated: true`, paid tiers everything. `order=statement` gives the
         documented line items first, newest period first and in their documented order, then all others; a
         cursor goes on in the order it was given in.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
             "get_fundamentals",
@@ -206,6 +217,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     def fundamentals_pages(
@@ -271,6 +283,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[IssuerRow]:
         """The universe as it was knowable on a day: every issuer with a figure that was public by then.
 
@@ -278,6 +291,8 @@ class Methods(Session):
         or stopped reporting since: draw a backtest's universe from here, not from today's screen. The dates
         and `fact_count` are those of that day; names, LEI and listings are today's. Ordered by country,
         those of none last, then service_id.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
             "list_issuers",
@@ -287,6 +302,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     def issuers_pages(
@@ -335,6 +351,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[MacroRow]:
         """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
 
@@ -346,6 +363,8 @@ class Methods(Session):
         published, never inverted; where its source names no country, it is of the one whose currency it is
         quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none). Of a series or indicator that is not there, the
         answer has no rows and names in `nearest` those that are close.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
             "get_macro",
@@ -360,6 +379,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     def macro_pages(
@@ -433,12 +453,15 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[MetricsRow]:
         """Every metrics-v1 value for one issuer.
 
         The same values that `/v1/screen` ranks, under the same rules for `as_of`, ordered by metric.
         `omitted` counts the metrics that have none, by reason. Each row's `methodology_ref` names its
         formula, which is explained at `/methodology/` and that name. For information only.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
             "get_metrics",
@@ -448,6 +471,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     def metrics_pages(
@@ -483,15 +507,23 @@ class Methods(Session):
             yield from page.rows
 
     def get_quality_metrics(
-        self, sku: str, *, limit: int | None = None, cursor: str | None = None, edition: str | None = None
+        self,
+        sku: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
     ) -> Answer[QualityRow]:
         """Coverage and freshness of one dataset, ordered by measure.
 
         Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there
         is a floor and no measurement, which is never a pass. Of age, rejects and restatements it is the
         most they may be, of everything else the least.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return self._ask("get_quality_metrics", sku=sku, limit=limit, cursor=cursor, edition=edition)
+        return self._ask("get_quality_metrics", sku=sku, limit=limit, cursor=cursor, edition=edition, all=all)
 
     def quality_metrics_pages(
         self, sku: str, *, limit: int | None = None, edition: str | None = None
@@ -519,6 +551,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[ScreenRow]:
         """Issuers ranked on a metric.
 
@@ -526,6 +559,8 @@ class Methods(Session):
         it is computed from was available by then with the figures it holds today; a year that was revised
         or completed later is left out, not replaced, and `omitted` counts it. Ordered by rank; `rank` is
         the position by size over the whole result, ties by service_id, and not a rating.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
             "get_screen",
@@ -536,6 +571,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     def screen_pages(
@@ -611,14 +647,19 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[SeriesCatalogueRow]:
         """The series and annual indicators that `/v1/macro` serves.
 
         Ordered by series, frequency and country. An annual indicator has a row for each country, frequency
         `annual`, dates at the ends of its first and last year, and no vintages: its tables evidence no day
         of release. With `q`, those whose key or name has every word, or one that begins with it.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return self._ask("list_series", country=country, q=q, limit=limit, cursor=cursor, edition=edition)
+        return self._ask(
+            "list_series", country=country, q=q, limit=limit, cursor=cursor, edition=edition, all=all
+        )
 
     def series_pages(
         self,
@@ -647,14 +688,24 @@ class Methods(Session):
             yield from page.rows
 
     def get_series_vintages(
-        self, series: str, *, limit: int | None = None, cursor: str | None = None, edition: str | None = None
+        self,
+        series: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
     ) -> Answer[SeriesReleaseRow]:
         """The days on which values of a series were released, and how many each added or changed.
 
         Newest first, then by frequency and country where several series share the key. A release that
         changed nothing is not listed. An annual indicator has none: its tables evidence no day of release.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return self._ask("get_series_vintages", series=series, limit=limit, cursor=cursor, edition=edition)
+        return self._ask(
+            "get_series_vintages", series=series, limit=limit, cursor=cursor, edition=edition, all=all
+        )
 
     def series_vintages_pages(
         self, series: str, *, limit: int | None = None, edition: str | None = None
@@ -683,6 +734,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[FactRow]:
         """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
 
@@ -696,6 +748,8 @@ class Methods(Session):
         value says null for its own. An amount that is not published, or zero, is no fact. Each winner of an
         award has its whole amount, known from the day of the release that told it, not from the day of the
         award.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
             "get_shared_facts",
@@ -707,6 +761,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     def shared_facts_pages(
@@ -770,11 +825,14 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[ProcurementDemandRow]:
         """Category share, buyer concentration and momentum of public procurement, by month.
 
         Only months closed by `as_of`, computed only from releases dated by then. Ordered by month
         descending, then category. The method is explained at `/methodology/signals-v1/procurement-demand`.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
             "get_procurement_demand",
@@ -786,6 +844,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     def procurement_demand_pages(
@@ -845,13 +904,18 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[SignalRow]:
         """One published signal panel.
 
         Every panel has rows of its own; its method, its columns and their order are explained at
         `/methodology/signals-v1/` and its key.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return self._ask("get_signal", signal_key=signal_key, limit=limit, cursor=cursor, edition=edition)
+        return self._ask(
+            "get_signal", signal_key=signal_key, limit=limit, cursor=cursor, edition=edition, all=all
+        )
 
     def signal_pages(
         self, signal_key: str, *, limit: int | None = None, edition: str | None = None
@@ -890,6 +954,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[StatementRow]:
         """The statements of one issuer: one figure per line item and period.
 
@@ -899,6 +964,8 @@ class Methods(Session):
         then as a statement is. `shape=wide` gives one row per line item with a column for each period,
         named by its period_end, newest first; full years where `period_type` is omitted. Without `limit`
         the sample tier gets the first figures with `truncated: true`, paid tiers everything.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
             "get_statement",
@@ -910,6 +977,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     def statement_pages(
@@ -971,6 +1039,7 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[TenderPartyRow]:
         """Buyers and suppliers named in releases, resolved to organisations.
 
@@ -978,6 +1047,8 @@ class Methods(Session):
         leads to it; `match_method` says which. Most releases first, then by name, role, country and
         identifier. Parties not established to be organisations are withheld; `org_evidence` says why a
         party is not.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
             "get_resolved_parties",
@@ -987,6 +1058,7 @@ class Methods(Session):
             limit=limit,
             cursor=cursor,
             edition=edition,
+            all=all,
         )
 
     def resolved_parties_pages(
@@ -1041,12 +1113,15 @@ class Methods(Session):
         query: str | None = None,
         detail: Detail = "full",
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[TendersRow]:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
         verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so
         that it gives every release exactly once. People are withheld: `withheld_parties` counts them.
+
+        `all` walks every page, and gives them as one answer.
         """
         return self._ask(
             "search_tenders",
@@ -1057,6 +1132,7 @@ class Methods(Session):
             query=query,
             detail=detail,
             edition=edition,
+            all=all,
         )
 
     def tenders_pages(

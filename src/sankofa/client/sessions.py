@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import hashlib
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import httpx
 from sankofa.client import frames
 from sankofa.client.answers import Answer
 from sankofa.client.endpoints import ENDPOINTS
-from sankofa.client.errors import InvalidAnswer
+from sankofa.client.errors import InvalidAnswer, UpgradeRequired
 from sankofa.client.exchange import (
     COLUMNS,
     JSON,
@@ -29,6 +30,8 @@ from sankofa.client.exchange import (
     question,
     read_json,
 )
+from sankofa.client.identifiers import service_id_of, to_look_up
+from sankofa.client.notebook import Progress, progress
 from sankofa.client.panels import Engine, scan
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
     import polars
 
 VERSION: Final = "0.1.0"
+PAGE: Final = 10_000
+"""Rows of a page where everything is asked for: the most that a paid tier is given at once."""
 _RETRIES: Final = Retries()
 _TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
 
@@ -47,6 +52,7 @@ class _Common:
         self._base_url = base_url
         self._retries = retries
         self._by_columns = False
+        self._service_ids: dict[str, str] = {}
         self._clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     @property
@@ -70,17 +76,18 @@ class _Common:
 
 
 class Session(_Common):
-    """Sends with httpx and waits."""
+    """Sends with httpx and waits. Without a key, SANKOFA_API_KEY is it; without a base_url, SANKOFA_URL."""
 
     def __init__(
         self,
         key: str | None = None,
-        base_url: str = "http://127.0.0.1:8000",
+        base_url: str | None = None,
         *,
         timeout: httpx.Timeout | float = _TIMEOUT,
         retries: Retries = _RETRIES,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
+        base_url = base_url or _default_url()
         super().__init__(base_url, retries)
         self._sleep = sleep
         self._http = httpx.Client(base_url=base_url, timeout=timeout, headers=_headers(key))
@@ -134,7 +141,34 @@ class Session(_Common):
         self.close()
 
     def _ask(self, name: str, **arguments: object) -> Answer[Any]:
-        return Answer(ENDPOINTS[name], self._run(self._exchange(self._question(name, arguments))))
+        everything = arguments.pop("all", False)
+        if lookup := to_look_up(arguments.get("service_id")):
+            arguments["service_id"] = self._identify(*lookup)
+        if everything:
+            return self._ask_all(name, arguments)
+        reply = self._run(self._exchange(self._question(name, arguments)))
+        return Answer(ENDPOINTS[name], reply, limited=arguments.get("limit") is not None)
+
+    def _ask_all(self, name: str, arguments: dict[str, object]) -> Answer[Any]:
+        with progress(name) as bar:
+            try:
+                first, *others = self._counted(bar, name, {"limit": PAGE, **_given(arguments)})
+            except UpgradeRequired:
+                if arguments.get("limit") is not None:
+                    raise
+                return self._ask(name, **arguments)  # as much as the sample tier serves
+        return first.with_pages(others)
+
+    def _counted(self, bar: Progress, name: str, arguments: dict[str, object]) -> Iterator[Answer[Any]]:
+        for page in self._walk(name, **arguments):
+            bar.update(page.count)
+            yield page
+
+    def _identify(self, kind: str, identifier: str) -> str:
+        if identifier not in self._service_ids:
+            matches = self._ask("find_by_identifier", id_type=kind, id_value=identifier)
+            self._service_ids[identifier] = service_id_of(identifier, matches)
+        return self._service_ids[identifier]
 
     def _walk(self, name: str, **arguments: object) -> Iterator[Answer[Any]]:
         while True:
@@ -180,17 +214,18 @@ class Session(_Common):
 
 
 class AsyncSession(_Common):
-    """Sends with httpx and is awaited."""
+    """Sends with httpx and is awaited; key and base_url as in `Session`."""
 
     def __init__(
         self,
         key: str | None = None,
-        base_url: str = "http://127.0.0.1:8000",
+        base_url: str | None = None,
         *,
         timeout: httpx.Timeout | float = _TIMEOUT,
         retries: Retries = _RETRIES,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
+        base_url = base_url or _default_url()
         super().__init__(base_url, retries)
         self._sleep = sleep
         self._http = httpx.AsyncClient(base_url=base_url, timeout=timeout, headers=_headers(key))
@@ -244,7 +279,32 @@ class AsyncSession(_Common):
         await self.close()
 
     async def _ask(self, name: str, **arguments: object) -> Answer[Any]:
-        return Answer(ENDPOINTS[name], await self._run(self._exchange(self._question(name, arguments))))
+        everything = arguments.pop("all", False)
+        if lookup := to_look_up(arguments.get("service_id")):
+            arguments["service_id"] = await self._identify(*lookup)
+        if everything:
+            return await self._ask_all(name, arguments)
+        reply = await self._run(self._exchange(self._question(name, arguments)))
+        return Answer(ENDPOINTS[name], reply, limited=arguments.get("limit") is not None)
+
+    async def _ask_all(self, name: str, arguments: dict[str, object]) -> Answer[Any]:
+        pages: list[Answer[Any]] = []
+        with progress(name) as bar:
+            try:
+                async for page in self._walk(name, **{"limit": PAGE, **_given(arguments)}):
+                    bar.update(page.count)
+                    pages.append(page)
+            except UpgradeRequired:
+                if arguments.get("limit") is not None or pages:
+                    raise
+                return await self._ask(name, **arguments)
+        return pages[0].with_pages(pages[1:])
+
+    async def _identify(self, kind: str, identifier: str) -> str:
+        if identifier not in self._service_ids:
+            matches = await self._ask("find_by_identifier", id_type=kind, id_value=identifier)
+            self._service_ids[identifier] = service_id_of(identifier, matches)
+        return self._service_ids[identifier]
 
     async def _walk(self, name: str, **arguments: object) -> AsyncIterator[Answer[Any]]:
         while True:
@@ -288,6 +348,14 @@ class AsyncSession(_Common):
             return failure
 
 
+def _given(arguments: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _default_url() -> str:
+    return os.environ.get("SANKOFA_URL") or "http://127.0.0.1:8000"
+
+
 def file_request(folder: str, file: str, into: Path | str, edition: str | None) -> Request:
     """The request of a file, into a path or under its own name into a folder."""
     if Path(file).name != file:
@@ -326,6 +394,7 @@ def verified_file(request: Request, reply: Reply) -> Path:
 
 def _headers(key: str | None) -> dict[str, str]:
     headers = {"User-Agent": f"sankofa-client/{VERSION}"}
+    key = os.environ.get("SANKOFA_API_KEY") if key is None else key
     if key is None:
         return headers
     if not (key.isascii() and key.isprintable() and key and " " not in key):

@@ -1,0 +1,126 @@
+"""What a notebook needs: a client without arguments, whole series, tickers as ids, warnings and tables."""
+
+import asyncio
+import warnings
+from typing import Any
+
+import pandas
+import polars
+import pytest
+
+from sankofa.client import AsyncClient, Client, TruncatedWarning, UnknownIdentifier
+from tests.live import LiveServer
+
+RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
+
+
+def test_a_client_without_arguments_is_told_by_the_environment(
+    server: LiveServer, paid_key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SANKOFA_URL", server.url)
+    monkeypatch.setenv("SANKOFA_API_KEY", paid_key)
+    with Client() as client:
+        assert client.get_fundamentals(RIFTLINE).count > 25  # more than the sample tier has
+        assert paid_key not in repr(client)
+    with Client("sankofa-sandbox") as client:
+        assert client.get_fundamentals(RIFTLINE).count == 25
+
+
+def test_figures_are_numbers(client: Client) -> None:
+    answer = client.columns.get_fundamentals(RIFTLINE, period_type="FY")
+    exact = sum(row["value_reported"] for row in answer.rows)
+    assert answer.to_pandas()["value_reported"].sum() == pytest.approx(float(exact))
+    assert answer.to_polars()["value_reported"].dtype == polars.Float64
+
+
+def test_a_frame_of_fewer_rows_than_matched_warns_once_and_says_so(client: Client) -> None:
+    answer = client.search_tenders(country="ZA")
+    assert answer.truncated
+    with pytest.warns(TruncatedWarning, match="first 100 rows"):
+        frame = answer.to_pandas()
+    assert frame.attrs["truncated"] is True
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer.to_polars()  # it was said
+        assert (
+            client.search_tenders(country="ZA", limit=3).to_pandas().attrs["truncated"] is True
+        )  # asked for
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_all_is_every_row_of_every_page(
+    client: Client, columns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sankofa.client.sessions.PAGE", 60)
+    asked = client.columns if columns else client
+    whole = asked.search_tenders(country="ZA", all=True)
+    expected = client.search_tenders(country="ZA", limit=10_000)
+    assert whole.count == len(whole.rows) == expected.count > 120
+    assert whole.rows == expected.rows
+    assert not whole.truncated
+    assert whole.next_cursor is None
+    pandas.testing.assert_frame_equal(whole.to_pandas(), expected.to_pandas())
+    assert asked.search_tenders(country="ZA", all=True, limit=70).rows == expected.rows
+
+
+def test_all_on_the_sample_tier_is_what_it_serves_and_a_warning(server: LiveServer, sample_key: str) -> None:
+    with Client(sample_key, server.url) as client:
+        answer = client.search_tenders(country="ZA", all=True)
+        assert answer.count == 25
+        with pytest.warns(TruncatedWarning):
+            answer.to_pandas()
+
+
+def test_a_ticker_or_an_lei_is_as_good_as_a_service_id(
+    client: Client, server: LiveServer, paid_key: str
+) -> None:
+    listed: Any = client.get_entity(RIFTLINE).rows[0]
+    ticker = "{exchange}:{ticker}".format(**listed["listings"][0])
+    expected = client.get_metrics(RIFTLINE).rows
+    for identifier in (ticker, ticker.lower(), listed["lei"]):
+        assert client.get_metrics(identifier).rows == expected, identifier
+
+    async def awaited() -> list[Any]:
+        async with AsyncClient(paid_key, server.url) as other:
+            return (await other.get_metrics(ticker)).rows
+
+    assert asyncio.run(awaited()) == expected
+    with pytest.raises(UnknownIdentifier, match="JSE:NONE") as raised:
+        client.get_metrics("JSE:NONE")
+    assert raised.value.matches == []
+
+
+def test_nothing_in_the_place_of_an_id_is_said_before_anything_is_sent(client: Client) -> None:
+    nothing: Any = None
+    for value in (nothing, ""):
+        with pytest.raises(ValueError, match="service_id: expected text"):
+            client.get_entity(value)
+
+
+def test_a_series_comes_by_date_whole_and_ascending(
+    client: Client, server: LiveServer, paid_key: str
+) -> None:
+    frame = client.series("FX.EUR.ZAR", as_of="2024-07-01")
+    assert frame.index.name == "date"
+    assert frame.index.is_monotonic_increasing
+    assert frame.index[-1] == pandas.Timestamp("2024-07-01")
+    assert frame["value"].dtype == "float64"
+    assert len(frame) == client.get_macro(series="FX.EUR.ZAR", as_of="2024-07-01", limit=10_000).count > 100
+    assert not frame.attrs["truncated"]
+
+    async def awaited() -> Any:
+        async with AsyncClient(paid_key, server.url) as other:
+            return await other.series("FX.EUR.ZAR", as_of="2024-07-01")
+
+    pandas.testing.assert_frame_equal(asyncio.run(awaited()), frame)
+
+
+def test_a_notebook_shows_a_table_with_its_provenance_and_nothing_in_it_is_markup(client: Client) -> None:
+    from sankofa.client.notebook import html_table
+
+    shown = client.get_fundamentals(RIFTLINE)._repr_html_()
+    assert "<summary>Provenance</summary>" in shown
+    assert "line_item" in shown
+    hostile = html_table("<b>", "<i>", [{"name": "<script>alert(1)</script>", "source_ref": "<x>"}])
+    assert "<script>" not in hostile
+    assert "<x>" not in hostile
