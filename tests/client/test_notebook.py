@@ -28,8 +28,8 @@ def test_a_client_without_arguments_is_told_by_the_environment(
 
 def test_figures_are_numbers(client: Client) -> None:
     answer = client.columns.get_fundamentals(RIFTLINE, period_type="FY")
-    exact = sum(row["value_reported"] for row in answer.rows)
-    assert answer.to_pandas()["value_reported"].sum() == pytest.approx(float(exact))
+    exact = sum(float(row["value_reported"] or 0) for row in answer.rows)
+    assert answer.to_pandas()["value_reported"].sum() == pytest.approx(exact)
     assert answer.to_polars()["value_reported"].dtype == polars.Float64
 
 
@@ -113,6 +113,41 @@ def test_a_series_comes_by_date_whole_and_ascending(
             return await other.series("FX.EUR.ZAR", as_of="2024-07-01")
 
     pandas.testing.assert_frame_equal(asyncio.run(awaited()), frame)
+
+
+def test_a_statement_is_a_frame_of_line_items_by_period(
+    client: Client, server: LiveServer, paid_key: str
+) -> None:
+    frame = client.statement(RIFTLINE, as_of="2024-12-31", kind="income")
+    assert frame.index.name == "line_item"
+    assert frame.index[0] == "revenue"
+    assert frame.columns.is_monotonic_decreasing
+    assert all(dtype == "float64" for dtype in frame.dtypes)
+    newest = frame.columns[0]
+    rows: Any = client.get_fundamentals(
+        RIFTLINE, as_of="2024-12-31", period_type="FY", line_items="revenue"
+    ).rows
+    (known,) = [row for row in rows if row["period_end"] == f"{newest:%Y-%m-%d}"]
+    assert frame.loc["revenue", newest] == float(known["value_reported"])
+    cell = frame.attrs["cells"]["revenue"][f"{newest:%Y-%m-%d}"]
+    assert (cell["vintage"], cell["source_ref"]) == (known["vintage"], known["source_ref"])
+    assert frame.attrs["as_of"] == "2024-12-31"
+
+    async def awaited() -> Any:
+        async with AsyncClient(paid_key, server.url) as other:
+            return await other.statement(RIFTLINE, as_of="2024-12-31", kind="income")
+
+    pandas.testing.assert_frame_equal(asyncio.run(awaited()), frame)
+
+
+def test_the_universe_is_that_of_the_day(client: Client) -> None:
+    early, late = (client.universe(as_of=day) for day in ("2019-01-01", "2025-01-01"))
+    assert early.index.name == "service_id"
+    assert set(early.index) < set(late.index)
+    assert (late["first_available"] <= pandas.Timestamp("2025-01-01")).all()
+    kenyan = client.universe("KE", as_of="2025-01-01")
+    assert set(kenyan["country"]) == {"KE"}
+    assert RIFTLINE in kenyan.index
 
 
 def test_a_notebook_shows_a_table_with_its_provenance_and_nothing_in_it_is_markup(client: Client) -> None:

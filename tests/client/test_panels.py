@@ -4,6 +4,8 @@ import asyncio
 import hashlib
 from pathlib import Path
 
+import duckdb
+import pandas
 import polars
 import pyarrow.parquet
 import pytest
@@ -61,6 +63,27 @@ def test_a_licensed_file_is_fetched_whole(client: Client, tmp_path: Path) -> Non
     assert hashlib.sha256(place.read_bytes()).hexdigest() == listed["sha256"]
     assert pyarrow.parquet.read_table(place).num_rows == listed["row_count"]
     assert list(tmp_path.iterdir()) == [place]
+
+
+@pytest.mark.usefixtures("httpfs")
+def test_a_licensed_file_is_read_by_duckdb_polars_and_pandas(
+    client: Client, server: LiveServer, paid_key: str, tmp_path: Path
+) -> None:
+    listed = next(row for row in client.get_export() if row["name"] == "af-fund-fundamentals.parquet")
+    path = client.get_licensed_file(listed["name"], tmp_path)
+    rows = listed["row_count"]
+    assert duckdb.sql(f"SELECT count(*) FROM '{path}'").fetchone() == (rows,)
+    assert polars.scan_parquet(path).collect().height == rows
+    assert len(pandas.read_parquet(path)) == rows
+    url = f"{server.url}/v1/export/files/{listed['name']}"
+    duckdb.execute(
+        f"CREATE OR REPLACE SECRET sankofa (TYPE http, EXTRA_HTTP_HEADERS MAP {{'X-API-Key': '{paid_key}'}})"
+    )
+    try:
+        assert duckdb.sql(f"SELECT count(*) FROM read_parquet('{url}')").fetchone() == (rows,)
+    finally:
+        duckdb.execute("DROP SECRET sankofa")
+    assert len(pandas.read_parquet(url, storage_options={"X-API-Key": paid_key})) == rows
 
 
 def test_an_open_file_needs_no_key(server: LiveServer, tmp_path: Path) -> None:
