@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.live import LiveServer
+from tests.patience import PATIENCE, Stopwatch
 from tests.wire import exchange, request, statuses
 
 ENTITY = "/v1/entities/DC46AF1B1AAA424B58D1368176"
@@ -126,11 +127,15 @@ class Dribble(threading.Thread):
         self.lasted: float | None = None
 
     def run(self) -> None:
-        began = time.monotonic()
+        with Stopwatch() as watch:
+            self._dribble(time.monotonic() + 3 * HEADER_SECONDS)
+        self.lasted = watch.seconds
+
+    def _dribble(self, end: float) -> None:
         with socket.create_connection(("127.0.0.1", self.port), timeout=0.25) as connection:
             try:
                 connection.sendall(self.beginning)
-                while time.monotonic() - began < 3 * HEADER_SECONDS:
+                while time.monotonic() < end:
                     try:
                         if not connection.recv(4096):
                             break
@@ -138,7 +143,6 @@ class Dribble(threading.Thread):
                         connection.sendall(self.drop)
             except ConnectionError:
                 pass
-        self.lasted = time.monotonic() - began
 
 
 def test_a_client_that_dribbles_its_request_is_cut_off(server: LiveServer) -> None:
@@ -153,6 +157,6 @@ def test_a_client_that_dribbles_its_request_is_cut_off(server: LiveServer) -> No
         dribble.start()
     assert server.get("/health").status_code == 200
     for dribble in dribbles:
-        dribble.join(3 * HEADER_SECONDS + 5)
+        dribble.join(PATIENCE)
         assert dribble.lasted is not None
         assert dribble.lasted < 2 * HEADER_SECONDS, dribble.beginning
