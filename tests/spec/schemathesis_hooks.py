@@ -9,7 +9,10 @@ from typing import Any
 import schemathesis
 
 from sankofa.edition.format.keys import searched_words
+from sankofa.model.countries import country
 from sankofa.model.day_patterns import real_days
+from sankofa.model.exchanges import exchange
+from sankofa.model.names import code_words
 from sankofa.operations.paging import filters_digest
 
 UNLISTED = {400, 405, 410, 414, 431}
@@ -17,6 +20,27 @@ UNLISTED = {400, 405, 410, 414, 431}
 EDITIONS = ("edition", "since")
 EDITION = re.compile(r"[A-Za-z0-9-]{1,53}")
 KEPT = os.environ["SCHEMATHESIS_EDITION"]
+WALKS = {
+    "/v1/tenders": {
+        "country": "ZA",
+        "from": "2024-01-01",
+        "query": "supply",
+        "detail": "full",
+        "limit": "2",
+    },
+    "/v1/changes": {"since": KEPT, "dataset": "tenders", "limit": "2"},
+    "/v1/issuers": {"country": "ZA", "exchange": "JSE", "as_of": "2024-06-30", "limit": "2"},
+    "/v1/series": {"country": "ZA", "q": "gdp", "limit": "2"},
+    "/v1/series/{series}/vintages": {"limit": "2"},
+    "/v1/statements/{service_id}": {
+        "as_of": "2024-06-30",
+        "period_type": "FY",
+        "kind": "income",
+        "shape": "long",
+        "limit": "2",
+    },
+}
+"""Where there are pages: every filter, so that a link to the next can say it again."""
 
 
 @schemathesis.check
@@ -35,13 +59,8 @@ def status_is_listed_or_a_plain_refusal(
 @schemathesis.hook
 def map_query(context: schemathesis.HookContext, query: dict[str, Any] | None) -> dict[str, Any] | None:
     """Has every filter of a walk said, so that the link to its next page can say them again."""
-    query = query or {}
-    if context.operation is not None and context.operation.path == "/v1/tenders":
-        filters = {"country": "ZA", "from": "2024-01-01", "query": "supply", "detail": "full"}
-        return {**filters, "limit": "2", **query}
-    if context.operation is not None and context.operation.path == "/v1/changes":
-        return {"since": KEPT, "dataset": "tenders", "limit": "2", **query}
-    return query
+    path = "" if context.operation is None else context.operation.path
+    return {**WALKS.get(path, {}), **(query or {})}
 
 
 @schemathesis.hook
@@ -64,10 +83,10 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
     query = case.query or {}
     cursor = query.get("cursor")
     if isinstance(cursor, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,1200}", cursor):
-        return _issued(cursor, case.path, query)
+        return _issued(cursor, case.path, query, case.path_parameters or {})
     if case.path == "/v1/crosswalk" and query.get("id_type") == "ticker":
-        exchange, colon, ticker = "".join(str(query.get("id_value")).split()).partition(":")
-        return bool(exchange and colon and ticker)
+        market, colon, ticker = "".join(str(query.get("id_value")).split()).partition(":")
+        return bool(market and colon and ticker)
     if case.path == "/v1/macro":
         by_series = "series" in query or "as_of" in query
         other_mode = {"indicator"} if by_series else {"series_type", "frequency"}
@@ -78,27 +97,45 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
     return True
 
 
-def _issued(cursor: str, path: str, query: dict[str, Any]) -> bool:
+def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str, Any]) -> bool:
     """Whether the service wrote it, and for these filters: any other is a 400, as an altered one is."""
     try:
         inside = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     except ValueError:
         return False
+    if path == "/v1/tenders":
+        if not re.fullmatch(real_days(), str(query.get("from", ""))):
+            return False
+        words = tuple(sorted(searched_words(str(query["query"])))) if "query" in query else None
+        place, day = str(query.get("country", "ZA")).upper(), date.fromisoformat(str(query["from"]))
+        return filters_digest(("tenders", place, day, words)).encode() in inside
+
+    def said(name: str) -> str:
+        return str(query.get(name, ""))
+
     if path == "/v1/changes":
-        return f"changes|{query.get('since', '')}|{query.get('dataset', '')}".encode() in inside
-    if path != "/v1/tenders" or not re.fullmatch(real_days(), str(query.get("from", ""))):
+        filters = f"changes|{said('since')}|{said('dataset')}"
+    elif path == "/v1/issuers":
+        filters = f"issuers|{said('country').upper()}|{exchange(said('exchange'))}|{said('as_of')}"
+    elif path == "/v1/series":
+        place = country(said("country")) or said("country").upper()
+        filters = f"series|{place}|{' '.join(code_words(said('q')))}|{'q' not in query}"
+    elif path == "/v1/series/{series}/vintages":
+        filters = f"vintages|{str(inside_path.get('series')).upper()}"
+    elif path == "/v1/statements/{service_id}":
+        own = [str(inside_path.get("service_id")).upper(), said("as_of"), said("period_type"), said("kind")]
+        filters = "|".join(("statement", *own, str(query.get("shape", "long"))))
+    else:
         return False
-    words = tuple(sorted(searched_words(str(query["query"])))) if "query" in query else None
-    country, day = str(query.get("country", "ZA")).upper(), date.fromisoformat(str(query["from"]))
-    return filters_digest(("tenders", country, day, words)).encode() in inside
+    return filters.encode() in inside
 
 
 def _is_one_question(query: dict[str, Any]) -> bool:
     """Whether one entity or country is asked about, and a dataset that it has."""
-    entity, country, dataset = (query.get(name) for name in ("entity_id", "country", "dataset"))
-    if (entity is None) == (country is None):
+    entity, place, dataset = (query.get(name) for name in ("entity_id", "country", "dataset"))
+    if (entity is None) == (place is None):
         return False
-    if country is not None:
+    if place is not None:
         return dataset in ("AF-TENDER", "AF-MACRO")
     return dataset != "AF-MACRO" if str(entity).startswith("DC") else dataset in (None, "AF-MACRO")
 
