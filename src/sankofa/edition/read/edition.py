@@ -20,7 +20,7 @@ _EVERY_BLOCK = 2**31 - 1
 _CHUNK = 512 * 1024
 _FOUND_AT_MOST = 16_384
 _MOST_KEYS = 1_000
-_MOST_PARTS = 512
+_MOST_PARTS = 256
 _BLOCKS_A_TURN = 32
 _FILTERED_BLOCKS_A_TURN = 8
 """Blocks whose rows are looked at one by one, before others have a turn."""
