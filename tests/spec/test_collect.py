@@ -299,6 +299,13 @@ def test_an_address_of_ones_own_network_is_never_connected_to(home: Home, host: 
     assert home.publisher.asked == []
 
 
+def test_a_built_in_source_is_fetched_once_it_has_a_table_of_ones_own(home: Home) -> None:
+    assert "nothing to collect" in home.collect().stdout
+    (home.path / "sources.toml").write_text('[sources.ecb-fx.collect]\nevery = "12h"\n')
+    (planned,) = json.loads(home.collect("--dry-run", "--json").stdout)["requests"]
+    assert (planned["source"], planned["url"].startswith("https://www.ecb.europa.eu/")) == ("ecb-fx", True)
+
+
 def test_every_bad_setting_of_a_table_is_named(home: Home) -> None:
     home.source("bank", "/a.csv", every="often")
     assert "every 'often'" in home.collect().stderr

@@ -8,7 +8,7 @@ import tomllib
 from importlib.resources import files
 from math import isfinite
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -81,19 +81,28 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_sources(home: Path) -> dict[str, Source]:
-    """Every registered source by id; the operator's entry wins over a built-in one."""
+    """Every registered source by id; the operator's entry wins over a built-in one.
+
+    An operator's entry with a table `collect` alone says how a built-in source is fetched, and that it is.
+    """
     sources: dict[str, Source] = {}
+    built_in: dict[str, Any] = {}
     for folder in ("sources", "starter", "sample"):
-        sources |= _parse(
-            files("sankofa").joinpath(folder, "sources.toml").read_text(), f"{folder}/sources.toml"
-        )
+        text = files("sankofa").joinpath(folder, "sources.toml").read_text()
+        tables = _tables(text, f"{folder}/sources.toml")
+        built_in |= tables
+        sources |= _parse(tables, f"{folder}/sources.toml")
     own = home / "sources.toml"
     if own.exists():
         try:
             text = own.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as failure:
             raise SourceError(f"sources.toml: cannot be read as UTF-8 text: {failure}") from failure
-        sources |= _parse(text, "sources.toml")
+        tables = _tables(text, "sources.toml")
+        for source_id, table in tables.items():
+            if isinstance(table, dict) and table.keys() == {"collect"} and source_id in built_in:
+                tables[source_id] = _collected(built_in[source_id], table["collect"])
+        sources |= _parse(tables, "sources.toml")
     return dict(sorted(sources.items()))
 
 
@@ -104,13 +113,24 @@ def find_source(home: Path, source_id: str) -> Source:
     return sources[source_id]
 
 
-def _parse(text: str, where: str) -> dict[str, Source]:
+def _collected(entry: dict[str, Any], collect: Any) -> dict[str, Any]:
+    """A built-in entry, fetched as the operator says."""
+    if not isinstance(collect, dict):
+        return {**entry, "collect": collect}
+    return {**entry, "collect": {**entry.get("collect", {}), "scheduled": True, **collect}}
+
+
+def _tables(text: str, where: str) -> dict[str, Any]:
     try:
         tables = tomllib.loads(text).get("sources", {})
     except tomllib.TOMLDecodeError as failure:
         raise SourceError(f"{where}: not TOML: {failure}") from failure
     if not isinstance(tables, dict):
         raise SourceError(f"{where}: expected tables [sources.<id>]")
+    return tables
+
+
+def _parse(tables: dict[str, Any], where: str) -> dict[str, Source]:
     return {source_id: _source(source_id, table, where) for source_id, table in tables.items()}
 
 
