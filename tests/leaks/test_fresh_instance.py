@@ -2,7 +2,7 @@
 
 The filings of the sample are cut at a day on which something became known. On that day, the one before and
 the one after, every issuer's figures must be those of the fresh instance. Metrics and screens show no value
-that was revised since (MET-8: it is left out and counted): what they do show must be what the fresh one shows.
+that was revised since (MET-8; it is counted): what they do show must be what the fresh one shows.
 """
 
 import csv
