@@ -149,7 +149,7 @@ def _licence(name: str) -> str:
     if expression := fields.get("license_expression"):
         return expression
     short = fields.get("license", "").strip()
-    classes = [
+    classes: list[str] = [
         line.rpartition(" :: ")[2]
         for line in declared.get_all("Classifier") or ()
         if line.startswith("License ::")

@@ -195,10 +195,15 @@ def _spend(live: LiveServer, key: str, asked: int, kill: Callable[[], None]) -> 
         return str(status)
 
     with ThreadPoolExecutor(17) as clients:
-        killing = clients.submit(lambda: (began.wait(), kill()))
+        killing = clients.submit(_once, began, kill)
         outcomes = Counter(clients.map(ask, range(asked)))
         killing.result()
     return outcomes["200"], outcomes["failed"]
+
+
+def _once(event: threading.Event, act: Callable[[], None]) -> None:
+    event.wait(PATIENCE)
+    act()
 
 
 def test_mixed_load_for_a_long_time_fails_nothing_and_takes_no_more_memory(
