@@ -145,10 +145,11 @@ def _licence(name: str) -> str:
         declared: Any = importlib.metadata.metadata(name)
     except importlib.metadata.PackageNotFoundError:
         return ""
-    if expression := declared.get("License-Expression"):
-        return str(expression)
-    short = (declared.get("License") or "").strip()
-    classes = [
+    fields = {name: str(text) for name, text in declared.json.items() if isinstance(text, str)}
+    if expression := fields.get("license_expression"):
+        return expression
+    short = fields.get("license", "").strip()
+    classes: list[str] = [
         line.rpartition(" :: ")[2]
         for line in declared.get_all("Classifier") or ()
         if line.startswith("License ::")

@@ -194,15 +194,16 @@ def _spend(live: LiveServer, key: str, asked: int, kill: Callable[[], None]) -> 
         assert status in (200, 429), status
         return str(status)
 
-    def kill_then() -> None:
-        began.wait()
-        kill()
-
     with ThreadPoolExecutor(17) as clients:
-        killing = clients.submit(kill_then)
+        killing = clients.submit(_once, began, kill)
         outcomes = Counter(clients.map(ask, range(asked)))
         killing.result()
     return outcomes["200"], outcomes["failed"]
+
+
+def _once(event: threading.Event, act: Callable[[], None]) -> None:
+    event.wait(PATIENCE)
+    act()
 
 
 def test_mixed_load_for_a_long_time_fails_nothing_and_takes_no_more_memory(
