@@ -28,8 +28,12 @@ ISSUER = "DC46AF1B1AAA424B58D1368176"  # the first of the sample world
 CALLS: dict[str, tuple[str, str, dict[str, str]]] = {
     "entity": ("get_entity", f"/v1/entities/{ISSUER}", {}),
     "H1 rows": ("get_fundamentals", f"/v1/fundamentals/{ISSUER}", {"period_type": "H1"}),
-    "all rows": ("get_fundamentals", f"/v1/fundamentals/{ISSUER}", {"vintages": "all"}),
+    "default": ("get_fundamentals", f"/v1/fundamentals/{ISSUER}", {}),
+    "series": ("get_macro", "/v1/macro", {"series": "FX.EUR.ZAR"}),
+    "tenders": ("search_tenders", "/v1/tenders", {"country": "ZA", "detail": "compact"}),
 }
+"""Of each the tool, the path and what both are asked with. Where not all rows fit a tool's answer, REST gives
+more of them."""
 SURFACES = ("REST", "2026-07-28", "2025-11-25")
 ROUNDS = 5
 CONNECTIONS = 16
@@ -48,9 +52,10 @@ def request(surface: str, call: str, key: str) -> bytes:
     """The bytes a client sends."""
     tool, path, query = CALLS[call]
     if surface == "REST":
-        target = path + "".join(f"?{name}={value}" for name, value in query.items())
+        target = path + "?" + "&".join(f"{name}={value}" for name, value in query.items())
         return f"GET {target} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-api-key: {key}\r\n\r\n".encode()
-    params: dict[str, Any] = {"name": tool, "arguments": {"service_id": ISSUER, **query}}
+    about = {"service_id": ISSUER} if ISSUER in path else {}
+    params: dict[str, Any] = {"name": tool, "arguments": {**about, **query}}
     extra = ""
     if surface == "2026-07-28":
         name = "io.modelcontextprotocol"

@@ -151,15 +151,18 @@ def shared_data() -> Path:
 
 
 LONG = (
-    "test_real_macro.py",
-    "test_real_files.py",
-    "test_point_in_time.py",
+    "test_routes_on_real_filings.py",
     "test_schemathesis.py",
-    "test_status.py",
-    "test_ocds_validation.py",
-    "test_real_tenders.py",
+    "test_real_files.py",
     "test_docs.py",
     "test_metrics_point_in_time.py",
+    "test_real_macro.py",
+    "test_status.py",
+    "test_postgres.py",
+    "test_keyvalue.py",
+    "test_ocds_validation.py",
+    "test_real_tenders.py",
+    "test_point_in_time.py",
 )
 """Files of few tests that take long: begun first, so that no worker is left with one at the end."""
 

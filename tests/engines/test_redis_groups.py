@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -130,7 +130,7 @@ def test_a_service_under_sentinels_survives_the_loss_of_the_primary(
 ) -> None:
     """Answers are right or a clean 503 until the replica is the primary, and the key is still known."""
     home = Path(shutil.copytree(sample_home, tmp_path / "home"))
-    stores = {"keystore": watched.url, "usagestore": watched.url, "keys_secret": "shared"}
+    stores: dict[str, Any] = {"keystore": watched.url, "usagestore": watched.url, "keys_secret": "shared"}
     key = create_key(home, "starter", **stores)
     until(lambda: "sankofa:values" in watched.replica.execute("KEYS sankofa:values"))
     with LiveServer(home, workers=1, **stores) as server:

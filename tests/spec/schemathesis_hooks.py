@@ -3,12 +3,14 @@
 import base64
 import os
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import schemathesis
 
+from sankofa.edition.format.keys import searched_words
 from sankofa.model.day_patterns import real_days
+from sankofa.operations.paging import filters_digest
 
 UNLISTED = {400, 405, 410, 414, 431}
 """What any endpoint may answer under `default`: a request that is no question of ours at all."""
@@ -61,8 +63,8 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
     """Leaves out what only prose can rule out: a schema says nothing of two parameters together."""
     query = case.query or {}
     cursor = query.get("cursor")
-    if isinstance(cursor, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,600}", cursor):
-        return _issued(cursor, query)
+    if isinstance(cursor, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,1200}", cursor):
+        return _issued(cursor, case.path, query)
     if case.path == "/v1/crosswalk" and query.get("id_type") == "ticker":
         exchange, colon, ticker = "".join(str(query.get("id_value")).split()).partition(":")
         return bool(exchange and colon and ticker)
@@ -76,16 +78,19 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
     return True
 
 
-def _issued(cursor: str, query: dict[str, Any]) -> bool:
+def _issued(cursor: str, path: str, query: dict[str, Any]) -> bool:
     """Whether the service wrote it, and for these filters: any other is a 400, as an altered one is."""
     try:
         inside = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     except ValueError:
         return False
-    filters = f"{str(query.get('country', 'ZA')).upper()}|{query.get('from', '')}|"
-    if "since" in query:
-        filters = f"changes|{query['since']}|{query.get('dataset', '')}"
-    return filters.encode() in inside
+    if path == "/v1/changes":
+        return f"changes|{query.get('since', '')}|{query.get('dataset', '')}".encode() in inside
+    if path != "/v1/tenders" or not re.fullmatch(real_days(), str(query.get("from", ""))):
+        return False
+    words = tuple(sorted(searched_words(str(query["query"])))) if "query" in query else None
+    country, day = str(query.get("country", "ZA")).upper(), date.fromisoformat(str(query["from"]))
+    return filters_digest(("tenders", country, day, words)).encode() in inside
 
 
 def _is_one_question(query: dict[str, Any]) -> bool:

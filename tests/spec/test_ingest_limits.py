@@ -33,6 +33,7 @@ def rejects(home: Path) -> list[str]:
     return [json.loads(line)["reason"] for file in files for line in file.read_text().splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv.gz", "zip"])
 def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_by_name(
     home: Path, tmp_path: Path, ending: str

@@ -266,6 +266,29 @@ async def test_structured_content_and_text_are_the_rest_body_byte_for_byte(serve
             assert found.structured_content == body.json()
 
 
+@pytest.mark.rule("MCP-2")
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_call_like_one_before_has_the_answer_that_the_sdk_would_write(server, revision):
+    asked = {"name": "get_entity", "arguments": {"service_id": RETAILER}}
+    unheard = {"x-unheard-of": revision}  # no call before had this field: the first goes through the SDK
+    first = post(server, message("tools/call", revision, **asked), revision, **unheard)
+    for call_id in (1, 0, -7, 2**53 - 1, 2**60, "one", 'a "quoted" one', "", "x" * 80):
+        sent = message("tools/call", revision, **asked) | {"id": call_id}
+        again = post(server, sent, revision, **unheard)
+        assert again.status_code == 200
+        assert again.json() == {**first.json(), "id": call_id}
+        assert again.headers["content-type"] == first.headers["content-type"]
+        assert set(again.headers) == set(first.headers)
+    for arguments, status in (({"service_id": NOBODY}, 404), ({"service_id": 1.5}, 400), ({"x": None}, 400)):
+        sent = message("tools/call", revision, name="get_entity", arguments=arguments)
+        problem = problem_of(post(server, sent, revision, **unheard))
+        assert problem["status"] == status
+    wrongs: tuple[dict[str, Any], ...] = ({"jsonrpc": "1.0"}, {"id": None}, {"id": 1.5}, {"params": []})
+    for wrong in wrongs:
+        sent = message("tools/call", revision, **asked) | wrong
+        assert "structuredContent" not in post(server, sent, revision, **unheard).text
+
+
 @pytest.mark.rule("FIG-1")
 def test_whole_numbers_beyond_2_to_the_53_keep_every_digit(server):
     asked = {"service_id": BANK, "vintages": "all", "line_items": ["payments_processed"]}

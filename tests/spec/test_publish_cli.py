@@ -176,6 +176,7 @@ def test_nonsense_dates_in_one_filing_do_not_stop_the_edition(desk: Desk) -> Non
     desk.publish().close()
 
 
+@pytest.mark.slow
 @pytest.mark.rule("CLI-5")
 def test_the_sample_is_published_once_and_its_sole_proprietor_withheld(home: Path) -> None:
     done = run(home, "sample", "--if-empty")

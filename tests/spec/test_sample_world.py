@@ -176,6 +176,7 @@ def test_nothing_of_a_natural_person_is_in_any_answer(
     assert not [text for text in NEVER_SERVED if text in server.log]
 
 
+@pytest.mark.slow
 def test_nothing_of_a_natural_person_is_in_any_file_of_the_data_folder(sample_home: Path) -> None:
     holding = [
         (path.name, text)

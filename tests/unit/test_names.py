@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,15 @@ def test_variables_and_functions_are_not_named_by_the_old_words(part: str) -> No
 
 def _nodes(under: Path) -> Iterator[tuple[Path, Any]]:
     for path in sorted(under.rglob("*.py")) if under.is_dir() else [under]:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in _nodes_of(path):
             yield path.relative_to(PACKAGE), node
+
+
+@cache
+def _nodes_of(path: Path) -> list[Any]:
+    """Only those that give something a name."""
+    kinds = (ast.ClassDef, ast.Name, ast.Attribute, ast.arg, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, kinds)]
 
 
 def _old_name(node: ast.AST) -> str | None:

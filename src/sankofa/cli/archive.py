@@ -5,7 +5,6 @@ skips ends it, with the digest of everything before: one changed byte anywhere i
 """
 
 import hashlib
-import io
 import os
 import sys
 import tarfile
@@ -62,7 +61,6 @@ class ArchiveWriter:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._file = zstd.ZstdFile(stream, "wb", options=_OPTIONS)
-        self._tar = tarfile.open(fileobj=self._file, mode="w|", bufsize=_BUFFER)  # noqa: SIM115 - see finish
         self._members: list[Member] = []
 
     def add(self, name: str, content: bytes, rows: int = 0) -> None:
@@ -73,14 +71,17 @@ class ArchiveWriter:
         rows = sum(member.rows for member in self._members)
         listing = BackupListing(FORMAT, created_at, version, rows, self._members)
         self._write(_LISTING, msgspec.json.format(msgspec.json.encode(listing), indent=1))
-        self._tar.close()
+        self._file.write(bytes(2 * tarfile.BLOCKSIZE))
         self._file.close()
         return listing
 
     def _write(self, name: str, content: bytes) -> None:
+        """Written here: a stream of tarfile's, left open by a full disk, complains when it is collected."""
         info = tarfile.TarInfo(name)
         info.size, info.mode = len(content), 0o600
-        self._tar.addfile(info, io.BytesIO(content))
+        self._file.write(info.tobuf(tarfile.PAX_FORMAT))
+        self._file.write(content)
+        self._file.write(bytes(-len(content) % tarfile.BLOCKSIZE))
 
 
 @contextmanager

@@ -23,7 +23,7 @@ import msgspec
 from sankofa import __version__
 from sankofa.collect import checks
 from sankofa.collect.errors import CollectFailed, ReplyRefused, Stopped
-from sankofa.collect.network import HostRates
+from sankofa.collect.network import HostRates, refuse_private_behind_proxy
 from sankofa.collect.plan import PlannedRequest, hide
 from sankofa.collect.state import LastReply
 from sankofa.sources.collecting import Collect
@@ -163,7 +163,7 @@ class Fetcher:
         seen: set[httpx.URL] = set()
         method, body = call.method, call.body
         for _ in range(_MOST_REDIRECTS + 1):
-            self._refuse_plain(url)
+            self._refuse_unsafe(url)
             if url in seen:
                 raise ReplyRefused(f"redirects in a circle at {url.host}{url.path}")
             seen.add(url)
@@ -182,9 +182,12 @@ class Fetcher:
                 return self._received(call, reply, url, before, partial, headers)
         raise ReplyRefused(f"more than {_MOST_REDIRECTS} redirects")
 
-    def _refuse_plain(self, url: httpx.URL) -> None:
-        if url.scheme != "https" and not self._collect.allow_private:
+    def _refuse_unsafe(self, url: httpx.URL) -> None:
+        if self._collect.allow_private:
+            return
+        if url.scheme != "https":
             raise ReplyRefused(f"redirected to plain {url.scheme} ({url.host})")
+        refuse_private_behind_proxy(url.host)
 
     def _received(
         self,

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final
 from urllib.request import getproxies
 
@@ -28,6 +29,14 @@ def refuse_private(host: str, address: str) -> None:
     for one in filter(None, (number, mapped)):
         if not one.is_global or one.is_multicast or one.is_reserved:
             raise ReplyRefused(f"{host} leads to {address}, which is not an address of the public internet")
+
+
+def refuse_private_behind_proxy(host: str) -> None:
+    """As far as it can be told here: a proxy resolves names by itself, maybe to something else."""
+    if getproxies():
+        with suppress(OSError):
+            for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM):
+                refuse_private(host, str(entry[4][0]))
 
 
 class GuardedBackend(httpcore.NetworkBackend):

@@ -124,7 +124,10 @@ def _hint(operation: Operation, call: Call, budget: int, *, usable: bool = True)
     left_out = f"Rows beyond {budget:,} bytes are left out"
     if usable:
         return f"{left_out}: pass `next_cursor` as `cursor` for the rest, or narrow by {names}."
-    return f"{left_out}: narrow by {names}, or walk on by cursor with a paid key ({call.grant.upgrade_url})."
+    if call.grant.sample and "cursor" in operation.parameters:
+        up = call.grant.upgrade_url
+        return f"{left_out}: narrow by {names}, or walk on by cursor with a paid key ({up})."
+    return f"{left_out}: narrow by {names}."
 
 
 def _body(operation: Operation, call: Call, answer: Answer, hint: str) -> bytes:

@@ -104,12 +104,14 @@ class KnownCalls:
     def learn(self, call: PlainCall, answer: bytes, text: bytes, structure: bytes) -> None:
         """Keep what the SDK wrote for a call, given what stands in it for the text and for the structure."""
         name = b'"id":' + call.id
-        before_structure, found, end = answer.partition(structure)
-        before_text, found_too, before_structure = before_structure.partition(text)
-        before_id, found_as_well, before_text = before_text.partition(name)
+        before_structure, structure_mark, end = answer.partition(structure)
+        before_text, text_mark, before_structure = before_structure.partition(text)
+        before_id, id_mark, before_text = before_text.partition(name)
         once = answer.count(name) == 1 and answer.count(structure) == 1
-        if not (once and found and found_too and found_as_well) or len(repr(call.shape)) > _LONGEST_SHAPE:
-            return  # the marks are in another order: left to the SDK for good
+        if not (once and structure_mark and text_mark and id_mark):
+            return  # the places are in another order: left to the SDK for good
+        if len(repr(call.shape)) > _LONGEST_SHAPE:
+            return
         if len(self._envelopes) >= _MOST:
             self._envelopes.clear()
         self._envelopes[call.shape] = Envelope(before_id + b'"id":', before_text, before_structure, end)

@@ -27,7 +27,7 @@ from sankofa import __version__
 from sankofa.mcp.bounded import bounded_body
 from sankofa.mcp.exchange import LARGEST_BODY, Exchange
 from sankofa.mcp.guard import Guard, key_of
-from sankofa.mcp.instructions import INSTRUCTIONS
+from sankofa.mcp.instructions import instructions
 from sankofa.mcp.known_calls import KnownCalls, PlainCall, plain_call
 from sankofa.mcp.long_calls import LONGEST_CALL, without_arguments
 from sankofa.mcp.tools import Arguments, Tool, tools
@@ -79,7 +79,7 @@ class McpSurface:
             "sankofa",
             title="Sankofa",
             version=__version__,
-            instructions=INSTRUCTIONS,
+            instructions=instructions(service.settings),
             on_list_tools=self._list,
             on_call_tool=self._call,
             cache_hints={"tools/list": _PUBLIC_HOUR, "server/discover": _PUBLIC_HOUR},

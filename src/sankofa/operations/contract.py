@@ -99,7 +99,7 @@ class Parameter:
     in_path: bool
     tool_only: bool
     extension: bool = False
-    """Whether the specification does not have it."""
+    """Whether it goes beyond the core API."""
     all_by_default: bool = False
     """Of `limit`: whether everything is asked for where it is omitted."""
 
@@ -147,7 +147,7 @@ class Operation:
     dataset: str = EVERY_SOURCE
     """The dataset whose sources `_license` attributes: a sku, organisations, or every source."""
     extension: bool = False
-    """Whether the specification does not have it."""
+    """Whether it goes beyond the core API."""
     live: bool = False
     """Whether the answer changes between two publications: it is then never cached."""
     agent: "AgentView" = AgentView()
@@ -269,8 +269,8 @@ def operation(
     name of a parameter on the MCP tool where it differs. A `paid` operation is a 402 on the sample tier,
     and so is a cursor, unless `sample_walks`: page by page, the cap of one answer would be no cap.
     `dataset` is the one whose sources `_license` attributes. `check` is for rules about several arguments.
-    `extension`: the specification does not have it; `extensions`: nor these of its parameters. A `live`
-    answer is never cached.
+    `extension`: it goes beyond the core API; `extensions`: so do these of its parameters. A `live` answer is
+    never cached.
     """
 
     def declare(perform: Perform) -> Perform:

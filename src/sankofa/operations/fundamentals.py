@@ -13,7 +13,7 @@ from sankofa.model.rows import FundamentalsRow
 from sankofa.model.vintages import Mode
 from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.nearest import nearest_line_items, unknown_organisation
-from sankofa.operations.paging import Walk, block_and_row, first_page
+from sankofa.operations.paging import ListPage, block_and_row, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CursorParameter,
@@ -98,7 +98,7 @@ async def get_fundamentals(
 
 
 async def _in_order(
-    walk: Walk, rows: _Rows, order: Literal["period", "statement"] | None, most: int | None
+    walk: ListPage, rows: _Rows, order: Literal["period", "statement"] | None, most: int | None
 ) -> Selection | None:
     """A page in an order. `following` of a walk in statement order begins with the name of that order."""
     in_statement_order = walk.start[:1] == ("statement",)

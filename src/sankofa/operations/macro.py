@@ -15,7 +15,7 @@ from sankofa.model.facts import MACRO
 from sankofa.model.rows import MacroAnnualRow, MacroSeriesRow
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, AgentView, Answer, Call, operation
 from sankofa.operations.nearest import nearest_series
-from sankofa.operations.paging import Walk, first_page
+from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameters import (
     CursorParameter,
     FrequencyParameter,
@@ -118,7 +118,7 @@ async def get_macro(
     return walk.answer(selection, as_of=walk.day, shape=MacroSeriesRow, members=nearest)
 
 
-async def _annual(walk: Walk, country: str, indicator: str, years: DayRange, most: int) -> Selection:
+async def _annual(walk: ListPage, country: str, indicator: str, years: DayRange, most: int) -> Selection:
     key, start = annual_key(country, indicator), _position(walk)
     if country and indicator:
         selection = await read_one_series(walk.edition, MACRO_ANNUAL, key, years, most, start=start)
@@ -127,7 +127,7 @@ async def _annual(walk: Walk, country: str, indicator: str, years: DayRange, mos
 
 
 async def _series(
-    walk: Walk, series: str | None, filters: tuple[str | None, ...], days: DayRange, most: int
+    walk: ListPage, series: str | None, filters: tuple[str | None, ...], days: DayRange, most: int
 ) -> Selection:
     edition, start = walk.edition, _position(walk)
     if series is None:
@@ -148,7 +148,7 @@ async def _series(
     return await read_series(edition, MACRO_SERIES, list_key, days, most, admits, start)
 
 
-def _position(walk: Walk) -> SeriesPosition | None:
+def _position(walk: ListPage) -> SeriesPosition | None:
     if not walk.start:
         return None
     page, key, block, passed = walk.start

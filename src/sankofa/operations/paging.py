@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from sankofa.access.cursors import Position
 from sankofa.edition.read.edition import Edition, Selection
+from sankofa.model.errors import InvalidParameter
 from sankofa.model.rows import Row
 from sankofa.operations.contract import Answer, Call
 
@@ -21,7 +22,7 @@ Filter = str | int | date | tuple[str, ...] | None
 _UNSET: Final = msgspec.UNSET
 
 
-class Walk(msgspec.Struct, frozen=True):
+class ListPage(msgspec.Struct, frozen=True):
     """One page of a walk through the rows that some filters admit."""
 
     call: Call
@@ -29,25 +30,30 @@ class Walk(msgspec.Struct, frozen=True):
     day: date
     """The day that the walk asks about."""
     filters: tuple[Filter, ...]
+    as_of: date | None
+    """The day as it was asked for."""
     start: tuple[int | str, ...] = ()
     """`following` of the page before; empty on the first."""
     open_to_sample: bool = False
 
-    async def after(self, cursor: str) -> "Walk":
+    async def after(self, cursor: str) -> "ListPage":
         """The page that a cursor leads to.
 
         Raises InvalidParameter for one that is altered, of other filters, or of an edition no longer kept.
         """
-        position = self.call.cursors.read(cursor, _digest(self.filters))
+        position = self.call.cursors.read(cursor, filters_digest(self.filters))
         edition = await self.call.edition_for_cursor(position.edition)
         day, *start = position.after
-        return replace(self, edition=edition, day=date.fromordinal(int(day)), start=tuple(start))
+        walked_day = date.fromordinal(int(day))
+        if self.as_of not in (None, walked_day):
+            raise InvalidParameter("cursor", f"of a walk as of {walked_day}")
+        return replace(self, edition=edition, day=walked_day, start=tuple(start))
 
     def next_cursor(self, following: tuple[int | str, ...] | None) -> str | None:
         """The cursor of the page after; None on the last, and for a key that may not use one."""
         if following is None or (self.call.grant.sample and not self.open_to_sample):
             return None
-        position = Position(self.edition.id, _digest(self.filters), (self.day.toordinal(), *following))
+        position = Position(self.edition.id, filters_digest(self.filters), (self.day.toordinal(), *following))
         return self.call.cursors.issue(position)
 
     def answer(
@@ -60,15 +66,17 @@ class Walk(msgspec.Struct, frozen=True):
         dataset: str | None = None,
     ) -> Answer:
         """The page as an answer, with the cursor of the next."""
-        told = {} if members is None else members
-        told["next_cursor"] = self.next_cursor(selection.following)
-        return Answer(selection, as_of, told, self.edition.id, shape, dataset)
+        all_members = {} if members is None else members
+        all_members["next_cursor"] = self.next_cursor(selection.following)
+        return Answer(selection, as_of, all_members, self.edition.id, shape, dataset)
 
 
-def first_page(call: Call, *filters: Filter, as_of: date | None = None, open_to_sample: bool = False) -> Walk:
+def first_page(
+    call: Call, *filters: Filter, as_of: date | None = None, open_to_sample: bool = False
+) -> ListPage:
     """The beginning of a list. `filters` name the list and all that narrows it."""
     day = call.today if as_of is None else as_of
-    return Walk(call, call.edition, day, (*filters, as_of), (), open_to_sample)
+    return ListPage(call, call.edition, day, filters, as_of, (), open_to_sample)
 
 
 class BlockAndRow(TypedDict):
@@ -85,7 +93,7 @@ def block_and_row(start: tuple[int | str, ...]) -> BlockAndRow:
 
 
 @lru_cache(maxsize=4096)
-def _digest(filters: tuple[Filter, ...]) -> str:
+def filters_digest(filters: tuple[Filter, ...]) -> str:
     """Stands for the filters in a cursor, however long they are."""
     plain = [one.isoformat() if isinstance(one, date) else one for one in filters]
     return blake2b(msgspec.msgpack.encode(plain), digest_size=9).hexdigest()

@@ -11,7 +11,7 @@ from sankofa.model.errors import InvalidParameter
 from sankofa.model.facts import AWARD_VALUE, FUND, MACRO, TENDER, TENDER_VALUE
 from sankofa.model.rows import FactRow
 from sankofa.operations.contract import NO_ROWS, NULLABLE_AS_OF, Answer, Call, operation
-from sankofa.operations.paging import Walk, first_page
+from sankofa.operations.paging import ListPage, first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CursorParameter,
@@ -65,7 +65,9 @@ async def get_shared_facts(
     issuer = _issuer(entity_id)
     dataset = _dataset(issuer, country, dataset)
     code = (issuer or country or entity_id or "").upper()
-    walk = first_page(call, "facts", code, dataset, measure and measure.upper(), as_of=as_of)
+    # Under an as_of, all macro facts of a country are another list: the dated ones.
+    with_annual = dataset == MACRO and measure is None and as_of is None
+    walk = first_page(call, "facts", code, dataset, measure and measure.upper(), with_annual, as_of=as_of)
     if cursor is not None:
         walk = await walk.after(cursor)
     most = call.grant.rows(limit)
@@ -108,7 +110,9 @@ def _dataset(issuer: str | None, country: str | None, dataset: str | None) -> st
     return MACRO
 
 
-async def _of_issuer(walk: Walk, service_id: str, dataset: str, measure: str | None, most: int) -> Selection:
+async def _of_issuer(
+    walk: ListPage, service_id: str, dataset: str, measure: str | None, most: int
+) -> Selection:
     day = walk.day.toordinal()
     if dataset == FUND:
         line_item = None if measure is None else measure.lower()
@@ -118,13 +122,13 @@ async def _of_issuer(walk: Walk, service_id: str, dataset: str, measure: str | N
     return await award_facts(walk.edition, service_id, day, most, walk.start)
 
 
-async def _of_tenders(walk: Walk, code: str, measure: str | None, most: int) -> Selection:
+async def _of_tenders(walk: ListPage, code: str, measure: str | None, most: int) -> Selection:
     if measure is not None and measure.lower() != TENDER_VALUE:
         return NO_ROWS
     return await tender_facts(walk.edition, code, walk.day.toordinal(), most, walk.start)
 
 
-async def _of_country(walk: Walk, code: str, measure: str | None, most: int, *, dated: bool) -> Selection:
+async def _of_country(walk: ListPage, code: str, measure: str | None, most: int, *, dated: bool) -> Selection:
     alpha2, day = alpha2_of().get(code, ""), walk.day.toordinal()
     if measure is None:
         return await macro_facts(walk.edition, alpha2, day, most, dated=dated, start=walk.start)

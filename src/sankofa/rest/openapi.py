@@ -33,7 +33,7 @@ from sankofa.settings import Settings
 _SCHEMA: Final = "#/components/schemas/{name}"
 _SERVICE: Final = "service"
 _EXTENSION: Final = "x-sankofa-extension"
-"""Marks what goes beyond the specification of the API."""
+"""Marks what goes beyond the core API."""
 
 _ABOUT: Final = """\
 Point-in-time data for African and emerging markets, for research and information; not a regulated
@@ -55,7 +55,7 @@ where null; nested values are JSON text, and in Arrow so are figures, which keep
 an empty field, and no value is altered for spreadsheets: import it as text where a cell that begins with `=`
 would be a formula.
 
-What is marked `x-sankofa-extension` goes beyond the specification of this API. Lists are walked by `limit`
+What is marked `x-sankofa-extension` goes beyond the core API. Lists are walked by `limit`
 and `cursor`: pass `next_cursor` back with the same filters.
 
 An edition never changes: `edition` (or the header field `X-Edition`) has any that is kept answer again,
@@ -126,6 +126,7 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
     if links:
         success["links"] = links
     parameters = [p for p in operation.parameters.values() if not p.tool_only]
+    unchanged = () if operation.live else ("304",)
     entry: JsonSchema = {
         "operationId": operation.name,
         "tags": [_tag(operation)],
@@ -134,7 +135,7 @@ def _entry(settings: Settings, operation: Operation, described: Sequence[Operati
         "parameters": [_parameter(parameter) for parameter in (*parameters, EDITION, FORMAT)],
         "responses": {
             "200": success,
-            **_refused(settings, "304", *map(str, operation.errors), "default"),
+            **_refused(settings, *unchanged, *map(str, operation.errors), "default"),
         },
     }
     if operation.path in DEPRECATIONS:

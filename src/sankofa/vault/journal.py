@@ -91,6 +91,13 @@ _decode_event = msgspec.json.Decoder(Event).decode
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
+def _damaged(line: int, fault: str) -> JournalDamaged:
+    return JournalDamaged(
+        f"the vault is damaged: line {line} of the journal {fault}. Restore HOME/vault from a backup, or "
+        "move it aside to begin another (docs/collecting.md)"
+    )
+
+
 class Journal:
     """Read whole once; appended to by one process at a time."""
 
@@ -151,9 +158,9 @@ class Journal:
                 read = _decode_line(line)
                 event: Any = _decode_event(read.event)
             except msgspec.MsgspecError as failure:
-                raise JournalDamaged(f"line {number} of the journal cannot be read: {failure}") from failure
+                raise _damaged(number, f"cannot be read: {failure}") from failure
             if read.chain != self._next(bytes(read.event)):
-                raise JournalDamaged(f"line {number} of the journal does not follow from the one before it")
+                raise _damaged(number, "does not follow from the one before it")
             self._events.append(event)
             self._chain = read.chain
             self._end += len(line) + 1

@@ -37,6 +37,7 @@ class Derived(NamedTuple):
     values: list[Value]
     histories: list[list[Stretch]]
     identity_conflicts: int = 0
+    """Routes passed over in the years that a metric is computed from."""
 
 
 class _Chosen(NamedTuple):
@@ -69,7 +70,7 @@ def derive(years: list[FullYear]) -> Derived:
     asked = windows((year.end, year.published) for year in years)
     if not asked:
         return Derived([], [[] for _ in metrics()])
-    conflicts = sum(year.identity_conflicts for year in years)
+    used: set[FullYear] = set()
     values: list[list[Value]] = [[] for _ in metrics()]
     shown = _Shown(len(metrics()))
     states = shown.states
@@ -81,6 +82,7 @@ def derive(years: list[FullYear]) -> Derived:
                 continue
             end = year.end
             before = year_before(years, year)
+            used.update((year,) if before is None else (year, before))
             tables = _tables(year, before)
             reported: set[str] | None = None
             for number, (metric, forms) in numbered:
@@ -104,6 +106,7 @@ def derive(years: list[FullYear]) -> Derived:
                 elif states[number] is not State.STANDS:
                     shown.add(number, first, State.STANDS)
                 values[number].append(Value(metric, value, end, first, until, names, figures))
+    conflicts = sum(year.identity_conflicts for year in used)
     return Derived([value for of_metric in values for value in of_metric], shown.histories(), conflicts)
 
 

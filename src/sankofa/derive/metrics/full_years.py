@@ -8,36 +8,62 @@ are reported for, so that no two inputs differ in length.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from sankofa.derive.metrics.figures import Fact, Figure
 from sankofa.derive.metrics.identities import pass_over_contradictions
 from sankofa.derive.metrics.lines import Lines, concepts_used
 from sankofa.derive.metrics.year_ends import ANNIVERSARY_TOLERANCE, YearEnds
-from sankofa.ledger.reports import Reports
+from sankofa.ledger.reports import Report, Reports
 from sankofa.model.countries import currency
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.vintages import steps
 
+_Held = list[tuple[str, str, str, Sequence[Report], Sequence[Report]]]
+"""The facts of one year: concept, unit, start of the period (empty for an instant), its vintages, and every
+report of it."""
 
-class FullYear(NamedTuple):
-    """A full year: when it was published, and its figures by currency, best covered and earliest first."""
 
-    end: int
-    published: int
+class _YearLines(NamedTuple):
     figures: dict[str, dict[str, Figure]]
     lines: dict[str, Lines]
-    """By currency, every route to a line item."""
-    has_durations: bool
     identity_conflicts: int
-    """How many routes were passed over because they contradict an identity of their filing."""
 
 
 HeldFacts = dict[str, dict[str, dict[str, Fact]]]
 """Of one period: by currency, start of the period (empty for an instant) and concept."""
+
+
+class FullYear:
+    """A full year. Its line items are worked out when they are first asked for: many years never are."""
+
+    def __init__(self, end: int, published: int, held: _Held, *, has_durations: bool) -> None:
+        self.end = end
+        self.published = published
+        self.has_durations = has_durations
+        self._held = held
+
+    @property
+    def figures(self) -> dict[str, dict[str, Figure]]:
+        """The figures by currency, best covered and earliest first."""
+        return self._worked_out.figures
+
+    @property
+    def lines(self) -> dict[str, Lines]:
+        """By currency, every route to a line item."""
+        return self._worked_out.lines
+
+    @property
+    def identity_conflicts(self) -> int:
+        """How many routes were passed over because they contradict an identity of their filing."""
+        return self._worked_out.identity_conflicts
+
+    @cached_property
+    def _worked_out(self) -> _YearLines:
+        return _year_lines(self.end, self._held)
 
 
 def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
@@ -45,29 +71,26 @@ def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
     used = concepts_used()
     published: dict[int, int] = {}
     lasting: set[int] = set()
-    held: defaultdict[int, HeldFacts] = defaultdict(dict)
+    held: defaultdict[int, _Held] = defaultdict(list)
     for (concept, unit, period_end, period_start), told in reports.items():
         end = ordinal(period_end)
         story = steps(told) if len(told) > 1 or told[0].value is None else told
         full_on = ends.full(ordinal(period_start) if period_start else None, end)
-        if period_start and full_on:
-            lasting.add(end)
-        full = [report for report in story if report.available in full_on]
-        if not full:
+        if not full_on:
             continue
-        latest = story[-1]
-        known = full[0].available
-        known = known if known > end else end
+        if period_start:
+            lasting.add(end)
+        first = next((report for report in story if report.available in full_on), None)
+        if first is None:
+            continue
+        known = first.available if first.available > end else end
         if known < published.get(end, FOREVER):
             published[end] = known
-        if concept not in used or full[-1] is not latest:
-            continue
-        money = _money(unit)
-        if money is not None:
-            first, last = story[0].available, latest.available
-            fact = Fact(len(story), first if first > end else end, last if last > end else end, latest, told)
-            held[end].setdefault(money, {}).setdefault(period_start, {}).setdefault(concept, fact)
-    return [_year(end, published[end], held[end], end in lasting) for end in sorted(published)]
+        if concept in used and story[-1].available in full_on:
+            held[end].append((concept, unit, period_start, story, told))
+    return [
+        FullYear(end, published[end], held[end], has_durations=end in lasting) for end in sorted(published)
+    ]
 
 
 def year_before(years: Iterable[FullYear], year: FullYear) -> FullYear | None:
@@ -97,14 +120,24 @@ def figures_by_currency(lines: Mapping[str, Lines]) -> dict[str, dict[str, Figur
     return {money: tables[money] for money in ordered}
 
 
-def _year(end: int, published: int, held: HeldFacts, has_durations: bool) -> FullYear:
-    chosen = chosen_start(held)
+def _year_lines(end: int, held: _Held) -> _YearLines:
+    by_money: HeldFacts = {}
+    for concept, unit, start, story, told in held:
+        money = _money(unit)
+        if money is None:
+            continue
+        first, last = story[0].available, story[-1].available
+        fact = Fact(len(story), first if first > end else end, last if last > end else end, story[-1], told)
+        facts = by_money.setdefault(money, {}).setdefault(start, {})
+        if concept not in facts:
+            facts[concept] = fact
+    chosen = chosen_start(by_money)
     lines: dict[str, Lines] = {}
     conflicts = 0
-    for money, by_start in held.items():
+    for money, by_start in by_money.items():
         own = lines[money] = Lines(by_start.get("", {}) | by_start.get(chosen, {}), end)
         conflicts += pass_over_contradictions(own)
-    return FullYear(end, published, figures_by_currency(lines), lines, has_durations, conflicts)
+    return _YearLines(figures_by_currency(lines), lines, conflicts)
 
 
 def both_years(year: FullYear, before: FullYear, money: str, item: str) -> tuple[Figure, Figure] | None:

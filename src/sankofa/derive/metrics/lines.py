@@ -7,7 +7,7 @@ figure of it was restated or withdrawn, from that day.
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain
 
 from sankofa.derive.metrics.closing import UNCLEAR, Closed, closed
@@ -17,6 +17,8 @@ from sankofa.model.routes import SELF, Route, Sum, table
 from sankofa.model.vintages import steps
 
 _ZERO = Decimal(0)
+NOTHING = "nothing"
+"""The confirmation that a value is zero."""
 
 
 class Lines:
@@ -126,14 +128,16 @@ class Lines:
         if any(fact.report.value is None for fact in facts):
             return None, max(fact.known_from for fact in facts)
         value = self._sum(route.terms)
+        if route.confirm == NOTHING and value and not route.members:
+            return None, self._last_change(chain(facts, guards))
         if guards and self._forbidden(route, value):
             return None, max(fact.known_from for fact in chain(facts, guards))
-        changed = last_change(chain(facts, guards))
+        changed = self._last_change(chain(facts, guards))
         concepts = [term.concept for term in route.terms]
         if route.members:
             added = self._members(route)
             if added is None:
-                return None, max(changed, last_change(self._members_there(route)))
+                return None, max(changed, self._last_change(self._members_there(route)))
             total, proof, since = added
             value += total
             settled = max(settled, since)
@@ -141,21 +145,29 @@ class Lines:
         if route.confirm:
             equation = self._confirming(route, value)
             if equation is None:
-                return None, max(changed, last_change(self._confirmations_there(route)))
+                return None, max(changed, self._last_change(self._confirmations_there(route)))
             concepts += [concept for concept in equation if concept not in concepts]
         filing = common_filing([self.facts[concept] for concept in concepts])
         if filing is None:
             proven = route.members or route.confirm
             of_route = [self.facts[concept] for concept in concepts]
             # Filings are only ever added: parts never restated had no filing in common before either.
-            return None, max(fact.known_from for fact in of_route) if proven else last_change(of_route)
+            return None, max(fact.known_from for fact in of_route) if proven else self._last_change(of_route)
         parts = tuple(
             Part(concept, self.value(concept), self.facts[concept].vintage, self.facts[concept].report)
             for concept in concepts
         )
         first_known = max(self.facts[concept].first_known for concept in concepts)
-        stands = max(filing[1], settled, last_change(guards))
+        stands = max(filing[1], settled, self._last_change(guards))
         return Figure(value, self._end, route.number, first_known, stands, parts), 0
+
+    def _last_change(self, facts: Iterable[Fact]) -> int:
+        """The last day on which any of these was restated or withdrawn; of most years nothing ever was."""
+        return last_change(facts) if self._restated else 0
+
+    @cached_property
+    def _restated(self) -> bool:
+        return any(fact.vintage > 1 for fact in self.facts.values())
 
     def _sum(self, terms: Sum) -> Decimal:
         return sum((term.sign * self.value(term.concept) for term in terms), _ZERO)
@@ -172,18 +184,16 @@ class Lines:
     def _confirming(self, route: Route, value: Decimal) -> list[str] | None:
         """The concepts of the first equation that holds with the value."""
         own = [self.facts[term.concept] for term in route.terms]
-        for terms in table().confirmations[route.confirm]:
-            others = [term for term in terms if term.concept != SELF]
-            if not all(self.fact(term.concept) and self.value(term.concept) for term in others):
+        taken = {term.concept for term in route.terms}
+        for sign, others, concepts in _equations(route.confirm):
+            if not self.facts.keys() >= concepts or not taken.isdisjoint(concepts):
                 continue
-            sign = sum(term.sign for term in terms if term.concept == SELF)
-            if sign * value + self._sum(tuple(others)):
+            if not all(self.fact(concept) and self.value(concept) for concept in concepts):
                 continue
-            concepts = [term.concept for term in others]
-            if not {term.concept for term in route.terms}.isdisjoint(concepts):
+            if sign * value + self._sum(others):
                 continue
-            if common_filing([*own, *(self.facts[concept] for concept in concepts)]):
-                return concepts
+            if common_filing([*own, *(self.facts[term.concept] for term in others)]):
+                return [term.concept for term in others]
         return None
 
     def _members(self, route: Route) -> tuple[Decimal, list[str], int] | None:
@@ -209,13 +219,26 @@ class Lines:
             self._closed[name] = closed(breakdown, self.facts, values)
         return self._closed[name]
 
-    def _members_there(self, route: Route) -> Iterator[Fact | None]:
+    def _members_there(self, route: Route) -> Iterator[Fact]:
         for name in route.of:
             breakdown = table().breakdowns[name]
             yield from (self.facts[concept] for concept in breakdown.concepts & self.facts.keys())
 
-    def _confirmations_there(self, route: Route) -> Iterator[Fact | None]:
+    def _confirmations_there(self, route: Route) -> Iterator[Fact]:
         return (self.facts[concept] for concept in _confirming_concepts(route.confirm) & self.facts.keys())
+
+
+@cache
+def _equations(name: str) -> list[tuple[int, Sum, frozenset[str]]]:
+    """Of each equation the sign of the value, the other terms, and their concepts."""
+    return [
+        (
+            sum(term.sign for term in terms if term.concept == SELF),
+            others := tuple(term for term in terms if term.concept != SELF),
+            frozenset(term.concept for term in others),
+        )
+        for terms in table().confirmations[name]
+    ]
 
 
 @cache
@@ -229,14 +252,10 @@ def possible(concepts: frozenset[str]) -> tuple[tuple[str, tuple[Route, ...]], .
     of_concept = _by_first_concept()
     found: dict[str, list[Route]] = {}
     candidates = [of_concept[""], *(of_concept[concept] for concept in concepts & of_concept.keys())]
-    for route, needed in sorted(chain.from_iterable(candidates), key=_place):
+    for _, route, needed in sorted(chain.from_iterable(candidates)):
         if needed <= concepts and _totalled(route, concepts):
             found.setdefault(route.item, []).append(route)
     return tuple((item, tuple(routes)) for item, routes in found.items())
-
-
-def _place(entry: tuple[Route, frozenset[str]]) -> tuple[str, int]:
-    return entry[0].item, entry[0].number
 
 
 def _totalled(route: Route, concepts: frozenset[str]) -> bool:
@@ -248,18 +267,18 @@ def _totalled(route: Route, concepts: frozenset[str]) -> bool:
 
 
 @cache
-def _by_first_concept() -> dict[str, list[tuple[Route, frozenset[str]]]]:
-    """The routes to every line item that enters a metric, with the concepts that each must have.
+def _by_first_concept() -> dict[str, list[tuple[int, Route, frozenset[str]]]]:
+    """The routes to every line item that enters a metric: in which order, and what concepts each must have.
 
     By the first of those, so that what a filing reports leads to the few routes that it can open; empty for
     routes of members alone.
     """
-    found: dict[str, list[tuple[Route, frozenset[str]]]] = {"": []}
-    for item in sorted(items_asked()):
-        for route in table().routes[item]:
-            first = route.terms[0].concept if route.terms else ""
-            needed = frozenset(term.concept for term in route.terms)
-            found.setdefault(first, []).append((route, needed))
+    found: dict[str, list[tuple[int, Route, frozenset[str]]]] = {"": []}
+    every = [route for item in sorted(items_asked()) for route in table().routes[item]]
+    for order, route in enumerate(every):
+        first = route.terms[0].concept if route.terms else ""
+        needed = frozenset(term.concept for term in route.terms)
+        found.setdefault(first, []).append((order, route, needed))
     return found
 
 

@@ -32,6 +32,8 @@ from sankofa.model.facts import FUND, FactEntity, SharedFact, fact, source_of
 from sankofa.model.rows import wire
 
 _BLOCKS_A_TURN: Final = 16
+_MERGED: Final = -1
+"""Stands for the block, where rows are counted from the beginning of two lists."""
 NO_FACTS: Final = Selection((), 0, truncated=False)
 Start = tuple[int | str, ...]
 """`following` of the rows before these; empty at the beginning."""
@@ -139,7 +141,7 @@ async def measure_facts(
     if not keys:
         return NO_FACTS
     skip, passed = _block_and_row(start)
-    if len(keys) == 1:
+    if len(keys) == 1 and skip >= 0:
         only = await edition.select(MACRO_FACTS, keys[0], day=day, limit=most, skip=skip, passed=passed)
         return only or NO_FACTS
     # Hardly ever is the code of an indicator the key of a series too: both are read from their beginning.
@@ -151,7 +153,7 @@ async def measure_facts(
     )
     more = any(one.truncated for one in both) or len(rows) > passed + most
     page = [bytes(row) for row in rows[passed : passed + most]]
-    following = (0, passed + most) if more else None
+    following = (_MERGED, passed + most) if more else None
     return Selection(page, len(page), truncated=more, following=following)
 
 
