@@ -1,4 +1,4 @@
-"""Everything is declared in pyproject.toml; this adds to a wheel what only a checkout has: commit and docs."""
+"""Everything is declared in pyproject.toml; this adds to a wheel what a checkout has: commit and docs."""
 
 import shutil
 import sys
