@@ -19,6 +19,8 @@ import msgspec
 import sankofa.mcp.refusals
 import sankofa.rest.request
 import sankofa.sources
+import sankofa.web.keys
+import sankofa.web.request
 from sankofa.access.tiers import TIERS, grant
 from sankofa.cli.main import main as command_line
 from sankofa.derive.metrics.contract import metrics
@@ -37,7 +39,12 @@ from sankofa.sources.registry import Source, load_sources
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
 _NOTICE: Final = "<!-- Written by tools/reference.py (make docs). Change the code, not this page. -->"
-_SURFACES: Final = {sankofa.mcp.refusals.__name__: "MCP", sankofa.rest.request.__name__: "REST"}
+_SURFACES: Final = {
+    sankofa.mcp.refusals.__name__: "MCP",
+    sankofa.rest.request.__name__: "REST",
+    sankofa.web.keys.__name__: "pages",
+    sankofa.web.request.__name__: "pages",
+}
 
 
 def settings_page() -> str:

@@ -35,7 +35,11 @@ _SPELLINGS: Final = {
 }
 _FROM_THE_LICENCE_FILE: Final = {"currencyconverter": "Apache-2.0"}
 """Distributions that declare none and ship its text."""
-_ELSEWHERE: Final = {"httpx2-jsfetch": "emscripten", "pywin32": "win32"}
+_ELSEWHERE: Final = {
+    "async-timeout": "Python before 3.11.3",
+    "httpx2-jsfetch": "emscripten",
+    "pywin32": "win32",
+}
 """Locked for platforms on which the service is not run, and not installed here."""
 
 

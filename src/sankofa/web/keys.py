@@ -67,7 +67,7 @@ async def _body(receive: Receive) -> bytes:
     body: bytes = b""
     while True:
         message = await receive()
-        body += message.get("body", b"")
+        body += bytes(message.get("body", b""))
         if len(body) > _MOST:
             raise BadRequest("The form is larger than any of ours.")
         if not message.get("more_body") or message["type"] == "http.disconnect":

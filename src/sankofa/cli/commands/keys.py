@@ -1,6 +1,7 @@
 """Commands on API keys."""
 
 import asyncio
+import sys
 from datetime import date, timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from sankofa.access.last_used import LastUsed
 from sankofa.access.quotas import Quotas
 from sankofa.access.tiers import TIERS
 from sankofa.cli.key_store import copy_records, with_keys, with_usage
-from sankofa.cli.listing import as_json, print_json
+from sankofa.cli.listing import as_json, print_json, print_table
 from sankofa.model.days import parse_day
 from sankofa.model.errors import OperatorError, StoreUnavailable
 
@@ -103,10 +104,15 @@ async def list_keys(store: Keys, _: Quotas, used: LastUsed, as_json: bool) -> No
         rows = [{name: getattr(key, name) for name in columns} for key in records]
         print_json([{**row, "last_used": days[row["id"]]} for row in rows])
         return
+    lines = []
     for key in records:
         limits = f"{key.per_minute or '-'}/min {key.per_month or '-'}/month"
         last = f"used {days[key.id]}" if days[key.id] else "never used"
-        line = (key.id, f"{key.tier:<12}", key.created_at, _state(store, key), limits, last, key.label)
+        lines.append((key.id, f"{key.tier:<12}", key.created_at, _state(store, key), limits, last, key.label))
+    if sys.stdout.isatty():
+        print_table(("id", "tier", "created", "state", "limits", "last use", "label"), lines)
+        return
+    for line in lines:
         click.echo("  ".join(line))
 
 

@@ -64,14 +64,14 @@ async def series(visit: Visit) -> View:
 
 
 async def _values(
-    visit: Visit, key: str, day: date, *, shown: bool = False, most: int = _MOST_VALUES, **span: str
+    visit: Visit, key: str, day: date, *, shown: bool = False, most: int = _MOST_VALUES, **span: Any
 ) -> list[Row]:
     limit = visit.most_rows(most)
     result = await visit.ask("get_macro", shown=shown, series=key, as_of=day.isoformat(), limit=limit, **span)
     return result.rows
 
 
-def _span(rows: list[Row]) -> dict[str, str]:
+def _span(rows: list[Row]) -> dict[str, Any]:
     return {"from": rows[0]["date"], "to": rows[-1]["date"]}
 
 

@@ -42,7 +42,7 @@ async def tenders(visit: Visit) -> View:
     """One page of releases, newest first; the next is reached by its cursor."""
     countries = await data.tender_countries(visit)
     country = visit.given("country", countries[0] if countries else "ZA")
-    asked = {"country": country, "from": visit.given("from"), "query": visit.given("q")}
+    asked: dict[str, Any] = {"country": country, "from": visit.given("from"), "query": visit.given("q")}
     result = await visit.ask(
         "search_tenders", shown=True, **asked, cursor=visit.given("cursor"), limit=visit.given("limit")
     )
