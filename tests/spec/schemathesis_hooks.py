@@ -110,24 +110,30 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
         place, day = str(query.get("country", "ZA")).upper(), date.fromisoformat(str(query["from"]))
         return filters_digest(("tenders", place, day, words)).encode() in inside
 
-    def said(name: str) -> str:
-        return str(query.get(name, ""))
+    def said(name: str) -> str | None:
+        return str(query[name]) if name in query else None
 
+    def code(name: str) -> str | None:
+        text = said(name)
+        return None if text is None else country(text) or text.upper()
+
+    filters: tuple[str | tuple[str, ...] | None, ...] = ()
     if path == "/v1/changes":
-        filters = f"changes|{said('since')}|{said('dataset')}"
-    elif path == "/v1/issuers":
-        filters = f"issuers|{said('country').upper()}|{exchange(said('exchange'))}|{said('as_of')}"
+        return f"changes|{said('since') or ''}|{said('dataset') or ''}".encode() in inside
+    if path == "/v1/issuers":
+        market = said("exchange")
+        filters = ("issuers", code("country"), None if market is None else exchange(market))
     elif path == "/v1/series":
-        place = country(said("country")) or said("country").upper()
-        filters = f"series|{place}|{' '.join(code_words(said('q')))}|{'q' not in query}"
+        asked = said("q")
+        filters = ("series", code("country"), None if asked is None else tuple(code_words(asked)))
     elif path == "/v1/series/{series}/vintages":
-        filters = f"vintages|{str(inside_path.get('series')).upper()}"
+        filters = ("vintages", str(inside_path.get("series")).upper())
     elif path == "/v1/statements/{service_id}":
-        own = [str(inside_path.get("service_id")).upper(), said("as_of"), said("period_type"), said("kind")]
-        filters = "|".join(("statement", *own, str(query.get("shape", "long"))))
-    else:
+        own = (said("period_type"), said("kind"), said("shape") or "long")
+        filters = ("statement", str(inside_path.get("service_id")).upper(), *own)
+    if not filters or ("as_of" in query and not re.fullmatch(real_days(), str(query["as_of"]))):
         return False
-    return filters.encode() in inside
+    return filters_digest(filters).encode() in inside
 
 
 def _is_one_question(query: dict[str, Any]) -> bool:

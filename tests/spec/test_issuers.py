@@ -122,7 +122,7 @@ def test_a_sample_key_gets_its_cap_and_no_walk(server: LiveServer, sample_key: s
     assert server.get(f"/v1/issuers?limit=2&cursor={cursor}", sample_key).status_code == 402
 
 
-@pytest.mark.rule("MCP-2", "MCP-9")
+@pytest.mark.rule("MCP-2", "MCP-12")
 def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
     arguments = {"country": "ZA", "as_of": "2023-06-30"}
     body = call_tool(server, paid_key, "list_issuers", arguments)

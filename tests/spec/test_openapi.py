@@ -64,7 +64,7 @@ EXTENSIONS = {
     "/v1/series": {400, 401, 402, 429, 503},
     "/v1/series/{series}/vintages": {400, 401, 402, 404, 429, 503},
     "/v1/sources": {400, 401, 429, 503},
-    "/v1/coverage": {400, 401, 429, 503},
+    "/v1/coverage": {400, 401, 402, 429, 503},
     "/v1/usage": {401, 429, 503},
 }
 SECTION_4 |= EXTENSIONS

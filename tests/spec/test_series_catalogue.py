@@ -131,7 +131,7 @@ def test_a_sample_key_gets_its_cap_and_no_walk(server: LiveServer, sample_key: s
         assert server.get(f"{path}?limit=2&cursor=AAAA", paid_key).json()["parameter"] == "cursor"
 
 
-@pytest.mark.rule("MCP-2", "MCP-9")
+@pytest.mark.rule("MCP-2", "MCP-12")
 def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
     body = call_tool(server, paid_key, "list_series", {"country": "ZA", "q": "gdp"})
     assert body["data"] == catalogue(server, paid_key, "country=ZA&q=gdp") != []

@@ -192,7 +192,7 @@ def test_an_id_that_nobody_has_is_not_found(server: LiveServer, paid_key: str) -
     assert statement(server, paid_key, FILER, "as_of=1990-01-01") == []
 
 
-@pytest.mark.rule("MCP-2", "MCP-9")
+@pytest.mark.rule("MCP-2", "MCP-12")
 def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None:
     arguments = {"service_id": FILER, "period_type": "FY", "kind": "income", "as_of": "2024-06-30"}
     body = call_tool(server, paid_key, "get_statement", arguments)

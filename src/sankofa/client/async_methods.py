@@ -111,15 +111,54 @@ class AsyncMethods(AsyncSession):
                 yield row
 
     async def get_coverage(
-        self, *, country: str | None = None, sku: Sku | None = None, edition: str | None = None
+        self,
+        *,
+        country: str | None = None,
+        sku: Sku | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
     ) -> Answer[CoverageRow]:
         """What there is of each dataset, by country and source: how much, from when to when, how fresh.
 
         Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku,
         country, source_id and unit_of_count. Dates and freshness as in `/v1/sources`. Call it to see what
         is covered.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return await self._ask("get_coverage", country=country, sku=sku, edition=edition)
+        return await self._ask(
+            "get_coverage", country=country, sku=sku, limit=limit, cursor=cursor, edition=edition, all=all
+        )
+
+    async def coverage_pages(
+        self,
+        *,
+        country: str | None = None,
+        sku: Sku | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[CoverageRow]]:
+        """Every page of `get_coverage`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition):
+            yield page
+
+    async def iter_coverage(
+        self,
+        *,
+        country: str | None = None,
+        sku: Sku | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[CoverageRow]:
+        """Every row of `get_coverage`, page after page; `limit` is of each page."""
+        async for page in self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition):
+            for row in page.rows:
+                yield row
 
     async def find_by_identifier(
         self, id_type: IdType, id_value: str, *, edition: str | None = None

@@ -1,20 +1,26 @@
 """GET /v1/issuers."""
 
-from datetime import date
-
-from sankofa.access.cursors import Position
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.issuers import issuers_on
 from sankofa.model.catalogue_rows import IssuerRow
 from sankofa.model.exchanges import exchange as exchange_name
 from sankofa.model.facts import FUND
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CountryParameter,
     CursorParameter,
     ExchangeParameter,
     LimitParameter,
+)
+
+_FOR_AGENTS = AgentView(
+    description="""\
+The companies that had a public figure by a day, whoever was delisted or stopped reporting since included: the
+universe to test an idea on. 100 rows where `limit` is omitted. Next: get_statement, get_metrics.
+Example: {"country":"ZA","as_of":"2023-06-30","limit":20}""",
+    narrow_by=("country", "exchange", "limit"),
 )
 
 
@@ -25,6 +31,7 @@ from sankofa.operations.parameters import (
     errors=(400, 401, 402, 429, 503),
     tool="list_issuers",
     extension=True,
+    agent=_FOR_AGENTS,
 )
 async def list_issuers(
     call: Call,
@@ -43,21 +50,12 @@ async def list_issuers(
     last, then service_id.
     """
     name = None if exchange is None else exchange_name(exchange)
-    filters = f"issuers|{country or ''}|{name or ''}|{as_of or ''}"
-    edition, first, day = call.edition, 0, call.day_asked(as_of)
+    walk = first_page(call, "issuers", country, name, as_of=as_of)
     if cursor is not None:
-        position = call.cursors.read(cursor, filters)
-        edition = await call.edition_for_cursor(position.edition)
-        first = int(position.after[0])
-        day = date.fromordinal(int(position.after[1]))  # of the first page: midnight may have passed
-    most = call.grant.rows(limit)
-    page = await issuers_on(edition, day.toordinal(), country, name, first, most)
-    following = None
-    if page.following is not None:
-        following = call.cursors.issue(Position(edition.id, filters, (page.following, day.toordinal())))
-    return Answer(
-        Selection(page.rows, len(page.rows), truncated=following is not None),
-        as_of=day,
-        members={"next_cursor": following},
-        edition_id=edition.id,
+        walk = await walk.after(cursor)
+    page = await issuers_on(
+        walk.edition, walk.day.toordinal(), country, name, walk.rows_passed, call.grant.rows(limit)
     )
+    following = None if page.following is None else (page.following,)
+    selection = Selection(page.rows, len(page.rows), truncated=following is not None, following=following)
+    return walk.answer(selection, as_of=walk.day)

@@ -36,6 +36,11 @@ class ListPage(msgspec.Struct, frozen=True):
     """`following` of the page before; empty on the first."""
     open_to_sample: bool = False
 
+    @property
+    def rows_passed(self) -> int:
+        """Of a list whose place is a number: how much of it the pages before had."""
+        return int(self.start[0]) if self.start else 0
+
     async def after(self, cursor: str) -> "ListPage":
         """The page that a cursor leads to.
 
@@ -64,11 +69,12 @@ class ListPage(msgspec.Struct, frozen=True):
         members: dict[str, object] | None = None,
         shape: type[Row] | None = None,
         dataset: str | None = None,
+        more_columns: tuple[str, ...] = (),
     ) -> Answer:
         """The page as an answer, with the cursor of the next."""
         all_members = {} if members is None else members
         all_members["next_cursor"] = self.next_cursor(selection.following)
-        return Answer(selection, as_of, all_members, self.edition.id, shape, dataset)
+        return Answer(selection, as_of, all_members, self.edition.id, shape, dataset, more_columns)
 
 
 def first_page(

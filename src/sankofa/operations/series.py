@@ -1,20 +1,28 @@
 """GET /v1/series and GET /v1/series/{series}/vintages."""
 
-from sankofa.access.cursors import Position
 from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.search import search_code, series_named
 from sankofa.edition.read.series_catalogue import catalogue_page, entry_count, release_rows
 from sankofa.model.catalogue_rows import SeriesCatalogueRow, SeriesReleaseRow
 from sankofa.model.facts import MACRO
 from sankofa.model.names import code_words
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.nearest import unknown_series
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     CursorParameter,
     LimitParameter,
     MacroCountryParameter,
     SeriesKeyParameter,
     SeriesQueryParameter,
+)
+
+_FOR_AGENTS = AgentView(
+    description="""\
+Which series and annual indicators there are: key, name, unit, frequency, first and last date, number of
+vintages. 100 rows where `limit` is omitted. Next: get_macro with `series`, or with `country` and `indicator`.
+Example: {"country":"ZA","q":"inflation"}""",
+    narrow_by=("q", "country", "limit"),
 )
 
 
@@ -25,6 +33,7 @@ from sankofa.operations.parameters import (
     errors=(400, 401, 402, 429, 503),
     tool="list_series",
     extension=True,
+    agent=_FOR_AGENTS,
 )
 async def list_series(
     call: Call,
@@ -41,25 +50,15 @@ async def list_series(
     release. With `q`, those whose key or name has every word, or one that begins with it.
     """
     words = code_words(q) if q is not None else []
-    filters = f"series|{country or ''}|{' '.join(words)}|{q is None}"
-    edition, first = call.edition, 0
+    walk = first_page(call, "series", country, None if q is None else tuple(words))
     if cursor is not None:
-        position = call.cursors.read(cursor, filters)
-        edition = await call.edition_for_cursor(position.edition)
-        first = int(position.after[0])
-    most = call.grant.rows(limit)
-    spans = [(0, entry_count(edition))] if q is None else await series_named(edition, words)
-    runs, count, following = await catalogue_page(edition, spans, country, first, most)
-    more = following is not None
-    return Answer(
-        Selection(runs, count, truncated=more),
-        members={
-            "next_cursor": call.cursors.issue(Position(edition.id, filters, (following or 0,)))
-            if more
-            else None
-        },
-        edition_id=edition.id,
+        walk = await walk.after(cursor)
+    spans = [(0, entry_count(walk.edition))] if q is None else await series_named(walk.edition, words)
+    runs, count, last = await catalogue_page(
+        walk.edition, spans, country, walk.rows_passed, call.grant.rows(limit)
     )
+    following = None if last is None else (last,)
+    return walk.answer(Selection(runs, count, truncated=last is not None, following=following))
 
 
 @operation(
@@ -82,20 +81,15 @@ async def get_series_vintages(
     nothing is not listed. An annual indicator has none: its tables evidence no day of release.
     """
     key = series.upper()
-    filters = f"vintages|{key}"
-    edition, first = call.edition, 0
+    walk = first_page(call, "vintages", key)
     if cursor is not None:
-        position = call.cursors.read(cursor, filters)
-        edition = await call.edition_for_cursor(position.edition)
-        first = int(position.after[0])
+        walk = await walk.after(cursor)
     most = call.grant.rows(limit)
-    read = await release_rows(edition, key, first, most)
+    read = await release_rows(walk.edition, key, walk.rows_passed, most)
     if read is None:
-        if not await search_code(edition, key):
-            raise await unknown_series(edition, series)
+        if not await search_code(walk.edition, key):
+            raise await unknown_series(walk.edition, series)
         read = [], False
     rows, more = read
-    following = call.cursors.issue(Position(edition.id, filters, (first + most,))) if more else None
-    return Answer(
-        Selection(rows, len(rows), truncated=more), members={"next_cursor": following}, edition_id=edition.id
-    )
+    following = (walk.rows_passed + most,) if more else None
+    return walk.answer(Selection(rows, len(rows), truncated=more, following=following))

@@ -2,8 +2,14 @@
 
 from sankofa.edition.format.keys import COVERAGE, SOURCES, coverage_key
 from sankofa.model.catalogue_rows import CoverageRow, SourceRow
-from sankofa.operations.contract import NO_ROWS, Answer, Call, operation
-from sankofa.operations.parameters import CountryParameter, OptionalSkuParameter
+from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
+from sankofa.operations.paging import block_and_row, first_page
+from sankofa.operations.parameters import (
+    CountryParameter,
+    CursorParameter,
+    LimitOrAllParameter,
+    OptionalSkuParameter,
+)
 
 
 @operation("/v1/sources", row=SourceRow, errors=(400, 401, 429, 503), extension=True)
@@ -18,14 +24,44 @@ async def get_sources(call: Call) -> Answer:
     return Answer(await call.edition.select(SOURCES, "", day=day) or NO_ROWS)
 
 
-@operation("/v1/coverage", row=CoverageRow, errors=(400, 401, 429, 503), tool="get_coverage", extension=True)
+_FOR_AGENTS = AgentView(
+    description="""\
+What there is, by dataset (AF-FUND, AF-TENDER, AF-MACRO), country and source: how many issuers, releases,
+series and indicators, from when to when, how fresh. Call it first where you do not know what is covered.
+Example: {"country":"NG"}""",
+    narrow_by=("country", "sku"),
+)
+
+
+@operation(
+    "/v1/coverage",
+    row=CoverageRow,
+    errors=(400, 401, 402, 429, 503),
+    tool="get_coverage",
+    extension=True,
+    agent=_FOR_AGENTS,
+)
 async def get_coverage(
-    call: Call, *, country: CountryParameter = None, sku: OptionalSkuParameter = None
+    call: Call,
+    *,
+    country: CountryParameter = None,
+    sku: OptionalSkuParameter = None,
+    limit: LimitOrAllParameter = None,
+    cursor: CursorParameter = None,
 ) -> Answer:
     """What there is of each dataset, by country and source: how much, from when to when, how fresh.
 
     Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku, country,
     source_id and unit_of_count. Dates and freshness as in `/v1/sources`. Call it to see what is covered.
     """
-    key = coverage_key(country, sku)
-    return Answer(await call.edition.select(COVERAGE, key, day=call.today.toordinal()) or NO_ROWS)
+    walk = first_page(call, "coverage", country, sku)
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    selection = await walk.edition.select(
+        COVERAGE,
+        coverage_key(country, sku),
+        day=walk.day.toordinal(),
+        limit=None if limit is None else call.grant.rows(limit),
+        **block_and_row(walk.start),
+    )
+    return walk.answer(selection or NO_ROWS)

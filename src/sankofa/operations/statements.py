@@ -1,12 +1,11 @@
 """GET /v1/statements/{service_id}."""
 
 from collections.abc import Iterable
-from datetime import date
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from sankofa.access.cursors import Position
 from sankofa.edition.format.keys import FULL_YEARS, STATEMENTS
 from sankofa.edition.format.visibility import ANY_TAG, KIND_MODES
 from sankofa.edition.read.edition import Selection
@@ -17,8 +16,9 @@ from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import strictest
 from sankofa.model.rows import wire
 from sankofa.model.vintages import Mode
-from sankofa.operations.contract import Answer, Call, operation
+from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.nearest import unknown_organisation
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CursorParameter,
@@ -54,6 +54,15 @@ _cells = msgspec.json.Decoder(list[_Cell]).decode
 _rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
+_FOR_AGENTS = AgentView(
+    description="""\
+Income statement, balance sheet or cash flow of one company, one figure per line item and period, as known on
+`as_of`. Take `service_id` from search_entities. `shape` wide has a column per year. For every concept and
+vintage: get_fundamentals. Example: {"service_id":"DC46AF1B1AAA424B58D1368176","kind":"income","shape":"wide"}""",
+    narrow_by=("kind", "period_type", "limit"),
+)
+
+
 @operation(
     "/v1/statements/{service_id}",
     dataset=FUND,
@@ -62,6 +71,7 @@ _rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
     errors=(400, 401, 402, 404, 429, 503),
     tool="get_statement",
     extension=True,
+    agent=_FOR_AGENTS,
 )
 async def get_statement(
     call: Call,
@@ -83,20 +93,17 @@ async def get_statement(
     period_end, newest first; full years where `period_type` is omitted. Without `limit` the sample tier gets
     the first figures with `truncated: true`, paid tiers everything.
     """
-    filters = f"statement|{service_id.upper()}|{as_of or ''}|{period_type or ''}|{kind or ''}|{shape}"
-    edition, passed, day = call.edition, 0, call.day_asked(as_of)
+    walk = first_page(call, "statement", service_id.upper(), period_type, kind, shape, as_of=as_of)
     if cursor is not None:
-        position = call.cursors.read(cursor, filters)
-        edition = await call.edition_for_cursor(position.edition)
-        passed, day = int(position.after[0]), date.fromordinal(int(position.after[1]))
-    most = None if limit is None and not call.grant.sample else call.grant.rows(limit)
+        walk = await walk.after(cursor)
+    passed, most = walk.rows_passed, call.grant.rows_or_all(limit)
     if shape == "wide" and period_type is None:
         period_type = _FULL_YEAR
     full_years = period_type == _FULL_YEAR
-    selection = await edition.select(
+    selection = await walk.edition.select(
         FULL_YEARS if full_years else STATEMENTS,
         service_id.upper(),
-        day=day.toordinal(),
+        day=walk.day.toordinal(),
         modes=int(Mode.LATEST) if kind is None else KIND_MODES[kind],
         tag=ANY_TAG if period_type is None or full_years else PERIOD_TYPES.index(period_type),
         limit=_figures_to_read(call, shape, passed, most),
@@ -110,18 +117,10 @@ async def get_statement(
     elif passed:
         rows = [bytes(row) for piece in selection.lists() for row in _rows(piece)]
         selection = _page(rows, passed, most, more=selection.truncated)
-    following = None
     if selection.truncated:
-        after = (passed + selection.count, day.toordinal())
-        following = call.cursors.issue(Position(edition.id, filters, after))
-    return Answer(
-        selection,
-        as_of=day,
-        members={"next_cursor": following},
-        edition_id=edition.id,
-        shape=WideStatementRow if shape == "wide" else StatementFigureRow,
-        more_columns=columns,
-    )
+        selection = replace(selection, following=(passed + selection.count,))
+    own_shape = WideStatementRow if shape == "wide" else StatementFigureRow
+    return walk.answer(selection, as_of=walk.day, shape=own_shape, more_columns=columns)
 
 
 def _figures_to_read(call: Call, shape: str, passed: int, most: int | None) -> int | None:
