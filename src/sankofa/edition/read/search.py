@@ -1,7 +1,6 @@
 """Search by name: the rarest words of a query lead to candidates, which are then weighed against it whole."""
 
 import math
-import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -36,6 +35,7 @@ _UNASKED: Final = {ORGANISATIONS: 0.35, MACRO_ITEMS: 0.04}
 """What a word of the name that was not asked for weighs, of an average one that was: indicators are wordy."""
 _COMPARED: Final = 200
 """How many codes a mistaken one is compared with."""
+_EVERY: Final = 2**31 - 1
 _BEGUN: Final = 8
 """How many words a word that is only begun may mean."""
 _decode = msgspec.json.Decoder(SearchRecord).decode
@@ -190,7 +190,7 @@ async def _known(edition: Edition, index: SearchIndex, word: str, scope: str, *,
     held = await _holders(edition, index, scope + word)
     meant = [(word, 1.0, held)] if held else []
     if last or not held:
-        for other in islice(await _begun(edition, index, word), _BEGUN):
+        for other in await _begun(edition, index, word, _BEGUN):
             if other_holders := await _holders(edition, index, scope + other):
                 meant.append((other, 0.6 + 0.39 * len(word) / len(other), other_holders))
     return meant
@@ -246,12 +246,20 @@ def _weigh(
     return best
 
 
-async def _begun(edition: Edition, index: SearchIndex, word: str) -> list[str]:
-    """The known words that begin with a word and go on, those that most records have first."""
+async def _begun(edition: Edition, index: SearchIndex, word: str, most: int = _EVERY) -> list[str]:
+    """The first known words that begin with a word and go on, those that most records have first."""
     if len(word) < LETTERS:
         return []
-    listed = bytes(await edition.raw(index.beginnings, word[:LETTERS]) or b"").decode()
-    return re.findall(rf"(?<!\S){re.escape(word)}\S+", listed)
+    listed = b" %b " % bytes(await edition.raw(index.beginnings, word[:LETTERS]) or b"")
+    begun: list[str] = []
+    beginning = b" " + word.encode()
+    at = listed.find(beginning)
+    while at >= 0 and len(begun) < most:
+        end = listed.index(b" ", at + 1)
+        if end - at > len(beginning):
+            begun.append(listed[at + 1 : end].decode())
+        at = listed.find(beginning, end)
+    return begun
 
 
 async def _holders(edition: Edition, index: SearchIndex, key: str) -> Holders:
