@@ -61,6 +61,8 @@ def test_a_name_is_cut_by_two_of_its_words_or_by_one_that_is_written_as_a_name(t
         ("王 小明", "由王小明签署", f"由{CUT}签署"),
         ("王 小明", "小明-王.pdf", f"{CUT}.pdf"),
         ("王小明", "由王小明签署", f"由{CUT}签署"),
+        ("Νίκος Παπάς", "ΝΙΚΟΣ ΠΑΠΑΣ", CUT),
+        ("Νικοσ Παπασ", "ΝΙΚΟΣ ΠΑΠΑΣ", CUT),
         ("ნინო კვარაცხელია", "Kiosk of კვარაცხელია", f"Kiosk of {CUT}"),
         ("da Li", "by da Li alone", f"by {CUT} alone"),
         ("9001015009087", "ID 9001015009087!", f"ID {CUT}!"),

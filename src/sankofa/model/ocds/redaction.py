@@ -314,4 +314,6 @@ def fold(text: str) -> str:
 @lru_cache(maxsize=4096)
 def _folded(character: str) -> str:
     lowered = unicodedata.normalize("NFD", character.lower())[:1]
+    if lowered == "\u03c2":  # the sigma at a word's end, whose capital is that of any other
+        return "\u03c3"
     return lowered if len(lowered) == 1 else character
