@@ -127,8 +127,7 @@ class Visit:
         operation = _operations()[name]
         given = {label.rstrip("_"): text for label, text in parameters.items() if text}
         call = self.call
-        arguments = operation.read_tool(given, call.today)
-        answer = await operation.perform(call, **arguments)
+        answer = await operation.perform(call, **_arguments(operation, given, call.today))
         body = decode_answer(envelope(answer, call.edition, operation))
         if shown and (api_call := _api_call(operation, given, call.edition.id if call.pinned else None)):
             self.calls.append(api_call)
@@ -138,7 +137,7 @@ class Visit:
         """As `ask`, of each row only some fields, and of many rows a piece at a time: others are waiting."""
         operation = _operations()[name]
         given = {label: text for label, text in parameters.items() if text}
-        answer = await operation.perform(self.call, **operation.read_tool(given, self.call.today))
+        answer = await operation.perform(self.call, **_arguments(operation, given, self.call.today))
         decode = msgspec.json.Decoder(list[row]).decode  # type: ignore[valid-type]
         rows: list[T] = []
         for piece in answer.selection.lists():
@@ -170,6 +169,20 @@ def _operations() -> Mapping[str, Operation]:
     return {operation.name: operation for operation in operations()}
 
 
+def _arguments(operation: Operation, given: Mapping[str, Any], today: date) -> dict[str, Any]:
+    """The arguments as REST reads them; as a tool does where REST has no such operation or parameter."""
+    path = {name: text for name, text in given.items() if f"{{{name}}}" in operation.path}
+    query = {name: text for name, text in given.items() if name not in path}
+    if not operation.path or not query.keys() <= operation.query.keys():
+        return operation.read_tool(given, today)
+    read = dict(operation.argument(name, _as_text(value), today) for name, value in query.items())
+    return operation.complete(read, today, path)
+
+
+def _as_text(value: Any) -> str:
+    return ",".join(value) if isinstance(value, list) else str(value)
+
+
 def _api_call(operation: Operation, given: Mapping[str, Any], pinned: str | None) -> ApiCall | None:
     """The call of REST with the same answer, or with more rows where it cannot choose line items; or None."""
     path = operation.path
@@ -178,7 +191,7 @@ def _api_call(operation: Operation, given: Mapping[str, Any], pinned: str | None
         if f"{{{name}}}" in path:
             path = path.replace(f"{{{name}}}", quote(text, safe=""))
         elif name in operation.query:
-            query[name] = ",".join(text) if isinstance(text, list) else text
+            query[name] = _as_text(text)
         elif name != "line_items":
             return None
     if pinned:
