@@ -170,13 +170,23 @@ def _operations() -> Mapping[str, Operation]:
 
 
 def _arguments(operation: Operation, given: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    """All arguments, read and admitted as REST reads and admits them (contract: KEY-7)."""
-    in_path = {name: text for name, text in given.items() if operation.parameters[name].in_path}
-    in_query = ((name, text) for name, text in given.items() if name not in in_path)
-    read = dict(operation.argument(name, text, call.today) for name, text in in_query)
-    arguments = operation.complete(read, call.today, in_path)
+    """All arguments, read and admitted as REST reads and admits them (contract: KEY-7).
+
+    As a tool reads them where REST has no such operation or parameter.
+    """
+    path = {name: text for name, text in given.items() if f"{{{name}}}" in operation.path}
+    query = {name: text for name, text in given.items() if name not in path}
+    if not operation.path or not query.keys() <= operation.query.keys():
+        arguments = operation.read_tool(given, call.today)
+    else:
+        read = dict(operation.argument(name, _as_text(value), call.today) for name, value in query.items())
+        arguments = operation.complete(read, call.today, path)
     operation.admit(call.grant, arguments)
     return arguments
+
+
+def _as_text(value: Any) -> str:
+    return ",".join(value) if isinstance(value, list) else str(value)
 
 
 def _api_call(operation: Operation, given: Mapping[str, Any], pinned: str | None) -> ApiCall | None:
@@ -187,7 +197,7 @@ def _api_call(operation: Operation, given: Mapping[str, Any], pinned: str | None
         if f"{{{name}}}" in path:
             path = path.replace(f"{{{name}}}", quote(text, safe=""))
         elif name in operation.query:
-            query[name] = ",".join(text) if isinstance(text, list) else text
+            query[name] = _as_text(text)
         elif name != "line_items":
             return None
     if pinned:
