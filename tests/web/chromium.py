@@ -6,9 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.services import missing
+
+_PATIENCE_MS = 30_000
+expect.set_options(timeout=_PATIENCE_MS)  # a busy machine is slow, not wrong
 
 _SWITCHES = (
     "--no-sandbox",
@@ -60,7 +63,7 @@ class Visitor:
 def visitor(browser: Browser, url: str, *, key: str | None = None, **options: Any) -> Iterator[Visitor]:
     """A window with cookies of its own. Leaving it fails where a page complained or asked another host."""
     context = browser.new_context(**options)
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(_PATIENCE_MS)
     if key is not None:
         context.add_cookies([{"name": "sankofa_key", "value": key, "url": url}])
     page = context.new_page()
