@@ -38,7 +38,7 @@ def table(lines: list[Line]) -> str:
         if found is None:
             raise SystemExit(f"not the name of a test: {line['test']}")
         what = found["test"].replace("_", " ") + (f" ({found['case']})" if found["case"] else "")
-        came = [f"{count:,} {outcome}" for outcome, count in line["outcomes"].items()]
+        came = [f"{outcome}: {count:,}" for outcome, count in line["outcomes"].items()]
         came += [f"{name}: {value:g}" for name, value in line["figures"].items()]
         if not line["passed"]:
             came.insert(0, "**FAILED**")

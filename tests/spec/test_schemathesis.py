@@ -48,9 +48,9 @@ def test_server_does_what_its_description_says(
     for phase in PHASES:
         assert f"✅  {phase} (in" in report.stdout, report.stdout
     assert re.search(r"API Links: +[1-9]\d* covered", report.stdout), report.stdout
-    cases = re.search(r"([\d,]+) generated, ([\d,]+) passed", report.stdout)
+    cases = re.search(r"(\d+) generated", report.stdout)
     assert cases is not None, report.stdout
-    trial.saw("cases without a finding", int(cases[1].replace(",", "")))
+    trial.saw("cases without a finding", int(cases[1]))
 
 
 def _schemathesis(
