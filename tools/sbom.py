@@ -30,6 +30,7 @@ WEAK_COPYLEFT: Final = frozenset({"LGPL-2.1-only", "LGPL-2.1-or-later", "LGPL-3.
 _SPELLINGS: Final = {
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD-3-Clause",
+    "3-Clause BSD License": "BSD-3-Clause",
     "MIT License": "MIT",
     "LGPL": "LGPL-2.1-or-later",
 }
@@ -71,7 +72,8 @@ def refused(found: list[Package]) -> list[str]:
         if not package.licence and package.name not in _ELSEWHERE:
             lines.append(f"{package.name}: no licence is declared")
         allowed = PERMISSIVE | WEAK_COPYLEFT
-        if package.licence and not any(part in allowed for part in package.licence.split(" OR ")):
+        ways = [way.split(" AND ") for way in package.licence.split(" OR ")]
+        if package.licence and not any(allowed.issuperset(way) for way in ways):
             lines.append(f"{package.name}: {package.licence} is not allowed")
     return lines
 

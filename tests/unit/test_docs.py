@@ -37,7 +37,7 @@ from sankofa.operations.contract import Call, operations
 from sankofa.operations.service import Service, open_store
 from sankofa.rest.openapi import describe
 from sankofa.rest.pages import problems
-from sankofa.settings import PREFIX, Settings
+from sankofa.settings import OF_THE_CLIENT, PREFIX, Settings
 from sankofa.sources import base
 from sankofa.sources.base import InputFile, adapters
 from sankofa.sources.registry import find_source, load_sources
@@ -197,7 +197,7 @@ def assert_known(words: list[str]) -> None:
 
 
 def test_every_setting_named_in_the_documentation_exists():
-    known = {PREFIX + field.name.upper() for field in fields(Settings)}
+    known = {PREFIX + field.name.upper() for field in fields(Settings)} | OF_THE_CLIENT
     for path in PAGES:
         named = set(re.findall(r"\bSANKOFA_[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8")))
         assert named <= known, path.name

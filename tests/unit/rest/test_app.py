@@ -26,7 +26,12 @@ UPGRADE = "https://sankofa.example/upgrade"
 
 
 class Edition:
+    """One that holds nothing."""
+
     id = "imagined"
+
+    async def select(self, *asked: object, **narrowed: object) -> None:
+        return None
 
 
 class Got(NamedTuple):
