@@ -75,6 +75,19 @@ def texts_in(value: Any) -> Iterator[str]:
         yield value
 
 
+def by_tool(asked: Asked) -> list[dict[str, Any]]:
+    """Every row, page after page."""
+    rows: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        failed, body = asked.tool("search_tenders", country="ZA", detail="full", **cursor)
+        assert not failed, body
+        rows += body["data"]
+        if body["next_cursor"] is None:
+            return rows
+        cursor = {"cursor": body["next_cursor"]}
+
+
 def test_hostile_text_is_data_on_every_surface(asked: Asked, trial: Trial) -> None:
     path = "/v1/tenders?limit=10000"
     plain = asked.server.get(path, asked.key)
@@ -97,9 +110,11 @@ def test_hostile_text_is_data_on_every_surface(asked: Asked, trial: Trial) -> No
                 assert line[name] == typed[name] == value
             elif isinstance(value, dict | list):
                 assert json.loads(line[name]) == json.loads(typed[name]) == value
-    failed, body = asked.tool("search_tenders", limit=10000)
-    assert not failed
-    assert body["data"] == rows
+    for row, own in zip(rows, by_tool(asked), strict=True):
+        fits = own.get("release") is not None  # one that is too large for a tool's answer is left out
+        assert {name: row[name] for name in own if fits or name != "release"} == {
+            name: value for name, value in own.items() if fits or name != "release"
+        }
     for answer in (plain, in_csv, in_arrow):
         assert "set-cookie" not in answer.headers
         assert MARK not in str(answer.headers)

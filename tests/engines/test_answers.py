@@ -93,7 +93,7 @@ def questions(description: dict[str, Any], editions: list[str]) -> Iterator[str]
         inside = {p["name"]: p["example"] for p in parameters if p["in"] == "path"}
         examples = {p["name"]: p["example"] for p in parameters if p["in"] == "query" and "example" in p}
         given = {name: ",".join(e) if isinstance(e, list) else str(e) for name, e in examples.items()}
-        given.pop("format")  # asked by `Accept`
+        given.pop("format", None)  # asked by `Accept`
         if "since" in {p["name"] for p in parameters}:
             given["since"] = editions[0]
         target = path.format(**inside)
@@ -131,7 +131,7 @@ def test_every_endpoint_answers_the_same(twins: Twins, form: str) -> None:
     ],
 )
 def test_every_page_of_a_walk_is_the_same(twins: Twins, path: str) -> None:
-    start = path.format(since=twins.editions[0]) + "&limit=40"
+    start = path.format(since=twins.editions[0]) + "&limit=5"
     page, pages = twins.same(start).json(), 1
     while page["next_cursor"] is not None:
         page, pages = twins.same(f"{start}&cursor={page['next_cursor']}").json(), pages + 1

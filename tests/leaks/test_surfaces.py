@@ -32,7 +32,7 @@ class Questions:
         keys = {"professional": key}
         self._asker = Asker(server.http, keys, [server.get("/v1/status").json()["edition"]], lambda *_: None)
         self._asker.chance = chance
-        self._operations = list(endpoints())
+        self._operations = [operation for operation in endpoints() if not operation.live]
         self._chance = chance
 
     def draw(self) -> tuple[Operation, dict[str, str]]:
@@ -52,6 +52,8 @@ def address(operation: Operation, arguments: dict[str, str]) -> tuple[str, dict[
 def tool_answer(server: LiveServer, key: str, tool: Tool, arguments: dict[str, str]) -> tuple[int, str]:
     """The status of a tool's answer, and its body as it is written."""
     names = tool.operation.tool_names
+    if tool.name == "search_tenders":  # what REST takes where nothing is said
+        arguments = {"country": "ZA", "detail": "full", **arguments}
     properties = tool.describe().input_schema["properties"]
     given: dict[str, Any] = {}
     for name, text in arguments.items():
@@ -76,6 +78,8 @@ def test_every_surface_gives_the_same_rows_or_the_same_refusal(
     with Client(paid_key, server.url) as client:
         while trial.outcomes["200"] < wanted:
             operation, arguments = questions.draw()
+            if "" in arguments.values():  # in a path that is another path
+                continue
             path, query = address(operation, arguments)
             plain, in_csv, in_arrow = (
                 server.http.get(path, params=query, headers={"X-API-Key": paid_key, "Accept": form})
@@ -89,7 +93,7 @@ def test_every_surface_gives_the_same_rows_or_the_same_refusal(
                 status, text = tool_answer(server, paid_key, tool, arguments)
                 assert status == plain.status_code, (what, text[:300])
                 if status == 200:
-                    assert text == plain.text, what
+                    _the_same_as_far_as_it_fits(json.loads(text), plain.json(), operation.rows_under, what)
             if plain.status_code != 200:
                 continue
             rows, _ = as_json(plain, operation)
@@ -106,6 +110,21 @@ def test_every_surface_gives_the_same_rows_or_the_same_refusal(
             own = ENDPOINTS[operation.name]
             answer = method(**{_argument(n): v for n, v in arguments.items()})
             assert json.loads(json.dumps(answer.rows, default=float)) == plain.json()[own.rows_under], what
+
+
+def _the_same_as_far_as_it_fits(by_tool: Any, by_rest: Any, under: str, what: str) -> None:
+    """A tool leaves out rows that do not fit, and says so (contract: MCP-9)."""
+    if "hint" not in by_tool:
+        assert by_tool == by_rest, what
+        return
+    rows = by_tool.pop(under)
+    assert by_tool.pop("hint")
+    assert by_tool["truncated"], what
+    order = {json.dumps(row) for row in by_rest[under]}
+    assert len(rows) == by_tool["count"] < len(by_rest[under]), what
+    assert {json.dumps(row) for row in rows} <= order, what
+    for name in ("as_of", "edition", "_license"):
+        assert by_tool.get(name) == by_rest.get(name), (what, name)
 
 
 def _argument(name: str) -> str:

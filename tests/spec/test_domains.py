@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from sankofa.web.request import KEY_COOKIE
 from tests.live import LiveServer, run
 from tests.patience import Stopwatch
 from tests.patience import until as wait_until
@@ -125,10 +126,14 @@ def test_the_description_and_the_first_page_are_of_the_domain(customer: Customer
     described = customer.get("/openapi.json", None)
     assert [server["url"] for server in described.json()["servers"]] == [BASE]
     assert customer.server.url not in described.text
-    page = customer.get("/", None).text
-    assert BASE in page
-    assert customer.server.url not in page
-    assert SANDBOX not in page, "it is not answered there"
+    nobody = customer.get("/", None)
+    assert nobody.status_code == 401, "there is no sandbox there"
+    page = customer.get("/", None, cookie=f"{KEY_COOKIE}={customer.key}")
+    assert page.status_code == 200
+    assert BASE in page.text
+    for text in (nobody.text, page.text):
+        assert customer.server.url not in text
+        assert SANDBOX not in text, "it is not answered there"
     own = customer.server.get("/openapi.json").json()
     assert [server["url"] for server in own["servers"]] == [customer.server.url]
 

@@ -192,6 +192,7 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
                 "search_tenders": {"query": "supply"},
                 "get_macro": {},
                 "get_quality_metrics": {"sku": "AF-FUND"},
+                "get_statement": {"service_id": BANK, "kind": "cash", "period_type": "FY"},
                 "list_issuers": {},
                 "list_series": {},
                 "get_coverage": {},

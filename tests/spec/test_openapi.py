@@ -343,8 +343,11 @@ def test_the_example_is_what_the_sample_world_answers(
 
 def _without_times(row: dict[str, Any]) -> dict[str, Any]:
     """Those of capture are the test's own."""
-    times = dict.fromkeys(("observed_at", "measured_at", "updated_at"), "2024-07-01T06:00:00Z")
+    names = ("observed_at", "measured_at", "updated_at", "captured_at")
+    times: dict[str, Any] = dict.fromkeys(names, "2024-07-01T06:00:00Z")
     times["provenance_id"] = "b2e13a6d40c95f7818ce02d4"  # it tells when, too
+    if row.get("freshness_days") is not None:  # to the day of capture
+        times["freshness_days"] = 30
     nested = {name: _without_times(value) for name, value in row.items() if name == "row"}
     return row | {name: time for name, time in times.items() if name in row} | nested
 

@@ -177,7 +177,7 @@ def test_everything_read_is_counted_and_a_second_reading_changes_nothing(real: R
         told = counts(taken.said)
         whole = [row for row in real.rejects if ": " not in row["position"]]
         names = {Path(path).name for path in taken.releases}
-        ours = [row for row in whole if row["file"] in names]
+        ours = [row for row in whole if Path(row["file"]).name in names]
         assert told["read"] > 0, folder
         assert told["read"] <= told["appended"] + told["unchanged"] + told["skipped"] + len(ours), folder
         if folder in TWICE:
@@ -190,7 +190,7 @@ def test_rejects_name_a_file_that_was_read_a_place_and_a_reason(real: Real) -> N
     assert real.rejects
     for row in real.rejects:
         assert set(row) == {"file", "position", "reason"}
-        assert row["file"] in names or "[withheld]" in row["file"]
+        assert Path(row["file"]).name in names or "[withheld]" in row["file"]
         assert row["position"]
         assert row["reason"]
 

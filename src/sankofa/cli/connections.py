@@ -100,6 +100,8 @@ class _Connection(NamedTuple):
     still_ms: int
     descriptor: int
     address: str
+    inode: int
+    """Of its socket: the number of a descriptor may become another connection's."""
 
 
 async def shed_connections(limits: ConnectionLimits, family: int, port: int, known: KnownClients) -> None:
@@ -147,15 +149,12 @@ class _Shedder:
             len(connections) - self._limits.connections // 2 if len(connections) > self._high() else 0,
             len(descriptors) + 2 * _spare() - _soft_limit(),
         )
-        shed = {
-            connection.descriptor
-            for connection in connections[: max(0, min(excess, len(connections) - _LEFT))]
-        }
+        shed = set(connections[: max(0, min(excess, len(connections) - _LEFT))])
         closed = 0
-        for position, descriptor in enumerate(shed | self._crowded(connections)):
+        for position, connection in enumerate(shed | self._crowded(connections)):
             if position % _SLICE == _SLICE - 1:
                 await asyncio.sleep(0)
-            closed += self._close(descriptor)
+            closed += self._close(connection)
         if closed:
             _log.warning("closed %d of %d connections, the slowest first", closed, len(connections))
         return closed > 0
@@ -197,19 +196,20 @@ class _Shedder:
                 if state not in _OPEN or link.getsockname()[1] != self._port:
                     continue
                 still_ms = min(sent_ms, received_ms)
+                inode = os.fstat(descriptor).st_ino
                 if unsent:
-                    inode = os.fstat(descriptor).st_ino
                     before, since = self._taken.get(inode, (acked, now))
                     taken[inode] = (before, since) if acked - before < _LEAST_BYTES else (acked, now)
                     still_ms = max(sent_ms, int((now - taken[inode][1]) * 1000))
                 peer = link.getpeername()[:2]
-                connections.append(_Connection(peer not in self._known, still_ms, descriptor, peer[0]))
+                unknown = peer not in self._known
+                connections.append(_Connection(unknown, still_ms, descriptor, peer[0], inode))
         self._taken = taken
         return connections
 
-    def _crowded(self, connections: list[_Connection]) -> set[int]:
+    def _crowded(self, connections: list[_Connection]) -> set[_Connection]:
         """Connections idle for too long, and stalled ones of an address that has too many."""
-        shed: set[int] = set()
+        shed: set[_Connection] = set()
         by_address = Counter(connection.address for connection in connections)
         for connection in connections:
             if connection.still_ms < _STALLED_MS:
@@ -217,22 +217,23 @@ class _Shedder:
             crowded = by_address[connection.address] > self._limits.per_address
             if crowded or connection.still_ms > self._limits.stall_seconds * 1000:
                 by_address[connection.address] -= 1
-                shed.add(connection.descriptor)
+                shed.add(connection)
         return shed
 
-    def _close(self, descriptor: int) -> bool:
+    def _close(self, connection: _Connection) -> bool:
         """The server finds it closed and lets it go; nothing of what waits is sent any more.
 
         Through a copy of the descriptor, because the number may become another connection's meanwhile; where
         there is no room for a copy, whichever connection it is makes some.
         """
+        descriptor = connection.descriptor
         try:
             copy = os.dup(descriptor)
         except OSError:
             copy = None
         try:
             with _borrowed(self._family, descriptor if copy is None else copy) as link:
-                if link.getsockname()[1] != self._port:
+                if link.getsockname()[1] != self._port or os.fstat(link.fileno()).st_ino != connection.inode:
                     return False
                 link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 link.shutdown(socket.SHUT_RDWR)

@@ -17,8 +17,8 @@ from sankofa.operations.parameters import (
 
 _FOR_AGENTS = AgentView(
     description="""\
-The companies that had a public figure by a day, whoever was delisted or stopped reporting since included: the
-universe to test an idea on. 100 rows where `limit` is omitted. Next: get_statement, get_metrics.
+The companies that had a public figure by a day, whoever stopped reporting since included: the universe of a
+backtest. Next: get_statement, get_metrics.
 Example: {"country":"ZA","as_of":"2023-06-30","limit":20}""",
     narrow_by=("country", "exchange", "limit"),
 )

@@ -109,7 +109,7 @@ _FOR_AGENTS: Final = AgentView(
     description="""\
 Find an organisation by name, ticker or identifier: the way to a `service_id`, which other tools need.
 Accents, legal forms, word order and small slips do not matter; the best match first, and `match` says why.
-100 rows where `limit` is omitted. Next: get_entity, get_fundamentals, get_metrics.
+Next: get_entity, get_fundamentals, get_metrics.
 Example: {"query":"Dangote Cement","country":"NG","limit":5}""",
     narrow_by=("country", "limit"),
 )

@@ -19,8 +19,7 @@ from sankofa.operations.parameters import (
 
 _FOR_AGENTS = AgentView(
     description="""\
-Which series and annual indicators there are: key, name, unit, frequency, first and last date, number of
-vintages. 100 rows where `limit` is omitted. Next: get_macro with `series`, or with `country` and `indicator`.
+Which series and annual indicators there are, with unit, frequency and dates. Next: get_macro.
 Example: {"country":"ZA","q":"inflation"}""",
     narrow_by=("q", "country", "limit"),
 )

@@ -26,8 +26,8 @@ async def get_sources(call: Call) -> Answer:
 
 _FOR_AGENTS = AgentView(
     description="""\
-What there is, by dataset (AF-FUND, AF-TENDER, AF-MACRO), country and source: how many issuers, releases,
-series and indicators, from when to when, how fresh. Call it first where you do not know what is covered.
+What there is by dataset, country and source: how much, from when to when, how fresh. Call it first where you
+do not know what is covered.
 Example: {"country":"NG"}""",
     narrow_by=("country", "sku"),
 )

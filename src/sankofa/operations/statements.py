@@ -56,9 +56,9 @@ _rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 _FOR_AGENTS = AgentView(
     description="""\
-Income statement, balance sheet or cash flow of one company, one figure per line item and period, as known on
-`as_of`. Take `service_id` from search_entities. `shape` wide has a column per year. For every concept and
-vintage: get_fundamentals. Example: {"service_id":"DC46AF1B1AAA424B58D1368176","kind":"income"}""",
+Income statement, balance sheet or cash flow of a company: one figure per line item and period, as known on
+`as_of`. For every concept and vintage: get_fundamentals.
+Example: {"service_id":"DC46AF1B1AAA424B58D1368176","kind":"income"}""",
     narrow_by=("kind", "period_type", "limit"),
 )
 
