@@ -1,11 +1,7 @@
 """Redis in groups for the tests: a primary with its replica and three sentinels, and a cluster of three."""
 
-import time
-from collections.abc import Callable
-
+from tests.patience import until
 from tests.services import RedisServer, free_port
-
-PATIENCE = 60.0
 
 
 class Replica(RedisServer):
@@ -107,13 +103,6 @@ class Cluster:
     def close(self) -> None:
         for node in self.nodes:
             node.close()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "the servers did not come together"
-        time.sleep(0.05)
 
 
 def _info(server: RedisServer) -> str:

@@ -1,14 +1,11 @@
 """A walk and a scan stay on the edition they began with, and say so once it is gone."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sankofa.client import Client, Gone
-from tests.live import PATIENCE
+from tests.patience import until
 from tests.spec.market import CITY, Desk, release
 
 OTHER = {"id": "board", "name": "Karoo Water Board"}
@@ -58,10 +55,3 @@ def test_a_walk_and_scans_stay_on_their_edition_and_fail_once_it_is_gone(tmp_pat
             lazy.collect()
         with pytest.raises(Exception, match="HTTP GET error"):
             relation.fetchall()
-
-
-def until(happened: Callable[[], Any]) -> None:
-    """Until the server is seen to have switched."""
-    deadline = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < deadline, "the server did not switch"

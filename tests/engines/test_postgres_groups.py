@@ -13,9 +13,9 @@ import pytest
 
 import sankofa
 from tests.live import LiveServer, create_key, run
-from tests.services import MISSING, REPOSITORY, PostgresServer, free_port, missing, postgres_binaries
+from tests.patience import PATIENCE, until
+from tests.services import REPOSITORY, PostgresServer, free_port, missing, postgres_binaries
 
-PATIENCE = 60.0
 TENDERS = Path(sankofa.__file__).parent / "sample" / "tenders-ke" / "ke-releases-1.0.json"
 PATH = "/v1/tenders?country=KE"
 
@@ -69,7 +69,7 @@ def primary() -> Iterator[Primary]:
     if binaries is None:
         missing("PostgreSQL (no initdb in PATH, in /usr/lib/postgresql or as a wheel)")
     if shutil.which("openssl") is None or not (binaries / "pg_basebackup").exists():
-        pytest.skip(f"{MISSING}a standby and TLS (no openssl or no pg_basebackup)")
+        missing("a standby and TLS (no openssl or no pg_basebackup)")
     server = Primary(binaries)
     try:
         server.start()
@@ -83,13 +83,6 @@ def database(primary: Primary) -> Iterator[str]:
     primary.ensure()
     with primary.database() as url:
         yield url
-
-
-def until(condition: object) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.1)
 
 
 def publish(home: Path, **settings: str) -> None:
@@ -195,7 +188,7 @@ def test_the_api_reads_through_a_pooler_in_transaction_mode(
     primary: Primary, database: str, tmp_path: Path
 ) -> None:
     if shutil.which("pgbouncer") is None:
-        pytest.skip(f"{MISSING}PgBouncer (not in PATH)")
+        missing("PgBouncer (not in PATH)")
     home = tmp_path / "home"
     publish(home, datastore=database)
     key = create_key(home, "starter", "--per-minute", "100000")

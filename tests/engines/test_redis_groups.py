@@ -19,7 +19,8 @@ from sankofa.engines.keyvalue import KeyValue, Window
 from sankofa.model.errors import SettingsError, StoreUnavailable
 from tests.live import COMMAND, LiveServer, create_key
 from tests.live import run as run_command
-from tests.redis_groups import Cluster, Watched, until
+from tests.patience import until
+from tests.redis_groups import Cluster, Watched
 from tests.services import RedisServer, free_port, missing, redis_binary
 
 WINDOWS = (Window("m:29384923", 120), Window("M:2026-11", 3_000_000))

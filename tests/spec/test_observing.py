@@ -5,8 +5,7 @@ import os
 import shutil
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -16,16 +15,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.live import LiveServer, free_port, run
+from tests.patience import until
 
 SECRET_WORD = "Ubuntu-Holdings-query"
-PATIENCE = 60.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
