@@ -23,6 +23,7 @@ PUBLISHED_CONFIDENCE = Decimal("0.85")
 """Below this an extracted figure stays in the ledger (contract: FIG-5)."""
 
 _LEAST = Decimal("-Infinity")
+_AFTER_EVERY_DAY = "~"
 
 Identity = tuple[str, str, str, str]
 """What makes two figures the same fact: concept, unit, period_end, period_start."""
@@ -122,15 +123,30 @@ class Published:
             for (day, start, end, declared), facts in counts.items()
         ]
 
+    def first_days(self) -> dict[tuple[str, str], int]:
+        """The first day on which any figure of a period was known, by the start and end of the period.
+
+        Empty where that takes the reports themselves: one of them withdraws a figure, or evidences no day.
+        """
+        if not self._dated or any("" in facts.value for _, facts in self._facts):
+            return {}
+        first: dict[tuple[str, str], str] = {}
+        for day, start, end, _ in chain(self._told, self._told_rounded):
+            if day < first.get((start, end), _AFTER_EVERY_DAY):
+                first[start, end] = day
+        return {period: ordinal(day) for period, day in first.items()}
+
     def reports(
         self,
         wanted: Callable[[str, str], bool] = lambda start, end: True,
         whole: Container[str] = frozenset(),
+        nothing_else: Container[tuple[str, str]] = frozenset(),
     ) -> Reports:
         """The reports of each fact of the periods that are wanted, by start and end.
 
         Not all that merely repeat a figure are among them: they add nothing to what is known when. Of the
-        concepts of `whole` all are there: they tell which filings have a figure.
+        concepts of `whole` all are there: they tell which filings have a figure. Of the periods of
+        `nothing_else` no other concepts are.
         """
         reports: Reports = {}
         periods_told = {(start, end) for _, start, end, _ in chain(self._told, self._told_rounded)}
@@ -138,6 +154,8 @@ class Published:
         for subject, facts in self._facts:
             periods = zip(facts.period_start, facts.period_end, strict=True)
             rows: Iterator[_Fact] = compress(zip(*facts, strict=True), map(needed.__contains__, periods))
+            if nothing_else:
+                rows = (row for row in rows if row[0] in whole or (row[3], row[2]) not in nothing_else)
             every = not self._dated or len(self._facts) > 1
             self._gather(reports, subject, rows, every=every, whole=whole)
         if not self._dated:

@@ -35,10 +35,11 @@ class Closed(NamedTuple):
 
 def closed(breakdown: Breakdown, facts: Mapping[str, Fact], values: Mapping[str, Decimal]) -> Closed | None:
     """How a breakdown closes, in the first filing in which it does; `values` are those that stand today."""
-    there = [concept for concept in breakdown.members if values.get(concept)]
+    there: list[str] = []
     for terms in breakdown.totals:
-        if any(term.concept not in values for term in terms):
+        if not all([term.concept in values for term in terms]):
             continue
+        there = there or _members_there(breakdown, values)
         total = sum((term.sign * values[term.concept] for term in terms), _ZERO)
         of_total = [facts[term.concept].documents for term in terms]
         filings = sorted(
@@ -46,13 +47,19 @@ def closed(breakdown: Breakdown, facts: Mapping[str, Fact], values: Mapping[str,
             for name in set.intersection(*(set(documents) for documents in of_total))
         )
         for known, document in filings:
-            filed = [c for c in there if document in facts[c].documents]
+            filed = [c for c in there if facts[c].is_in(document)]
             for lines, within in _candidates(breakdown, filed):
                 if (used := _adding_up(breakdown, lines, within, values, total)) is not None:
                     settled = last_change(facts[c] for c in there if c not in used)
                     concepts = tuple(term.concept for term in terms)
                     return Closed(document, known, concepts, used, settled)
     return None
+
+
+def _members_there(breakdown: Breakdown, values: Mapping[str, Decimal]) -> list[str]:
+    """The members that are reported and not zero, as the breakdown orders them."""
+    order = breakdown.order
+    return sorted((c for c, value in values.items() if value and c in order), key=order.__getitem__)
 
 
 def _candidates(breakdown: Breakdown, filed: list[str]) -> Iterator[tuple[list[str], list[str]]]:

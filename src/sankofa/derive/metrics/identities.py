@@ -28,7 +28,20 @@ def pass_over_contradictions(lines: Lines) -> int:
 
 def check_identities(lines: Lines) -> int:
     """Pass over the routes that contradict an identity; how many they are."""
-    return sum(_checked(lines, identity) for identity in table().identities)
+    count = 0
+    for identity, reported in _identities():
+        if all([lines.fact(concept) for concept in reported]):
+            count += _checked(lines, identity)
+    return count
+
+
+@cache
+def _identities() -> tuple[tuple[AccountingIdentity, tuple[str, ...]], ...]:
+    """Every identity, and the concepts that it cannot do without."""
+    return tuple(
+        (identity, tuple(term.concept for term in identity.items if ":" in term.concept))
+        for identity in table().identities
+    )
 
 
 @cache
@@ -44,6 +57,8 @@ def _settle(lines: Lines) -> None:
     what was known before.
     """
     changes = lines.changes(_concepts())
+    if not changes:
+        return
     replayed: dict[int, Lines] = {}
     for item, concepts in _deciding():
         figure = lines.figure(item)
@@ -96,10 +111,12 @@ def _concepts_of(identity: AccountingIdentity) -> set[str]:
 
 
 def _checked(lines: Lines, identity: AccountingIdentity) -> int:
-    firsts = [_first(lines, term.concept) for term in identity.items]
-    chosen = [first for first in firsts if first is not None]
-    if len(chosen) < len(firsts):
-        return 0
+    chosen: list[_Candidate] = []
+    for term in identity.items:
+        first = _first(lines, term.concept)
+        if first is None:
+            return 0
+        chosen.append(first)
     signs = [term.sign for term in identity.items]
     optional = [
         (t.sign * lines.value(t.concept), t.concept) for t in identity.optional if lines.fact(t.concept)
@@ -160,9 +177,12 @@ def _last_place(values: Iterable[Decimal]) -> Decimal:
     places = []
     for value in values:
         if value:
-            _, digits, exponent = value.as_tuple()
-            zeros = len(digits) - len(str(int("".join(map(str, digits)))).rstrip("0")) if digits else 0
-            places.append(int(exponent) + zeros)
+            place = int(value.as_tuple().exponent)
+            for digit in reversed(value.as_tuple().digits):
+                if digit:
+                    break
+                place += 1
+            places.append(place)
     return Decimal(1).scaleb(min(places, default=0))
 
 
