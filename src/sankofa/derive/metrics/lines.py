@@ -87,10 +87,11 @@ class Lines:
         for step in self._rest[item]:
             if step.first and step.first not in facts:
                 continue
-            if not step.plain and not (facts.keys() >= step.needed and _totalled(step, facts)):
-                continue
-            if found and step.route.members:
-                continue
+            if not step.plain:
+                if step.totals and (found or not _totalled(step, facts)):
+                    continue
+                if not facts.keys() >= step.needed:
+                    continue
             self._try(item, step, found)
             if len(found) > place:
                 return found[place]
@@ -167,11 +168,13 @@ class Lines:
         held = self.facts
         concepts = [term.concept for term in route.terms]
         facts = [held[concept] for concept in concepts]
-        guards = [held[concept] for concept in route.guards & held.keys()] if route.guards else []
+        guards = []
+        if not held.keys().isdisjoint(route.guards):
+            guards = [held[concept] for concept in route.guards & held.keys()]
         if any([fact.report.value is None for fact in facts]):
             return None, max(fact.known_from for fact in facts)
         value = self._sum(route.terms)
-        if route.confirm == NOTHING and value and not route.members:
+        if value and route.confirm == NOTHING and not route.members:
             return None, self._last_change(chain(facts, guards))
         if guards and self._forbidden(route, value):
             return None, max(fact.known_from for fact in chain(facts, guards))
@@ -273,7 +276,7 @@ class Lines:
             kinds = table().breakdowns[name].members
             if any(kinds[concept][1] == UNCLEAR for concept in found.members):
                 return None
-            total += sum((self.value(c) for c in found.members if kinds[c][1] == route.members), _ZERO)
+            total += sum([self.value(c) for c in found.members if kinds[c][1] == route.members], _ZERO)
             proof += [c for c in (*found.total, *found.members) if c not in proof]
             since = max(since, found.settled)
         return total, proof, since
@@ -283,7 +286,9 @@ class Lines:
             breakdown = table().breakdowns[name]
             facts = self.facts
             values = {
-                c: self.value(c) for c in facts if c in breakdown.concepts and facts[c].report.value is not None
+                c: self.value(c)
+                for c in facts
+                if c in breakdown.concepts and facts[c].report.value is not None
             }
             self._closed[name] = closed(breakdown, self.facts, values)
         return self._closed[name]
@@ -294,7 +299,8 @@ class Lines:
             yield from (self.facts[concept] for concept in breakdown.concepts & self.facts.keys())
 
     def _confirmations_there(self, route: Route) -> Iterator[Fact]:
-        return (self.facts[concept] for concept in _confirming_concepts(route.confirm) & self.facts.keys())
+        for concept in _confirming_concepts(route.confirm) & self.facts.keys():
+            yield self.facts[concept]
 
 
 @cache
