@@ -36,7 +36,7 @@ def closed(breakdown: Breakdown, facts: Mapping[str, Fact], values: Mapping[str,
     """How a breakdown closes, in the first filing in which it does; `values` are those that stand today."""
     there: list[str] = []
     for terms in breakdown.totals:
-        if not all([term.concept in values for term in terms]):
+        if not all(term.concept in values for term in terms):
             continue
         there = there or _members_there(breakdown, values)
         total = sum((term.sign * values[term.concept] for term in terms), _ZERO)

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import cache, cached_property, lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from sankofa.derive.metrics.figures import Fact, Figure
 from sankofa.derive.metrics.identities import pass_over_contradictions
@@ -68,7 +68,7 @@ def full_years(
 ) -> list[FullYear]:
     """The full years of an issuer, oldest first.
 
-    `first_days`: of some full years, by the start and end of the period, when anything of them was first known.
+    `first_days`: of some full years, by start and end of the period, when anything of them was first known.
     Of these the reports need only be those of concepts that a route uses.
     """
     used = concepts_used()

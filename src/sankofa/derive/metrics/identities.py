@@ -33,7 +33,7 @@ def check_identities(lines: Lines, item: str = "") -> int:
     """
     count = 0
     for identity, reported, deciding in _identities():
-        if (not item or item in deciding) and all([lines.fact(concept) for concept in reported]):
+        if (not item or item in deciding) and all(lines.fact(concept) for concept in reported):
             count += _checked(lines, identity)
     return count
 

@@ -171,7 +171,7 @@ class Lines:
         guards = []
         if not held.keys().isdisjoint(route.guards):
             guards = [held[concept] for concept in route.guards & held.keys()]
-        if any([fact.report.value is None for fact in facts]):
+        if any(fact.report.value is None for fact in facts):
             return None, max(fact.known_from for fact in facts)
         value = self._sum(route.terms)
         if value and route.confirm == NOTHING and not route.members:
@@ -219,7 +219,7 @@ class Lines:
 
     @cached_property
     def _restated(self) -> bool:
-        return any([fact.vintage > 1 for fact in self.facts.values()])
+        return any(fact.vintage > 1 for fact in self.facts.values())
 
     def _sum(self, terms: Sum) -> Decimal:
         values = self._values
@@ -234,10 +234,10 @@ class Lines:
     def _forbidden(self, route: Route, value: Decimal) -> bool:
         """Whether something that is reported shows that the route would not be the whole."""
         facts = self.facts
-        if any([concept in facts and self.value(concept) for concept in route.unless]):
+        if any(concept in facts and self.value(concept) for concept in route.unless):
             return True
         return any(
-            all([self.fact(term.concept) for term in terms]) and value < self._sum(terms)
+            all(self.fact(term.concept) for term in terms) and value < self._sum(terms)
             for terms in route.at_least
         )
 
@@ -262,7 +262,7 @@ class Lines:
             found = self._equations[name] = [
                 _Equation(sign, others, concepts, self._sum(others))
                 for sign, others, concepts in _equations(name)
-                if all([c in facts for c in concepts]) and all([self.value(c) for c in concepts])
+                if all(c in facts for c in concepts) and all(self.value(c) for c in concepts)
             ]
         return found
 
@@ -323,7 +323,7 @@ def _confirming_concepts(name: str) -> frozenset[str]:
 
 def _totalled(step: _Step, facts: Mapping[str, Fact]) -> bool:
     """Whether there is a total for each breakdown that has to close."""
-    return all([any([facts.keys() >= total for total in totals]) for totals in step.totals])
+    return all(any(facts.keys() >= total for total in totals) for totals in step.totals)
 
 
 @cache
