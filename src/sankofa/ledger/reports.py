@@ -5,7 +5,7 @@ two of one day stand. Facts and derived values both read the ledger through it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import chain, compress
 from operator import and_, or_
@@ -141,7 +141,7 @@ class Published:
         self,
         wanted: Callable[[str, str], bool] = lambda start, end: True,
         whole: Container[str] = frozenset(),
-        nothing_else: Container[tuple[str, str]] = frozenset(),
+        nothing_else: Collection[tuple[str, str]] = frozenset(),
     ) -> Reports:
         """The reports of each fact of the periods that are wanted, by start and end.
 
