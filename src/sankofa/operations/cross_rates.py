@@ -29,10 +29,9 @@ from sankofa.operations.parameters import (
 
 _FOR_AGENTS = AgentView(
     description="""\
-What one currency was worth in another on each day, where nobody publishes that rate: computed from two
-published daily rates against a third currency (`via`), as known on `as_of`. `method` is always `derived`;
-`inputs` name both rates with their sources. Quote units for one base unit, newest first. Published rates:
-get_macro. Example: {"base":"NGN","quote":"KES","as_of":"2024-06-30","limit":5}""",
+Daily exchange rates that nobody publishes, derived from two that are (`inputs`) against a third currency:
+quote units for one base unit, newest first. Published ones: get_macro.
+Example: {"base":"NGN","quote":"KES","limit":5}""",
     narrow_by=("via", "from_date", "limit"),
 )
 
