@@ -19,6 +19,9 @@ _EVERY_ROW = 1_000_000
 """More than there are days."""
 
 
+_Day = date  # where a row has a field of that name
+
+
 class LegPair(NamedTuple):
     """The rates of two currencies against the same third."""
 
@@ -37,10 +40,10 @@ class InputPair(NamedTuple):
 
 class _Observation(msgspec.Struct):
     series: str
-    date: date
+    date: _Day
     value: Decimal | None
     unit: str | None
-    available_at: date
+    available_at: _Day
     vintage: int
     source_ref: str
     license_class: str
