@@ -21,8 +21,7 @@ LINTERS := $(LINT)/node_modules/.installed
 OPENAPI := build/openapi.json
 
 # Locked wheels only: the same bytes everywhere, and no compiler needed.
-# Modules are compiled when they are first imported: compiling all of them takes a third of the installation.
-PIP_INSTALL := -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes --only-binary :all: -r
+INSTALL := tools/install.py
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
     --only-binary :all: --no-header --no-emit-index-url $(ARGS)
 
@@ -96,6 +95,7 @@ lock: $(DEV) ## resolve requirements/*.txt and the npm lock again; ARGS=--upgrad
 	$(COMPILE) pyproject.toml --group build --group dev --all-extras -c requirements/runtime.txt -o requirements/dev.txt
 	$(COMPILE) pyproject.toml --all-extras -c requirements/dev.txt -o requirements/extras.txt
 	$(COMPILE) --group bench -o requirements/bench.txt
+	$(COMPILE) --group installer -c requirements/dev.txt -o requirements/installer.txt
 	$(BIN)/python $(LINT)/node.py lock
 
 clean: ## remove everything the targets made, data in var/ excepted
@@ -113,23 +113,23 @@ endef
 $(RUNTIME): requirements/runtime.txt pyproject.toml
 	$(call create-venv,.venv)
 	@echo "installing the locked dependencies into .venv"
-	@$(BIN)/python $(PIP_INSTALL) requirements/runtime.txt
+	@$(BIN)/python $(INSTALL) requirements/runtime.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(DRIVERS): requirements/extras.txt $(RUNTIME)
 	@echo "installing the locked extras (PostgreSQL, Redis, tracing, inline XBRL) into .venv"
-	@$(BIN)/python $(PIP_INSTALL) requirements/extras.txt
+	@$(BIN)/python $(INSTALL) requirements/extras.txt
 	@touch $@
 
 $(DEV): requirements/dev.txt $(RUNTIME)
 	@echo "installing the locked development tools into .venv"
-	@$(BIN)/python $(PIP_INSTALL) requirements/dev.txt
+	@$(BIN)/python $(INSTALL) requirements/dev.txt
 	@touch $@
 
 $(PEERS): requirements/bench.txt
 	$(call create-venv,.venv-bench)
-	@.venv-bench/bin/python $(PIP_INSTALL) requirements/bench.txt
+	@.venv-bench/bin/python $(INSTALL) requirements/bench.txt
 	@touch $@
 
 $(LINTERS): $(LINT)/package-lock.json $(DEV)
