@@ -117,7 +117,8 @@ class DatasetWriter:
             check = _Check(dataset, self._files)
             for key, rows, _ in dataset.build(context, partition.entities):
                 if isinstance(rows, PreparedRows):
-                    self._files.offer_columns(dataset.kind, rows.columns, rows.count)
+                    if rows.columns:
+                        self._files.offer_columns(dataset.kind, rows.columns, rows.count)
                 else:
                     deque(check.passed(rows, key), maxlen=0)
 
