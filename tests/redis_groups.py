@@ -15,6 +15,13 @@ class Replica(RedisServer):
         return [*super().command(), "--replicaof", "127.0.0.1", str(self._primary.port)]
 
 
+class DurableServer(RedisServer):
+    """Writes down what it was told."""
+
+    def command(self) -> list[str]:
+        return [*super().command(), "--appendonly", "yes", "--dir", str(self.home)]
+
+
 class SentinelServer(RedisServer):
     """Watches a primary, impatiently."""
 
@@ -50,8 +57,9 @@ class ClusterServer(RedisServer):
 class Watched:
     """A primary and its replica under three sentinels."""
 
-    def __init__(self, binary: str) -> None:
-        self.primary = RedisServer(binary)
+    def __init__(self, binary: str, *, durable: bool = False) -> None:
+        """`durable`: with a file of what was written, so that a server that is killed comes back with it."""
+        self.primary = DurableServer(binary) if durable else RedisServer(binary)
         self.replica = Replica(binary, self.primary)
         self.sentinels = [SentinelServer(binary, self.primary) for _ in range(3)]
 

@@ -16,7 +16,14 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from sankofa.engines.keyvalue import PROBE, Window
-from sankofa.engines.redis_layout import COUNT_SCRIPT, COUNT_SHA, VALUES, counter_names, counter_words
+from sankofa.engines.redis_layout import (
+    COUNT_SCRIPT,
+    COUNT_SHA,
+    REPLACE_SCRIPT,
+    VALUES,
+    counter_names,
+    counter_words,
+)
 from sankofa.model.errors import SettingsError, StoreUnavailable
 
 try:
@@ -206,6 +213,12 @@ class RedisKeyValue:
         reply = await self._call("HSET", VALUES, name, value)
         if not isinstance(reply, int):
             raise self._unavailable(reply)
+
+    async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
+        reply = await self._call("EVAL", REPLACE_SCRIPT, "1", VALUES, name, expected, value)
+        if not isinstance(reply, int):
+            raise self._unavailable(reply)
+        return reply == 1
 
     async def names(self, prefix: str) -> list[str]:
         reply = await self._call("HKEYS", VALUES)

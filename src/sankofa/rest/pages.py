@@ -107,7 +107,29 @@ class _Status:
             "degraded": degraded,
         }
         headers = [JSON, NO_STORE] + ([(b"retry-after", b"2")] if degraded else [])
-        return Response(503 if degraded else 200, headers, msgspec.json.encode(body))
+        return Response(
+            503 if degraded else 200, headers, msgspec.json.encode(body | self._following(degraded))
+        )
+
+    def _following(self, degraded: list[str]) -> dict[str, object]:
+        """Of a node that follows editions: how old its knowledge is. It answers all the same, so the status
+        code stays: a balancer that took away every node for that would turn old data into none."""
+        following = self._service.following()
+        if following is None:
+            return {}
+        state, complaint = following
+        age = state.age_seconds(self._service.clock())
+        members: dict[str, object] = {
+            "following": {
+                "edition": state.remote_edition or None,
+                "answered_at": state.answered_at or None,
+                "age_seconds": None if age is None else round(age, 1),
+                "reason": complaint,
+            }
+        }
+        if complaint is not None:
+            members |= {"status": "degraded", "degraded": [*degraded, "editions"]}
+        return members
 
 
 class _Description:
