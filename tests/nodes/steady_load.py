@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
 class SteadyLoad:
     """`with SteadyLoad(port, key, expected) as load:`; `expected` has the figure by edition, and may grow."""
 
-    def __init__(self, port: int, key: str, expected: dict[str, Decimal], clients: int = 4) -> None:
+    def __init__(self, port: int, key: str, expected: dict[str, Decimal], clients: int = 3) -> None:
         self.outcomes: list[Outcome] = []
         self.editions: Counter[str] = Counter()
         self._port, self._key, self._expected = port, key, expected
@@ -71,7 +71,7 @@ class SteadyLoad:
                 self.outcomes.append(Outcome(began, "broken"))
             else:
                 self._judge(began, answer.status, dict(answer.getheaders()), body)
-            time.sleep(0.01)
+            time.sleep(0.02)
         link.close()
 
     def _judge(self, at: float, status: int, headers: dict[str, str], body: bytes) -> None:
@@ -85,7 +85,7 @@ class SteadyLoad:
         else:
             document = json.loads(body)
             rows = [row for row in document["data"] if row["period_end"] == CORRECTED]
-            value = Decimal(str(rows[0]["value"])) if len(rows) == 1 else Decimal(-1)
+            value = Decimal(str(rows[0]["value_reported"])) if len(rows) == 1 else Decimal(-1)
             self.editions[document["edition"]] += 1
             if document["edition"] not in self._expected:
                 self._unknown.append((at, document["edition"], value))

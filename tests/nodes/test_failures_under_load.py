@@ -151,6 +151,7 @@ def _answered_in_a_row(load: SteadyLoad, since: float) -> int:
     return number
 
 
+@pytest.mark.rule("NODE-7")
 def test_whatever_is_killed_answers_stay_right_and_every_request_is_counted_once(
     estate: Estate, trial: Trial
 ) -> None:

@@ -67,7 +67,7 @@ def pool_object(destination: Path, digest: str) -> Path:
     return destination / "pool" / digest[:2] / digest
 
 
-@pytest.mark.rule("NODE-1", "NODE-2", "NODE-4")
+@pytest.mark.rule("NODE-1", "NODE-2", "NODE-4", "STAT-5")
 def test_a_node_serves_what_was_pushed_and_each_newer_edition_and_goes_on_without_its_origin(
     home: Path, destination: Path, key: str, editions: tuple[str, str], tmp_path: Path
 ) -> None:

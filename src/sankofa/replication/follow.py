@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.edition_files import edition_contents, link_edition
 from sankofa.engines.edition_folder import make_private_folder
+from sankofa.engines.edition_transfer import edition_contents, link_edition
 from sankofa.engines.object_store import ObjectError, ObjectSource
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.replication.documents import (
@@ -91,7 +91,7 @@ class Follower:
                     )
             # Nodes that lost their origin together do not come back together.
             slower = min(seconds * 2 ** min(failures, 5), max(_SLOWEST, seconds))
-            if stopped(slower * random.uniform(0.8, 1.2) if failures else seconds):  # noqa: S311
+            if stopped(slower * random.uniform(0.8, 1.2) if failures else seconds):  # noqa: S311 - no secret
                 return
 
     def look(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.edition_files import EditionContents, EditionFile, edition_contents
+from sankofa.engines.edition_transfer import EditionContents, EditionFile, edition_contents
 from sankofa.engines.object_store import ObjectDestination, ObjectError, ObjectMissing
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.replication.documents import (

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from sankofa.engines.datastore import Manifest
 from sankofa.engines.edition_folder import (
     CHECKSUMS,
-    FILE,
     FILES,
     MANIFEST,
     building_folder,
@@ -47,7 +46,11 @@ def edition_contents(folder: Path) -> EditionContents:
         seal = seal_path(folder).read_text("ascii").strip()
     except (OSError, ValueError) as failure:
         raise EditionError(f"edition {folder.name}: {failure}") from failure
-    digests = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"], FILE: None}
+    digests: dict[str, str | None] = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"]}
+    if "parts" in manifest:
+        digests |= {f"parts/{part['name']}": part["name"] for part in manifest["parts"]}
+    else:
+        digests["edition.blocks"] = None
     digests |= {f"{FILES}/{file['name']}": file["sha256"] for file in manifest.get("files", ())}
     files = (EditionFile(path, folder / path, sha256) for path, sha256 in digests.items())
     return EditionContents(manifest, seal, tuple(files))
