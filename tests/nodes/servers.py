@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Self
 
 import httpx
 
@@ -39,7 +40,7 @@ class Nginx:
         self._command = [nginx_binary(), "-p", str(folder), "-c", str(folder / "nginx.conf")]
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> "Nginx":
+    def __enter__(self) -> Self:
         self.start()
         return self
 

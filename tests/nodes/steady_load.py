@@ -20,6 +20,7 @@ class Outcome(NamedTuple):
     at: float
     kind: str
     """`answered`, `unavailable` (a clean 503), `broken` (no answer), or what was wrong with it."""
+    detail: str = ""
 
 
 class SteadyLoad:
@@ -33,6 +34,8 @@ class SteadyLoad:
         self._over = threading.Event()
         self._clients = [threading.Thread(target=self._run) for _ in range(clients)]
         self.clients = clients
+        self.events: list[tuple[float, str]] = []
+        """What was done meanwhile, and when."""
 
     def __enter__(self) -> "SteadyLoad":
         for client in self._clients:
@@ -55,6 +58,15 @@ class SteadyLoad:
         """When something other than an answer came, since a moment."""
         return [outcome.at for outcome in self.outcomes if outcome.at >= since and outcome.kind != "answered"]
 
+    def story(self) -> list[tuple[str, str, str]]:
+        """Everything but answers: after which event, what, and why."""
+        told = []
+        for outcome in self.outcomes:
+            if outcome.kind != "answered":
+                before = [what for at, what in self.events if at <= outcome.at]
+                told.append((before[-1] if before else "", outcome.kind, outcome.detail))
+        return told
+
     def answers(self, since: float) -> int:
         return sum(outcome.at >= since and outcome.kind == "answered" for outcome in self.outcomes)
 
@@ -66,9 +78,9 @@ class SteadyLoad:
                 link.request("GET", PATH, headers={"X-API-Key": self._key})
                 answer = link.getresponse()
                 body = answer.read()
-            except (OSError, HTTPException):
+            except (OSError, HTTPException) as failure:
                 link.close()
-                self.outcomes.append(Outcome(began, "broken"))
+                self.outcomes.append(Outcome(began, "broken", repr(failure)))
             else:
                 self._judge(began, answer.status, dict(answer.getheaders()), body)
             time.sleep(0.02)
@@ -79,7 +91,7 @@ class SteadyLoad:
         if status == 503 and "retry-after" in fields and "problem+json" in fields.get("content-type", ""):
             self.outcomes.append(Outcome(at, "unavailable"))
         elif status == 502 and "x-request-id" not in fields:  # of the balancer: the node was killed meanwhile
-            self.outcomes.append(Outcome(at, "broken"))
+            self.outcomes.append(Outcome(at, "broken", "502"))
         elif status != 200:
             self.outcomes.append(Outcome(at, f"status {status}: {body[:200]!r}"))
         else:

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -51,7 +52,7 @@ class Estate:
         stack.callback(self.redis.close)
         self.redis.start()
         hosts = f"127.0.0.1:{self.primary.port},127.0.0.1:{self.standby.port}"
-        self.settings = {
+        self.settings: dict[str, Any] = {
             "datastore": f"postgresql://postgres@{hosts}/postgres",
             "keystore": self.redis.url,
             "usagestore": self.redis.url,
@@ -139,6 +140,7 @@ def survive(
     assert outage - stalled <= LONGEST_OUTAGE, (
         f"{what}: {outage:.1f} s, of which the machine took {stalled:.1f}"
     )
+    load.events.append((began, what))
     trial.saw(what)
 
 
@@ -181,7 +183,7 @@ def test_whatever_is_killed_answers_stay_right_and_every_request_is_counted_once
     counts = load.counts()
     answered, unavailable, broken = (counts.pop(kind, 0) for kind in ("answered", "unavailable", "broken"))
     assert not counts, f"neither an answer nor a clean 503: {counts}"
-    assert broken <= load.clients * rounds, "more than was in flight on the nodes that were killed"
+    assert broken <= load.clients * rounds, f"more than was in flight on a killed node: {load.story()}"
     assert set(load.editions) == set(estate.expected)
     counted = estate.used() - before
     assert answered <= counted <= answered + unavailable + broken + 1, (
@@ -211,6 +213,7 @@ def _restart(estate: Estate) -> None:
 def _kill(node: LiveServer) -> None:
     """The whole process group, without warning."""
     os.killpg(node.pid, signal.SIGKILL)
+    node.stop()
 
 
 def _is_level(estate: Estate) -> bool:

@@ -137,8 +137,8 @@ def _listed(
             document = destination.read(known.files.path, INDEX_BYTES)
             files = decode(document, EditionFiles, known.edition)
         except ObjectError:
-            files = None
-        if files is not None and digest_of(document) == known.files and files.seal == contents.seal:
+            document, files = b"", EditionFiles(known.edition, "", ())
+        if digest_of(document) == known.files and files.seal == contents.seal:
             by_path = {file.path: file.file for file in contents.files}
             if all(_is_there(file.content, there) for file in files.files):
                 parts = {file.content: by_path[file.path] for file in files.files}
