@@ -19,9 +19,10 @@ from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.ledger.clock import refuse_doubtful_clock
 from sankofa.ledger.ingest import Summary, files_under, ingest
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.replaying import VaultFiles
 from sankofa.ledger.seals import Checked
-from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.ledger.store import Ledger
 from sankofa.ledger.withdrawing import Withdrawn, withdraw
 from sankofa.model.days import instant
 from sankofa.model.errors import EditionError, OperatorError

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import date
 
 from sankofa.client.answers import Answer
+from sankofa.client.async_session import AsyncSession
 from sankofa.client.rows import (
     ChangeRow,
     CoverageRow,
@@ -46,7 +47,6 @@ from sankofa.client.rows import (
     UsageRow,
     Vintages,
 )
-from sankofa.client.sessions import AsyncSession
 
 
 class AsyncMethods(AsyncSession):

@@ -1,6 +1,6 @@
-"""One method per endpoint, that waits for its answer.
+"""What `async_methods` does, waiting for each answer.
 
-Written by tools/client.py (make docs). Change the operation, not this module.
+Written by tools/client.py (make docs) from it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ from sankofa.client.rows import (
     UsageRow,
     Vintages,
 )
-from sankofa.client.sessions import Session
+from sankofa.client.session import Session
 
 
 class Methods(Session):

@@ -5,11 +5,8 @@ has come so far is in a file of its own until it is whole.
 """
 
 import hashlib
-import os
 import random
-import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import count
@@ -18,10 +15,9 @@ from threading import Event
 from typing import Final, NamedTuple
 
 import httpx
-import msgspec
 
 from sankofa import __version__
-from sankofa.collect import checks
+from sankofa.collect import checks, partials
 from sankofa.collect.errors import CollectFailed, ReplyRefused, Stopped
 from sankofa.collect.network import HostRates, refuse_private_behind_proxy
 from sankofa.collect.plan import PlannedRequest, hide
@@ -29,7 +25,6 @@ from sankofa.collect.state import LastReply
 from sankofa.sources.collecting import Collect
 from sankofa.vault.journal import HttpExchange
 
-_PIECE: Final = 1 << 16
 _SMALL: Final = 1 << 20
 """Up to so many bytes, a transfer that is killed begins anew."""
 _MOST_REDIRECTS: Final = 8
@@ -59,12 +54,6 @@ class Fetched(NamedTuple):
 
     def as_remembered(self) -> LastReply:
         return LastReply(self.sha256, self.size, self.etag, self.last_modified)
-
-
-class _Partial(msgspec.Struct, frozen=True):
-    """What is known of a transfer under way: enough to ask for the rest of the same thing."""
-
-    validator: str
 
 
 class _Cut(Exception):
@@ -117,7 +106,7 @@ class Fetcher:
                 if attempt + 1 < self._attempts:
                     self._pause(call, attempt, cut.wait)
             except ReplyRefused as failure:
-                _remove(partial)
+                partials.remove(partial)
                 raise ReplyRefused(f"{call.public_url}: {hide(str(failure), call.hidden)}") from None
         raise CollectFailed(f"{call.public_url}: {hide(why, call.hidden)} ({self._attempts} attempts)")
 
@@ -137,9 +126,9 @@ class Fetcher:
             "Accept-Encoding": "gzip",
             **call.headers,
         }
-        size, known = _progress(partial)
+        size, known = partials.progress(partial)
         if size and known is None:
-            _remove(partial)
+            partials.remove(partial)
         elif size and known is not None:
             headers |= {"Range": f"bytes={size}-", "If-Range": known.validator}
         if "Range" not in headers and conditional is not None:
@@ -205,7 +194,7 @@ class Fetcher:
         if status in (404, 410) and self._collect.may_be_missing:
             return None
         if status == 416:  # the rest of something that is no more
-            _remove(partial)
+            partials.remove(partial)
             raise _Cut("what was begun has changed")
         if status in _AGAIN:
             raise _Cut(f"status {status}", _retry_after(headers))
@@ -249,12 +238,12 @@ class Fetcher:
             if len(content) != expected:
                 raise _Cut(f"{len(content):,} bytes came, {expected:,} were announced")
         except (httpx.TransportError, _Cut):
-            _write(partial, b"".join(pieces))
-            _note(partial, headers)
+            partials.write_private(partial, b"".join(pieces))
+            partials.note(partial, headers)
             raise
         if expected > self._collect.max_bytes:
             raise ReplyRefused(f"the reply has more than max_bytes ({self._collect.max_bytes:,})")
-        _write(path, content)
+        partials.write_private(path, content)
         checks.refuse_other_digest(path, headers)
         checks.refuse_untrue(path, name, headers, content[:1024])
         return expected, hashlib.sha256(content).hexdigest()
@@ -263,17 +252,17 @@ class Fetcher:
         self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, *, resumed: bool
     ) -> None:
         """Write the bytes as they come. Raises _Cut where they end too soon."""
-        size, known = _progress(partial)
-        if resumed and (known is None or not _continues(headers, size)):
-            _remove(partial)
+        size, known = partials.progress(partial)
+        if resumed and (known is None or not partials.continues(headers, size)):
+            partials.remove(partial)
             raise _Cut("the server sent another part than was asked for")
         expected = headers.get("content-length", "")
         if not resumed:
             if size:
-                _remove(partial)
+                partials.remove(partial)
             size = 0
             if not expected.isdigit() or int(expected) > _SMALL:
-                _note(partial, headers)
+                partials.note(partial, headers)
         most = self._collect.max_bytes
         if expected.isdigit() and int(expected) + size > most:
             raise ReplyRefused(
@@ -282,8 +271,8 @@ class Fetcher:
         came = 0
         # Pieces as they come: what a buffer holds back is lost with the connection.
         with (
-            _noted_when_cut(partial, headers),
-            open(partial, "ab" if resumed else "wb", opener=_private) as stream,
+            partials.noted_when_cut(partial, headers),
+            open(partial, "ab" if resumed else "wb", opener=partials.private) as stream,
         ):
             for piece in reply.iter_raw():
                 if self._stop.is_set():
@@ -316,8 +305,8 @@ class Fetcher:
         """Put the content to its place, unpacked and checked; its size and SHA-256. Raises ReplyRefused."""
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding in ("gzip", "x-gzip"):
-            _decompress(partial, path, self._collect.max_bytes)
-            _remove(partial)
+            partials.decompress(partial, path, self._collect.max_bytes)
+            partials.remove(partial)
         elif encoding in ("", "identity"):
             partial.replace(path)
             partial.with_suffix(".json").unlink(missing_ok=True)
@@ -333,51 +322,9 @@ class Fetcher:
 _CREDENTIALS: Final = frozenset({"Authorization", "Cookie", "Proxy-Authorization"})
 
 
-def _progress(partial: Path) -> tuple[int, _Partial | None]:
-    """How much of a transfer is there, and what it is of."""
-    try:
-        known = msgspec.json.decode(partial.with_suffix(".json").read_bytes(), type=_Partial)
-        return partial.stat().st_size, known if known.validator else None
-    except (OSError, msgspec.MsgspecError):
-        return 0, None
-
-
-def _note(partial: Path, headers: Mapping[str, str]) -> None:
-    """A weak ETag says nothing of bytes: such a transfer begins anew."""
-    etag = headers.get("etag", "")
-    validator = etag if etag and not etag.startswith("W/") else headers.get("last-modified", "")
-    ranges = headers.get("accept-ranges", "").lower() != "none"
-    partial.with_suffix(".json").write_bytes(msgspec.json.encode(_Partial(validator if ranges else "")))
-
-
-@contextmanager
-def _noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]:
-    """What was small enough not to be noted before is noted when it turns out to be needed."""
-    try:
-        yield
-    except httpx.TransportError:
-        if not partial.with_suffix(".json").exists():
-            _note(partial, headers)
-        raise
-
-
 def _is_small(headers: Mapping[str, str]) -> bool:
     length = headers.get("content-length", "")
     return length.isdigit() and int(length) <= _SMALL and "content-encoding" not in headers
-
-
-def _write(path: Path, content: bytes) -> None:
-    with open(path, "wb", buffering=0, opener=_private) as stream:
-        stream.write(content)
-
-
-def _remove(partial: Path) -> None:
-    partial.unlink(missing_ok=True)
-    partial.with_suffix(".json").unlink(missing_ok=True)
-
-
-def _continues(headers: Mapping[str, str], size: int) -> bool:
-    return str(headers.get("content-range", "")).startswith(f"bytes {size}-")
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
@@ -389,26 +336,3 @@ def _retry_after(headers: Mapping[str, str]) -> float:
     except ValueError:
         return 0.0
     return max(0.0, (when - datetime.now(UTC)).total_seconds())
-
-
-def _decompress(source: Path, target: Path, most: int) -> None:
-    unzip = zlib.decompressobj(wbits=31)
-    written = 0
-    try:
-        with source.open("rb") as packed, open(target, "wb", opener=_private) as stream:
-            while piece := packed.read(_PIECE):
-                while piece and not unzip.eof:
-                    unpacked = unzip.decompress(piece, 16 * _PIECE)
-                    piece = unzip.unconsumed_tail
-                    written += len(unpacked)
-                    if written > most:
-                        raise ReplyRefused(f"the reply has more than max_bytes ({most:,}) unpacked")
-                    stream.write(unpacked)
-    except zlib.error as failure:
-        raise ReplyRefused(f"the reply is not the gzip that it says it is: {failure}") from failure
-    if not unzip.eof or unzip.unused_data:
-        raise ReplyRefused("the reply is not the gzip that it says it is")
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

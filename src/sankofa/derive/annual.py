@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from sankofa.ledger.store import LedgerReader
+from sankofa.ledger.reader import LedgerReader
 
 
 class Indicator(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Final
 
 from sankofa.derive.annual import annual_vintages
 from sankofa.derive.series import Series, SeriesReport
-from sankofa.ledger.store import CaptureInfo, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
 from sankofa.model.observations import LONGEST_CODE, unit_of

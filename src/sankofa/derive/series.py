@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from sankofa.ledger.store import LedgerReader
+from sankofa.ledger.reader import LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.observations import FREQUENCIES
 

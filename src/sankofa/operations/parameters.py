@@ -18,7 +18,7 @@ from sankofa.model.observations import (
 )
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
-from sankofa.model.rows import FOLLOWED
+from sankofa.model.service_rows import FOLLOWED
 from sankofa.operations.parameter_types import Choice, Country, Day, DayOrYear, Text, Whole, Words
 
 TOOL_ONLY = "tool only"

@@ -17,7 +17,8 @@ from sankofa.edition.build.metric_rows import METRICS, Standings, coverage
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.party_entities import with_parties
-from sankofa.ledger.store import CaptureInfo, Ledger, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.ledger.store import Ledger
 from sankofa.model.days import ordinal
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import (

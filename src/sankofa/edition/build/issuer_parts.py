@@ -23,7 +23,7 @@ import msgspec
 from sankofa.derive.issuers import Issuer
 from sankofa.edition.build.issuer_cache import IssuerCache
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.store import CaptureInfo, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 
 _COMPUTED_WITH = ("msgspec", "pyarrow", "pycountry")
 _write = msgspec.msgpack.Encoder().encode

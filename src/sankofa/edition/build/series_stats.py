@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sankofa.derive.series import Series, SeriesReport
 from sankofa.edition.build.tally import NEVER, Counted, CoverageTally, TallyKey
-from sankofa.ledger.store import CaptureInfo
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.facts import MACRO
 from sankofa.model.vintages import Vintage
 

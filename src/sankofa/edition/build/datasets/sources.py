@@ -19,7 +19,7 @@ from sankofa.edition.build.fact_counts import issuer_counts
 from sankofa.edition.build.tally import NEVER, Counted, CoverageTally, TallyKey
 from sankofa.edition.format.keys import COVERAGE, MACRO_ANNUAL, MACRO_SERIES, SOURCES, coverage_key
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.ledger.store import CaptureInfo
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.catalogue_rows import CoverageRow, SourceRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.facts import FUND, TENDER

@@ -19,7 +19,7 @@ from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.day_index import DayRowsWriter
 from sankofa.edition.format.keys import FACT_DAYS, FACTS, FACTS_PER_BLOCK, TENDERS
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.ledger.store import ReleaseRow
+from sankofa.ledger.reader import ReleaseRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
 from sankofa.model.facts import AWARD_VALUE, TENDER, TENDER_VALUE, FactEntity, FactSource, fact, record_ref

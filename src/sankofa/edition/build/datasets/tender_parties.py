@@ -12,7 +12,8 @@ from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.keys import TENDERS, party_key
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.facts import TENDER
-from sankofa.model.rows import PartyIdentifier, TenderPartyRow, wire
+from sankofa.model.rows import wire
+from sankofa.model.tender_rows import PartyIdentifier, TenderPartyRow
 
 
 class _Sightings:

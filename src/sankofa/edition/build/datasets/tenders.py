@@ -25,7 +25,8 @@ from sankofa.edition.format.keys import TENDERS, TENDERS_PER_BLOCK, searched_wor
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.model.days import ordinal, parse_day
 from sankofa.model.facts import TENDER
-from sankofa.model.rows import Figure, PartyIdentifier, Row, TenderRow, wire
+from sankofa.model.rows import Figure, Row, wire
+from sankofa.model.tender_rows import PartyIdentifier, TenderRow
 
 _NUMBERS_PER_BLOCK: Final = 16_384
 
