@@ -12,10 +12,12 @@ rate of two is bounded by what the load leaves of them.
 import argparse
 import json
 import os
+import socket
 import subprocess
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bench.load import HOST, Contender, Question, cpu_ratio, load_tool, measure, ratio, serving, table
 from bench.world import SANKOFA, SCALES, SOURCE, Scale, environment_of, files, published_home
@@ -44,8 +46,13 @@ def main() -> None:
             if _figures(other, questions[0]) != expected:
                 raise SystemExit(f"{other.name} gives other figures")
         contenders = [embedded, *others]
+        before = _processor_seconds(stores)
         measure(contenders, options.rounds, options.seconds)
+        spent = _processor_seconds(stores) - before
         print(table(contenders, embedded))
+        seconds = max(options.seconds, 1) + 1 / max(options.rounds, 1)  # with the warming up
+        counted = sum(turn.rate * seconds for other in others for turn in other.rounds)
+        print(f"{spent / counted * 1e6:8.0f} us of the core of Redis for each request that is counted there")
         for other in others:
             _verdict(
                 f"{other.name} to embedded",
@@ -75,6 +82,15 @@ def _figures(contender: Contender, question: Question) -> list[object]:
     """When they were observed differs: each ingested for itself."""
     rows = json.loads(contender.server.body(question, contender.headers))["data"]
     return [(row["record_ref"], row["value_reported"]) for row in rows]
+
+
+def _processor_seconds(stores: dict[str, str]) -> float:
+    """Of Redis, by its own account."""
+    address = urlsplit(stores["SANKOFA_USAGESTORE"])
+    with socket.create_connection((address.hostname or "", address.port or 0)) as link:
+        link.sendall(b"INFO cpu\r\n")
+        said = dict(line.split(":") for line in link.recv(4096).decode().split("\r\n") if ":" in line)
+    return float(said["used_cpu_sys"]) + float(said["used_cpu_user"])
 
 
 def _verdict(what: str, by_rate: float, by_cpu: float, target: float) -> None:

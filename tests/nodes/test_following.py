@@ -72,7 +72,7 @@ def test_a_node_serves_what_was_pushed_and_each_newer_edition_and_goes_on_withou
     home: Path, destination: Path, key: str, editions: tuple[str, str], tmp_path: Path
 ) -> None:
     node = tmp_path / "node" / "home"
-    settings = {
+    settings: dict[str, Any] = {
         "keystore": f"embedded:{home}/keys",
         "keys_secret": (home / "keys-secret").read_text().strip(),
     }
@@ -323,7 +323,7 @@ def test_a_home_that_follows_takes_no_data_of_its_own(destination: Path, home: P
 def test_keys_of_a_node_come_from_the_shared_store(destination: Path, tmp_path: Path, redis_url: str) -> None:
     node = tmp_path / "node" / "home"
     node.parent.mkdir()
-    stores = {"keystore": redis_url, "usagestore": redis_url, "keys_secret": "shared"}
+    stores: dict[str, Any] = {"keystore": redis_url, "usagestore": redis_url, "keys_secret": "shared"}
     key = create_key(tmp_path / "elsewhere", "starter", **stores)
     follow(node, f"file://{destination}")
     with LiveServer(node, editions=f"file://{destination}", **stores) as live:
