@@ -5,8 +5,7 @@ from tests.services import RedisServer, free_port
 
 
 class Durable(RedisServer):
-    """Writes down what it was told, and takes nothing that no replica takes: as it should be run where no count
-    may be lost."""
+    """Writes down what it was told, and takes nothing that no replica takes: so no count is lost."""
 
     def command(self) -> list[str]:
         lasting = ["--appendonly", "yes", "--dir", str(self.home), "--min-replicas-to-write", "1"]

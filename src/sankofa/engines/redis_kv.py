@@ -37,8 +37,8 @@ _WATCH_SECONDS = 0.05
 _NOT_PRIMARY = ("READONLY", "MASTERDOWN", "NOREPLICAS")
 """Codes of a server that others have become the primary of, or that its replicas have left for another."""
 _LOOK_SECONDS = 1.0
-"""How often sentinels are asked, while there are calls, whether the server is still the primary: one that comes
-back after they chose another takes writes for seconds, which are lost when it has to follow."""
+"""How often sentinels are asked, while there are calls, whether the server is still the primary: one that
+comes back after they chose another takes writes for seconds, which are lost when it has to follow."""
 
 _Word = str | bytes | int
 
