@@ -11,17 +11,13 @@ from typing import NamedTuple
 
 from sankofa.engines.datastore import Manifest
 from sankofa.engines.edition_folder import (
-    CHECKSUMS,
-    FILES,
-    MANIFEST,
     building_folder,
     operator_errors,
-    read_manifest,
     remove_edition,
     replace_file,
-    seal_path,
     sync,
 )
+from sankofa.engines.edition_reader import CHECKSUMS, FILES, MANIFEST, PARTS, read_manifest, seal_path
 from sankofa.model.errors import EditionError
 
 
@@ -47,10 +43,7 @@ def edition_contents(folder: Path) -> EditionContents:
     except (OSError, ValueError) as failure:
         raise EditionError(f"edition {folder.name}: {failure}") from failure
     digests: dict[str, str | None] = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"]}
-    if "parts" in manifest:
-        digests |= {f"parts/{part['name']}": part["name"] for part in manifest["parts"]}
-    else:
-        digests["edition.blocks"] = None
+    digests |= {f"{PARTS}/{part['sha256']}": part["sha256"] for part in manifest["parts"]}
     digests |= {f"{FILES}/{file['name']}": file["sha256"] for file in manifest.get("files", ())}
     files = (EditionFile(path, folder / path, sha256) for path, sha256 in digests.items())
     return EditionContents(manifest, seal, tuple(files))

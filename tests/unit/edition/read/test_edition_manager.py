@@ -42,7 +42,9 @@ class Store:
 
     def list_editions(self) -> EditionList:
         self.shelved += 1
-        return EditionList(tuple(sorted(self.editions, reverse=True)), (self.editions or [None])[-1])
+        return EditionList(
+            tuple(sorted(self.editions, reverse=True)), self.editions[-1] if self.editions else None
+        )
 
     def ledger(self) -> LedgerSession:
         raise AssertionError("serving reads no ledger")
