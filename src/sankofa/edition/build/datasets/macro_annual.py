@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec import Meta
 
 from sankofa.derive.annual import AnnualVintage, annual_vintages
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.json_text import ProvenanceText, figure, json_text
@@ -41,7 +42,7 @@ class AnnualIndex(NamedTuple):
     tally: CoverageTally
 
 
-@dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series)
+@dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(inputs.MACRO,))
 def annual(context: BuildContext) -> Building:
     provenance = ProvenanceText(context.captures)
     index = AnnualIndex([], [], CoverageTally())
@@ -92,7 +93,7 @@ def annual(context: BuildContext) -> Building:
             )
             _count(index.tally, country, sources, context)
             yield KeyRows(key, entries)
-    return Outcome(index)
+    return Outcome(index, tally=index.tally)
 
 
 def _count(tally: CoverageTally, country: str, captures: dict[int, Counted], context: BuildContext) -> None:
@@ -104,7 +105,7 @@ def _count(tally: CoverageTally, country: str, captures: dict[int, Counted], con
         tally[TallyKey(MACRO, country, source_id, "indicators")].merge(counted)
 
 
-@dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, needs=(MACRO_ANNUAL,))
+@dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, needs=(MACRO_ANNUAL,), reads=())
 def annual_lists(context: BuildContext, annual: Built[AnnualIndex]) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         country, indicator = summary.key.split("|")
@@ -161,6 +162,7 @@ table(
         MACRO,
         "Annual indicators by country, every vintage captured. Bulk only; `/v1/macro` serves the last.",
         rows=_EveryVintage,
+        reads=(inputs.MACRO,),
         sorted_by=("country", "indicator", "-year"),
     )
 )
