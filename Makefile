@@ -95,7 +95,7 @@ bench: $(DEV) $(PEERS) ## run the benchmarks; the peers live in .venv-bench
 lock: $(DEV) ## resolve requirements/*.txt and the npm lock again; ARGS=--upgrade for newer versions
 	$(COMPILE) pyproject.toml --group build -o requirements/runtime.txt
 	$(COMPILE) pyproject.toml --group build --group dev --all-extras -c requirements/runtime.txt -o requirements/dev.txt
-	$(COMPILE) pyproject.toml --extra postgres --extra redis --extra tracing -c requirements/dev.txt -o requirements/extras.txt
+	$(COMPILE) pyproject.toml --extra objects --extra postgres --extra redis --extra tracing -c requirements/dev.txt -o requirements/extras.txt
 	$(COMPILE) pyproject.toml --extra xbrl -c requirements/dev.txt -o requirements/xbrl.txt
 	$(COMPILE) --group bench -o requirements/bench.txt
 	$(COMPILE) --group installer -c requirements/dev.txt -o requirements/installer.txt
