@@ -4,6 +4,7 @@ from typing import Final
 
 from sankofa.model.names import fold
 
+ENTITIES: Final = "entity"
 TENDERS: Final = "tender"
 MACRO_ANNUAL: Final = "macro-annual"
 MACRO_SERIES: Final = "macro-series"

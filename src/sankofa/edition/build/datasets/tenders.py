@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from sankofa.derive.awards import Award, awards
 from sankofa.derive.tenders import Resolved, Tender
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Built, KeyRows, dataset
 from sankofa.edition.build.tables import Table, TableRows, table
@@ -29,9 +30,10 @@ from sankofa.model.rows import Figure, Row, wire
 from sankofa.model.tender_rows import PartyIdentifier, TenderRow
 
 _NUMBERS_PER_BLOCK: Final = 16_384
+_READS: Final = (inputs.TENDERS, inputs.NAMES)
 
 
-@dataset(TENDERS, TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK))
+@dataset(TENDERS, TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK), reads=_READS)
 def releases(context: BuildContext) -> Iterator[KeyRows]:
     """The one reading of the ledger: all else made of tenders needs it (`derive.tender_records`)."""
     for country in context.tenders.countries:
@@ -39,7 +41,7 @@ def releases(context: BuildContext) -> Iterator[KeyRows]:
         yield KeyRows(country, rows)
 
 
-@dataset("tender_day", None, needs=(TENDERS,))
+@dataset("tender_day", None, needs=(TENDERS,), reads=())
 def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         day_rows = DayRowsWriter()
@@ -48,7 +50,7 @@ def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
         yield KeyRows(country, _numbers(day_rows.pairs(ended=True)))
 
 
-@dataset("tender_word", None, needs=(TENDERS,))
+@dataset("tender_word", None, needs=(TENDERS,), reads=())
 def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
@@ -181,6 +183,7 @@ table(
         TENDER,
         "Awards in releases, a row for each winner. Bulk only.",
         rows=_Awards,
+        reads=_READS,
         sorted_by=("country", "-release_date"),
     )
 )
