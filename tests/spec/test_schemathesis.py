@@ -68,5 +68,5 @@ def _schemathesis(
         check=False,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=3000,
     )

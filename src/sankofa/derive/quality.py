@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.store import CaptureInfo, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.figures import exact
 from sankofa.model.provenance import SKUS
 from sankofa.sources.registry import Source

@@ -6,7 +6,7 @@ from sankofa.edition.format.keys import party_key, searched_words
 from sankofa.edition.read.tenders import TenderFilter, tenders_of_all, tenders_of_country, without_release
 from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as canonical_role
-from sankofa.model.rows import CompactTenderRow, TenderPartyRow, TenderRow
+from sankofa.model.tender_rows import CompactTenderRow, TenderPartyRow, TenderRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.paging import block_and_row, first_page
 from sankofa.operations.parameter_types import JsonSchema

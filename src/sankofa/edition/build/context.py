@@ -17,7 +17,8 @@ from sankofa.edition.build.metric_rows import METRICS, Standings, coverage
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.party_entities import with_parties
-from sankofa.ledger.store import CaptureInfo, Ledger, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.ledger.store import Ledger
 from sankofa.model.days import ordinal
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import (
@@ -61,6 +62,22 @@ class BuildContext:
         self.ledger: LedgerReader = ledger.without(refused) if self._is_partial else ledger
         self._despite_floors = despite_floors
         self._issuer_cache = issuer_cache
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """The registry that it is built with."""
+        return self._sources
+
+    @cached_property
+    def seals(self) -> list[tuple[int, str]]:
+        """Of every capture of the whole ledger, what it is sealed with: by table a digest of its rows."""
+        rows = self._whole.rows("SELECT capture_id, content FROM seal ORDER BY position")
+        return [(capture_id, content) for capture_id, content in rows]
+
+    @property
+    def record_path(self) -> Path | None:
+        """Where the build writes down what it made of which inputs; None where nothing is to be kept."""
+        return self._issuer_cache and self._issuer_cache / "datasets"
 
     @property
     def manifest_extras(self) -> dict[str, object]:

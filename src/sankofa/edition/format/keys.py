@@ -5,6 +5,7 @@ from zlib import crc32
 
 from sankofa.model.names import fold
 
+ENTITIES: Final = "entity"
 TENDERS: Final = "tender"
 PROCESSES: Final = "tender_process"
 MACRO_ANNUAL: Final = "macro-annual"

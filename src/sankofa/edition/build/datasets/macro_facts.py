@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE, AnnualVintageRow, annual
@@ -85,7 +86,7 @@ _EndedFact = tuple[int, Entry]
 """The last day of the period, and the fact."""
 
 
-@dataset(MACRO_FACTS, FactRow, ranged=True)
+@dataset(MACRO_FACTS, FactRow, reads=(inputs.MACRO,), ranged=True)
 def macro_facts(context: BuildContext) -> Building:
     """Returns by country which facts stand where, for the order of all of them."""
     rows = 0
@@ -166,7 +167,7 @@ def series_fact(entity: FactEntity, wire_row: bytes) -> SharedFact:
     )
 
 
-@dataset(FACT_ORDER, None, pack=pack_pages, needs=(MACRO_FACTS,))
+@dataset(FACT_ORDER, None, pack=pack_pages, needs=(MACRO_FACTS,), reads=())
 def fact_order(
     context: BuildContext, facts: Built[list[tuple[str, list[_MeasureFacts]]]]
 ) -> Iterator[KeyRows]:

@@ -18,6 +18,7 @@ from msgspec import Meta
 
 from sankofa.derive.awards import Award, awards
 from sankofa.derive.tenders import Resolved, Tender
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Built, KeyRows, dataset
 from sankofa.edition.build.tables import Table, TableRows, table
@@ -32,12 +33,14 @@ from sankofa.edition.format.keys import (
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.model.days import ordinal, parse_day
 from sankofa.model.facts import TENDER
-from sankofa.model.rows import Figure, PartyIdentifier, Row, TenderRow, wire
+from sankofa.model.rows import Figure, Row, wire
+from sankofa.model.tender_rows import PartyIdentifier, TenderRow
 
 _NUMBERS_PER_BLOCK: Final = 16_384
+_READS: Final = (inputs.TENDERS, inputs.NAMES)
 
 
-@dataset(TENDERS, TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK))
+@dataset(TENDERS, TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK), reads=_READS)
 def releases(context: BuildContext) -> Iterator[KeyRows]:
     """The one reading of the ledger: all else made of tenders needs it (`derive.tender_records`)."""
     for country in context.tenders.countries:
@@ -45,7 +48,7 @@ def releases(context: BuildContext) -> Iterator[KeyRows]:
         yield KeyRows(country, rows)
 
 
-@dataset("tender_day", None, needs=(TENDERS,))
+@dataset("tender_day", None, needs=(TENDERS,), reads=())
 def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         day_rows = DayRowsWriter()
@@ -54,7 +57,7 @@ def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
         yield KeyRows(country, _numbers(day_rows.pairs(ended=True)))
 
 
-@dataset("tender_word", None, needs=(TENDERS,))
+@dataset("tender_word", None, needs=(TENDERS,), reads=())
 def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
@@ -65,7 +68,7 @@ def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
             yield KeyRows(f"{country}|{word}", _numbers(postings.pop(word)))
 
 
-@dataset(PROCESSES, None, needs=(TENDERS,))
+@dataset(PROCESSES, None, needs=(TENDERS,), reads=())
 def processes(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         lists: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
@@ -198,6 +201,7 @@ table(
         TENDER,
         "Awards in releases, a row for each winner. Bulk only.",
         rows=_Awards,
+        reads=_READS,
         sorted_by=("country", "-release_date"),
     )
 )
