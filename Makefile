@@ -45,7 +45,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  settings: HOST=$(HOST) PORT=$(PORT) WORKERS=$(WORKERS) WORLD=$(WORLD) PYTHON=... EXTRAS=1 ARGS=..."
 
-setup: $(RUNTIME) $(if $(EXTRAS),$(DRIVERS)) ## create .venv with the locked dependencies and the sankofa command; EXTRAS=1 adds PostgreSQL and Redis
+setup: $(RUNTIME) $(if $(EXTRAS),$(DRIVERS)) ## create .venv with the locked dependencies and the sankofa command; EXTRAS=1 adds PostgreSQL, Redis, tracing and inline XBRL
 
 serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (starter, sample) when there is none
 	@$(BIN)/sankofa $(WORLD) --if-empty
@@ -118,7 +118,7 @@ $(RUNTIME): requirements/runtime.txt pyproject.toml
 	@touch $@
 
 $(DRIVERS): requirements/extras.txt $(RUNTIME)
-	@echo "installing the locked drivers of PostgreSQL and Redis into .venv"
+	@echo "installing the locked extras (PostgreSQL, Redis, tracing, inline XBRL) into .venv"
 	@$(BIN)/python $(PIP_INSTALL) requirements/extras.txt
 	@touch $@
 

@@ -23,7 +23,20 @@ _REQUIREMENT = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)(?:\s*;\s*([^\\]+?))?
 _DIGEST = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 PERMISSIVE: Final = frozenset(
-    {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "MIT", "MIT-0", "PSF-2.0", "0BSD", "ISC"}
+    {
+        "Apache-2.0",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "MIT",
+        "MIT-0",
+        "PSF-2.0",
+        "0BSD",
+        "ISC",
+        "CC0-1.0",
+        "CNRI-Python",
+        "MIT-CMU",
+        "Zlib",  # of what arelle brings: numpy, pillow, regex
+    }
 )
 WEAK_COPYLEFT: Final = frozenset({"LGPL-2.1-only", "LGPL-2.1-or-later", "LGPL-3.0-only", "MPL-2.0"})
 """Allowed for a library that is installed unmodified beside the service and can be replaced."""

@@ -97,6 +97,9 @@ def filter_case(context: schemathesis.HookContext, case: schemathesis.Case[Any])
         other_mode = {"indicator"} if by_series else {"series_type", "frequency"}
         years = [name for name in ("from", "to") if re.match(r"[0-9]{4}\Z", str(query.get(name, "")))]
         return not (other_mode & set(query) or (by_series and years))
+    if case.path == "/v1/cross-rates":
+        pair = [str(query[name]).upper() for name in ("base", "quote", "via") if name in query]
+        return len(set(pair)) == len(pair)
     if case.path == "/v1/shared/facts":
         return _is_one_question(query)
     return True

@@ -11,6 +11,7 @@ from sankofa.client.async_session import AsyncSession
 from sankofa.client.rows import (
     ChangeRow,
     CoverageRow,
+    CrossRateRow,
     CrosswalkMatchRow,
     CrosswalkRow,
     Dataset,
@@ -157,6 +158,100 @@ class AsyncMethods(AsyncSession):
     ) -> AsyncIterator[CoverageRow]:
         """Every row of `get_coverage`, page after page; `limit` is of each page."""
         async for page in self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition):
+            for row in page.rows:
+                yield row
+
+    async def get_cross_rates(
+        self,
+        base: str,
+        quote: str,
+        *,
+        via: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
+    ) -> Answer[CrossRateRow]:
+        """What one currency was worth in another, derived from two published daily rates against a third.
+
+        Nobody published these: `method` is `derived`, and `inputs` name both rates with their vintages,
+        sources and licences. Both are of the same day and known on `as_of`; nothing is carried over from
+        another day. Exact arithmetic, rounded half-even to 10 significant digits. Ordered by `via`, then
+        date descending: through each third currency there is a value of its own. Two currencies without a
+        common third have no rows.
+
+        `all` walks every page, and gives them as one answer.
+        """
+        return await self._ask(
+            "get_cross_rates",
+            base=base,
+            quote=quote,
+            via=via,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            all=all,
+        )
+
+    async def cross_rates_pages(
+        self,
+        base: str,
+        quote: str,
+        *,
+        via: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[CrossRateRow]]:
+        """Every page of `get_cross_rates`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "get_cross_rates",
+            base=base,
+            quote=quote,
+            via=via,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        ):
+            yield page
+
+    async def iter_cross_rates(
+        self,
+        base: str,
+        quote: str,
+        *,
+        via: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[CrossRateRow]:
+        """Every row of `get_cross_rates`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "get_cross_rates",
+            base=base,
+            quote=quote,
+            via=via,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        ):
             for row in page.rows:
                 yield row
 

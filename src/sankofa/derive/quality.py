@@ -69,7 +69,7 @@ class ServedFacts(NamedTuple):
     dated: int
 
 
-class Counts(NamedTuple):
+class DatasetCounts(NamedTuple):
     """What was counted of one dataset."""
 
     figures: dict[str, Decimal]
@@ -78,7 +78,7 @@ class Counts(NamedTuple):
     """The newest release day of each source, where any evidences one."""
 
 
-Recall = Callable[[str, Callable[[], Counts]], Counts]
+Recall = Callable[[str, Callable[[], DatasetCounts]], DatasetCounts]
 """Given the name of a dataset and how to count it: counts it, or knows it from before."""
 
 
@@ -205,7 +205,7 @@ def _fundamentals(
     }
 
 
-def _tenders(ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, CaptureInfo]) -> Counts:
+def _tenders(ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, CaptureInfo]) -> DatasetCounts:
     by_source: dict[str, Figures] = defaultdict(dict)
     newest: dict[str, str] = {}
     releases = valued = 0
@@ -233,10 +233,10 @@ def _tenders(ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, Capt
         **_share("share_resolved", resolved, parties),
         **_share("share_with_value", valued, releases),
     }
-    return Counts(figures, dict(by_source), newest)
+    return DatasetCounts(figures, dict(by_source), newest)
 
 
-def _macro(ledger: LedgerReader, captures: Mapping[int, CaptureInfo]) -> Counts:
+def _macro(ledger: LedgerReader, captures: Mapping[int, CaptureInfo]) -> DatasetCounts:
     newest: dict[str, str] = {}
     observations: Counter[str] = Counter()
     countries: set[str] = set()
@@ -275,7 +275,7 @@ def _macro(ledger: LedgerReader, captures: Mapping[int, CaptureInfo]) -> Counts:
         **_share("restatement_rate", restated, values),
     }
     by_source = {source_id: {"observations": Decimal(count)} for source_id, count in observations.items()}
-    return Counts(counted, by_source, {source_id: day for source_id, day in newest.items() if day})
+    return DatasetCounts(counted, by_source, {source_id: day for source_id, day in newest.items() if day})
 
 
 def _restated(reported: _FiguresByPeriod) -> int:

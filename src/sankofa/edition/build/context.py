@@ -10,7 +10,7 @@ import msgspec
 
 from sankofa.derive.quality import MACRO as MACRO_COUNTS
 from sankofa.derive.quality import TENDERS as TENDER_COUNTS
-from sankofa.derive.quality import Counts, Measurement, measure
+from sankofa.derive.quality import DatasetCounts, Measurement, measure
 from sankofa.derive.tender_records import RecordedTenders
 from sankofa.derive.tenders import EvidencedParties, Tenders
 from sankofa.edition.build.build_record import BuildRecord, load_record, save_record
@@ -156,10 +156,12 @@ class BuildContext:
             raise CheckFailed("; ".join(measured.shortfalls))
         return measured
 
-    def _recalled(self, dataset: str, count: Callable[[], Counts]) -> Counts:
+    def _recalled(self, dataset: str, count: Callable[[], DatasetCounts]) -> DatasetCounts:
         """What was counted of a dataset when it was last what it is now."""
         reads = {TENDER_COUNTS: (TENDERS, NAMES), MACRO_COUNTS: (MACRO,)}[dataset]
-        return self.memory.recall(f"quality-{dataset}", self.inputs.digest(dataset, reads), Counts, count)
+        return self.memory.recall(
+            f"quality-{dataset}", self.inputs.digest(dataset, reads), DatasetCounts, count
+        )
 
     @cached_property
     def inputs(self) -> BuildInputs:

@@ -132,7 +132,8 @@ class ParquetFiles:
     def _attribution(self, writer: "TableWriter") -> str:
         """Whom the rows of a file are owed to: every source they are from, and no other."""
         derived = self._derived_from.get(writer.table.takes_from)
-        return "; ".join(self._context.owed(writer.sources if derived is None else derived))
+        named = writer.sources | self._rows[writer.table.name].input_sources
+        return "; ".join(self._context.owed(named if derived is None else derived))
 
     def abandon(self) -> None:
         """What was written goes with the folder."""

@@ -285,9 +285,15 @@ class Edition:
 def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) -> Edition:
     """Raises EditionError when it is corrupt, incomplete, gone, or of another layout."""
     reader = store.open(edition_id, check_all=check_all)
-    if reader.manifest.get("format") != LAYOUT:
+    layout = reader.manifest.get("format")
+    if layout != LAYOUT:
         reader.close()
-        raise EditionError(f"edition {edition_id}: of another layout: run `sankofa publish` to build it anew")
+        remedy = "run `sankofa publish` to build it anew"
+        if isinstance(layout, int) and layout > LAYOUT:
+            remedy = "a newer version published it, install that one"
+        raise EditionError(
+            f"edition {edition_id}: of another layout, {layout}, and this version reads {LAYOUT}: {remedy}"
+        )
     return Edition(edition_id, reader)
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta
 
 from sankofa.derive.annual_series import annual_series
-from sankofa.derive.series import Series, SeriesReport, series_reports
+from sankofa.derive.series import PublishedInfo, Series, SeriesReport, series_reports
 from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
@@ -97,12 +97,15 @@ def series(context: BuildContext) -> Building:
 def published_series(context: BuildContext) -> Iterator[SeriesRows]:
     """The rows of each series that a source publishes."""
     provenance = ProvenanceText(context.captures)
+    published = PublishedInfo(context.ledger)
     for _, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
         filled = []
         for identity, reports in group:
             stats = SeriesStats()
             if entries := _entries(provenance, identity, reports, stats):
-                filled.append(SeriesRows(identity, series_name(*identity), entries, stats))
+                info = published.of(stats.newest_capture, identity.series)
+                name = (info.name if info else "") or series_name(*identity)
+                filled.append(SeriesRows(identity, name, entries, stats))
         for rows in filled:
             yield rows._replace(is_only=len(filled) == 1)
 
