@@ -182,6 +182,7 @@ def test_every_organisation_is_listed_once_in_order_and_found_whatever_part_it_i
 
     async def read() -> None:
         edition = open_edition(world.engine.store, manifest["edition"])
+        listed: list[str] = []
         for kind in ("identifier", "word", "entity"):
             listed = [key for key, _ in await edition.digests(kind, "", 100_000)]
             assert listed == sorted(set(listed))
