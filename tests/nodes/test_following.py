@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.edition_parts import part_of
 from tests.faults.conftest import publish_another
 from tests.live import LiveServer, create_key, run
 from tests.nodes.conftest import push
@@ -280,7 +281,7 @@ def test_what_is_damaged_on_the_node_is_pulled_again(
     node = tmp_path / "node" / "home"
     node.parent.mkdir()
     follow(node, f"file://{destination}")
-    blocks = node / "editions" / editions[1] / "edition.blocks"
+    blocks = part_of(node / "editions" / editions[1])
     blocks.chmod(0o600)
     with blocks.open("r+b") as file:
         file.seek(1000)
