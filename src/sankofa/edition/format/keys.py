@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sankofa.model.names import fold
+from sankofa.model.folding import search_form
 
 ENTITIES: Final = "entity"
 TENDERS: Final = "tender"
@@ -81,7 +81,7 @@ def party_key(country: str | None = None, role: str | None = None, service_id: s
 
 def searched_words(text: str) -> set[str]:
     """The words a tender is found by, and a query is read as."""
-    return set(fold(text).split())
+    return set(search_form(text).split())
 
 
 def panel_kind(key: str) -> str:
