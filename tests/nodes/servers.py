@@ -7,9 +7,9 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import httpx
 
@@ -95,6 +95,36 @@ def s3_server(bucket: str) -> Iterator[str]:
     finally:
         process.kill()
         process.wait()
+
+
+class PlainServer:
+    """`python -m http.server`, which answers no ranges; it remembers what it was asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.asked: list[str] = []
+        asked = self.asked
+
+        class Handler(SimpleHTTPRequestHandler):
+            def __init__(self, *arguments: Any) -> None:
+                super().__init__(*arguments, directory=str(folder))
+
+            def send_head(self) -> Any:
+                asked.append(self.path)
+                return super().send_head()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
 
 
 class CuttingServer:

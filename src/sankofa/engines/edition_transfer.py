@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from sankofa.engines.checked_file import DIGEST, page_count
 from sankofa.engines.datastore import Manifest
 from sankofa.engines.edition_folder import (
     building_folder,
@@ -29,6 +30,14 @@ class EditionFile(NamedTuple):
     """None where the manifest does not have it."""
 
 
+class ListedFile(NamedTuple):
+    """As a manifest has it."""
+
+    path: str
+    size: int
+    sha256: str | None
+
+
 class EditionContents(NamedTuple):
     manifest: Manifest
     seal: str
@@ -43,10 +52,28 @@ def edition_contents(folder: Path) -> EditionContents:
     except (OSError, ValueError) as failure:
         raise EditionError(f"edition {folder.name}: {failure}") from failure
     digests: dict[str, str | None] = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"]}
-    digests |= {f"{PARTS}/{part['sha256']}": part["sha256"] for part in manifest["parts"]}
-    digests |= {f"{FILES}/{file['name']}": file["sha256"] for file in manifest.get("files", ())}
+    digests |= {file.path: file.sha256 for file in listed_files(manifest)}
     files = (EditionFile(path, folder / path, sha256) for path, sha256 in digests.items())
     return EditionContents(manifest, seal, tuple(files))
+
+
+def listed_files(manifest: Manifest) -> list[ListedFile]:
+    """The files that a manifest lists, in the order of their page digests in the file `checksums`."""
+    parts = manifest["parts"]
+    named = [ListedFile(f"{PARTS}/{part['sha256']}", part["size_bytes"], part["sha256"]) for part in parts]
+    files = manifest.get("files", ())
+    return [*named, *(ListedFile(f"{FILES}/{f['name']}", f["size_bytes"], f["sha256"]) for f in files)]
+
+
+def pages_of(checksums: bytes, files: Iterable[ListedFile]) -> list[bytes]:
+    """The digests of the pages of each file."""
+    pages = []
+    start = 0
+    for file in files:
+        end = start + DIGEST * page_count(file.size)
+        pages.append(checksums[start:end])
+        start = end
+    return pages
 
 
 def link_edition(folder: Path, seal: str, files: Iterable[tuple[str, Path]]) -> None:
