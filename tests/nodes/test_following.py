@@ -129,6 +129,7 @@ def test_a_node_follows_the_editions_folder_of_another_home_as_a_plain_web_serve
         PlainServer(tmp_path / "served") as origin,
         LiveServer(node, editions=f"{origin.url}/editions", editions_poll_seconds="1", **settings) as live,
     ):
+        until(lambda: (node / "editions" / "FOLLOWING").exists())
         until(lambda: state(node)["refusal"] == "nothing is published there yet")
         assert live.get("/v1/status").status_code == 503
         (tmp_path / "served" / "editions").symlink_to(home / "editions")
@@ -152,8 +153,11 @@ def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
     node = tmp_path / "node"
     url = f"file://{home}/editions"
     (home / "editions" / "CURRENT").write_text(f"{editions[0]}\n")
+    seal = home / "editions" / f"{editions[1]}.seal"
+    seal.rename(tmp_path / "seal")  # not published yet
     follow(node, url)
     assert current(node) == editions[0]
+    (tmp_path / "seal").rename(seal)
     (home / "editions" / "CURRENT").write_text(f"{editions[1]}\n")
     target = home / "editions" / editions[1] / file
     if target.is_dir():
