@@ -132,6 +132,14 @@ def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="session")
+def starter_server(starter_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """The starter world, served."""
+    home = Path(shutil.copytree(starter_home, tmp_path_factory.mktemp("real") / "home"))
+    with LiveServer(home) as live:
+        yield live
+
+
+@pytest.fixture(scope="session")
 def sample_key(server: LiveServer) -> str:
     return server.key("sample")
 

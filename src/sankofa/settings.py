@@ -98,6 +98,8 @@ class Settings:
     ingest_text_length: int = _setting(
         1_000_000, "Most characters of one text; a row with a longer one is rejected."
     )
+    ingest_xbrl_seconds: int = _setting(600, "Most seconds of processor time for one inline XBRL report.")
+    ingest_xbrl_memory_bytes: int = _setting(4 << 30, "Most bytes of memory for one inline XBRL report.")
     mcp_answer_bytes: int = _setting(
         61_440, "Most bytes of JSON in the answer of an MCP tool; rows beyond are left out, with a cursor."
     )

@@ -22,6 +22,7 @@ from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.sources.registry import load_sources
+from tests.edition_parts import part_of
 
 T = TypeVar("T")
 
@@ -41,6 +42,7 @@ import sys, time
 from pathlib import Path
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
+from tests.edition_parts import part_of
 from tests.engines.datastores import BLOCKS, NOW, fact_rows
 
 url, home, work = sys.argv[1:]
@@ -105,7 +107,8 @@ class Engine:
                 connection.execute(what.encode())
             return
         folder = self.home / "editions" / edition
-        path = folder / what.partition(" ")[2]
+        named = what.partition(" ")[2]
+        path = part_of(folder) if named == "part" else folder / named
         if what.startswith("remove"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
             return
@@ -125,6 +128,12 @@ class Engine:
         assert process.stdout is not None
         assert process.stdout.readline().strip() in ("20000", "ready")
         return process
+
+
+def keys_of(path: Path) -> list[tuple[str, str]]:
+    """Every (kind, key) in a file of blocks."""
+    with closing(block_file(path)) as blocks:
+        return list(blocks.keys())
 
 
 def block_file(path: Path) -> BlockFileReader:

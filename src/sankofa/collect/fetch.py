@@ -5,6 +5,7 @@ has come so far is in a file of its own until it is whole.
 """
 
 import hashlib
+import os
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -88,7 +89,12 @@ class Fetcher:
         self._accept_shrunk = accept_shrunk or collect.may_shrink
         who = f" ({contact})" if contact else ""
         self._folders: set[int] = set()
-        self._agent = f"Sankofa/{__version__}{who}"
+        self._headers = {
+            "User-Agent": f"Sankofa/{__version__}{who}",
+            "Accept": "*/*",
+            "Accept-Encoding": "gzip",
+        }
+        client.headers.update(self._headers)  # once: httpx reads those of a request again for each
 
     def fetch(
         self, call: PlannedRequest, before: LastReply | None, *, conditional: bool = True
@@ -120,12 +126,7 @@ class Fetcher:
     def _attempt(
         self, call: PlannedRequest, conditional: LastReply | None, before: LastReply | None, partial: Path
     ) -> Fetched | None:
-        headers = {
-            "User-Agent": self._agent,
-            "Accept": "*/*",
-            "Accept-Encoding": "gzip",
-            **call.headers,
-        }
+        headers = self._headers | call.headers
         size, known = partials.progress(partial)
         if size and known is None:
             partials.remove(partial)
@@ -149,15 +150,16 @@ class Fetcher:
         self, call: PlannedRequest, headers: dict[str, str], before: LastReply | None, partial: Path
     ) -> Fetched | None:
         url = asked = httpx.URL(call.url)
-        seen: set[httpx.URL] = set()
+        seen: list[httpx.URL] = []
         method, body = call.method, call.body
         for _ in range(_MOST_REDIRECTS + 1):
             self._refuse_unsafe(url)
             if url in seen:
                 raise ReplyRefused(f"redirects in a circle at {url.host}{url.path}")
-            seen.add(url)
+            seen.append(url)
             self._rates.wait(url.host, self._collect.rate)
-            with self._client.stream(method, url, headers=headers, content=body or None) as reply:
+            own = {name: text for name, text in headers.items() if self._headers.get(name) != text}
+            with self._client.stream(method, url, headers=own, content=body or None) as reply:
                 target = reply.headers.get("location")
                 if reply.status_code in _REDIRECTS and target:
                     following = url.join(target)
@@ -167,7 +169,8 @@ class Fetcher:
                         method, body = "GET", b""
                     url = following
                     continue
-                checks.refuse_login(url, asked)
+                if url is not asked:
+                    checks.refuse_login(url, asked)
                 return self._received(call, reply, url, before, partial, headers)
         raise ReplyRefused(f"more than {_MOST_REDIRECTS} redirects")
 
@@ -287,12 +290,12 @@ class Fetcher:
     def _free_path(self, name: str) -> Path:
         """Where a whole file can stand under its own name: others of that name may wait to be ingested."""
         for number in count():
-            folder = self._folder / f"{WHOLE}{number}"
+            folder = f"{self._folder}/{WHOLE}{number}"
             if number not in self._folders:
-                folder.mkdir(mode=0o700, exist_ok=True)
+                Path(folder).mkdir(mode=0o700, exist_ok=True)
                 self._folders.add(number)
-            if not (folder / name).exists():
-                return folder / name
+            if not os.path.exists(path := f"{folder}/{name}"):  # noqa: PTH110 - there are thousands
+                return Path(path)
         raise AssertionError
 
     def _unpacked(

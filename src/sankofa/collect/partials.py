@@ -23,6 +23,8 @@ class Partial(msgspec.Struct, frozen=True):
 
 def progress(partial: Path) -> tuple[int, Partial | None]:
     """How much of a transfer is there, and what it is of."""
+    if not os.path.exists(f"{partial}.json"):  # noqa: PTH110 - most often; to catch an exception costs more
+        return 0, None
     try:
         known = msgspec.json.decode(partial.with_suffix(".json").read_bytes(), type=Partial)
         return partial.stat().st_size, known if known.validator else None

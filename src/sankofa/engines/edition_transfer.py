@@ -12,17 +12,13 @@ from typing import NamedTuple
 from sankofa.engines.checked_file import DIGEST, page_count
 from sankofa.engines.datastore import Manifest
 from sankofa.engines.edition_folder import (
-    CHECKSUMS,
-    FILES,
-    MANIFEST,
     building_folder,
     operator_errors,
-    read_manifest,
     remove_edition,
     replace_file,
-    seal_path,
     sync,
 )
+from sankofa.engines.edition_reader import CHECKSUMS, FILES, MANIFEST, PARTS, read_manifest, seal_path
 from sankofa.model.errors import EditionError
 
 
@@ -63,10 +59,8 @@ def edition_contents(folder: Path) -> EditionContents:
 
 def listed_files(manifest: Manifest) -> list[ListedFile]:
     """The files that a manifest lists, in the order of their page digests in the file `checksums`."""
-    if "parts" in manifest:
-        named = [ListedFile(f"parts/{p['sha256']}", p["size_bytes"], p["sha256"]) for p in manifest["parts"]]
-    else:
-        named = [ListedFile("edition.blocks", manifest["file_bytes"], None)]
+    parts = manifest["parts"]
+    named = [ListedFile(f"{PARTS}/{part['sha256']}", part["size_bytes"], part["sha256"]) for part in parts]
     files = manifest.get("files", ())
     return [*named, *(ListedFile(f"{FILES}/{f['name']}", f["size_bytes"], f["sha256"]) for f in files)]
 

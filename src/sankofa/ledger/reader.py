@@ -12,10 +12,10 @@ from sankofa.engines.datastore import LedgerRows, Row
 from sankofa.ledger import generations
 from sankofa.ledger.capture import holds_record
 from sankofa.ledger.generations import Generations, Withdrawal, source_of
-from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_rows
+from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_info, series_rows
 from sankofa.ledger.persons import Persons
 from sankofa.model.errors import SettingsError
-from sankofa.model.observations import ReportedValue
+from sankofa.model.observations import ReportedValue, SeriesInfo
 from sankofa.model.provenance import source_ref
 from sankofa.model.records import Profile
 
@@ -248,6 +248,10 @@ class LedgerReader:
 
     def indicator_names(self) -> dict[str, str]:
         return indicator_names(self._rows)
+
+    def series_info(self) -> Iterator[tuple[int, SeriesInfo]]:
+        """(capture_id, what metadata say of a series or indicator), by code, oldest first."""
+        return series_info(self._rows)
 
     def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[ReportedValue]]]:
         """(series, series_type, frequency, country, capture_id, document, told), the columns together."""

@@ -64,9 +64,9 @@ class Service:
                 await self._records.prepare()
             except SettingsError as failure:
                 _log.error(failure)
-        with suppress(StoreUnavailable, TimeoutError):
-            await asyncio.wait_for(self.edition.look(), _FIRST_LOOK)
-        self._watching = asyncio.create_task(self.edition.watch())
+        first_look = asyncio.create_task(self.edition.look())
+        await asyncio.wait({first_look}, timeout=_FIRST_LOOK)
+        self._watching = asyncio.create_task(self.edition.watch(first_look))
 
     async def stop(self) -> None:
         if self._watching is not None:

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sankofa.engines.edition_folder import EditionFolderReader
+from sankofa.engines.edition_reader import EditionFolderReader
 from sankofa.engines.file_store import FileStore
 from sankofa.model.errors import EditionError
 from sankofa.replication.state import FollowState, read_state

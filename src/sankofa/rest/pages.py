@@ -9,11 +9,13 @@ import msgspec
 
 from sankofa import __version__
 from sankofa.access.domains import Site
+from sankofa.derive.cross_rates import methodology as cross_rates_methodology
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.metrics.methodology import methodology
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model import errors
+from sankofa.model.cross_rates import METHODOLOGY as CROSS_RATES
 from sankofa.model.days import instant
 from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA, Headers
 from sankofa.operations.build_id import build_id
@@ -52,6 +54,7 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
         pages[f"/methodology/{metric.methodology_ref}"] = _explanation(methodology(metric))
     for panel in panels().values():
         pages[f"/methodology/{panel.methodology_ref}"] = _explanation(panel_methodology(panel))
+    pages[f"/methodology/{CROSS_RATES}"] = _explanation(cross_rates_methodology())
     return {path: OpenPage(answer) for path, answer in pages.items()}
 
 

@@ -64,6 +64,22 @@ class BuildContext:
         self._issuer_cache = issuer_cache
 
     @property
+    def sources(self) -> Mapping[str, Source]:
+        """The registry that it is built with."""
+        return self._sources
+
+    @cached_property
+    def seals(self) -> list[tuple[int, str]]:
+        """Of every capture of the whole ledger, what it is sealed with: by table a digest of its rows."""
+        rows = self._whole.rows("SELECT capture_id, content FROM seal ORDER BY position")
+        return [(capture_id, content) for capture_id, content in rows]
+
+    @property
+    def record_path(self) -> Path | None:
+        """Where the build writes down what it made of which inputs; None where nothing is to be kept."""
+        return self._issuer_cache and self._issuer_cache / "datasets"
+
+    @property
     def manifest_extras(self) -> dict[str, object]:
         """What readers of the edition are to know of how it was built."""
         extras: dict[str, object] = {}

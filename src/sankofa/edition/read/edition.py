@@ -133,9 +133,9 @@ class Edition:
         """The keys of a kind that follow a key, in order, each with a digest of its blocks where known."""
         return await self._reader.digests(kind, after, most)
 
-    async def rows_at(self, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Rows, or parts of them, by where they stand."""
-        return await self._reader.pieces(ranges)
+    async def rows_at(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
+        """Rows of a kind, or pieces of them, by where they stand."""
+        return await self._reader.pieces(kind, ranges)
 
     async def select(
         self,

@@ -134,7 +134,7 @@ def written(folder: Path, rows: Iterator[Any], rows_in_a_file: int) -> list[dict
         for one in rows:
             writer.add(one)
         writer.flush()
-        return writer.finish("edition-1", "whoever")
+        return writer.finish("whoever")
 
 
 @pytest.mark.usefixtures("small_groups")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE, AnnualVintageRow, annual
@@ -66,6 +67,7 @@ class _Observation(msgspec.Struct):
     vintage: int
 
 
+_NULL = msgspec.Raw(b"null")
 _annual = msgspec.json.Decoder(_Annual).decode
 _observation = msgspec.json.Decoder(_Observation).decode
 
@@ -85,7 +87,7 @@ _EndedFact = tuple[int, Entry]
 """The last day of the period, and the fact."""
 
 
-@dataset(MACRO_FACTS, FactRow, ranged=True)
+@dataset(MACRO_FACTS, FactRow, reads=(inputs.MACRO,), ranged=True)
 def macro_facts(context: BuildContext) -> Building:
     """Returns by country which facts stand where, for the order of all of them."""
     rows = 0
@@ -107,7 +109,7 @@ def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_End
         entity = as_entity(country)
         facts: list[_EndedFact] = []
         for entry in entries:
-            fact_row = wire.encode(annual_fact(entity, entry.row))
+            fact_row = wire.encode(annual_fact(entity, _annual(entry.row)))
             facts.append((date(entry.tag, 12, 31).toordinal(), Entry(fact_row)))
         yield country, measure, ANNUAL_MODE, facts
 
@@ -130,9 +132,8 @@ def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_End
             yield country, measure, SERIES_MODE, facts
 
 
-def annual_fact(entity: FactEntity, wire_row: bytes) -> SharedFact:
-    """One row of an annual indicator as a fact of its country."""
-    row = _annual(wire_row)
+def annual_fact(entity: FactEntity, row: _Annual) -> SharedFact:
+    """One value of an annual indicator as a fact of its country."""
     identity = (row.country, row.indicator, str(row.year), str(row.vintage), bytes(row.value).decode())
     return fact(
         entity,
@@ -166,7 +167,7 @@ def series_fact(entity: FactEntity, wire_row: bytes) -> SharedFact:
     )
 
 
-@dataset(FACT_ORDER, None, pack=pack_pages, needs=(MACRO_FACTS,))
+@dataset(FACT_ORDER, None, pack=pack_pages, needs=(MACRO_FACTS,), reads=())
 def fact_order(
     context: BuildContext, facts: Built[list[tuple[str, list[_MeasureFacts]]]]
 ) -> Iterator[KeyRows]:
@@ -200,7 +201,20 @@ def _order_blocks(ranges: RowRanges, ordered: list[_OrderedFact]) -> Iterable[En
 
 class _AnnualFacts(TableRows):
     def take(self, key: str, row: AnnualVintageRow) -> Iterable[object]:
-        return (annual_fact(as_entity(row.country), wire.encode(row)),)
+        value: object = row.value  # its digits as they are written, not a number yet
+        digits = value if isinstance(value, msgspec.Raw) else _NULL
+        annual = _Annual(
+            row.source_ref,
+            row.license_class,
+            row.observed_at,
+            row.country,
+            row.indicator,
+            row.year,
+            digits,
+            row.unit,
+            row.vintage,
+        )
+        return (annual_fact(as_entity(row.country), annual),)
 
 
 class _SeriesFacts(TableRows):

@@ -36,7 +36,7 @@ class _Sightings:
         self.count += 1
 
 
-@dataset("tender_party", TenderPartyRow, needs=(TENDERS,))
+@dataset("tender_party", TenderPartyRow, needs=(TENDERS,), reads=())
 def parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     seen: defaultdict[tuple[Resolved, str], _Sightings] = defaultdict(_Sightings)
     for country in context.tenders.countries:
