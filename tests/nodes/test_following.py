@@ -146,7 +146,7 @@ def test_a_node_follows_the_editions_folder_of_another_home_as_a_plain_web_serve
 
 
 @pytest.mark.rule("NODE-3")
-@pytest.mark.parametrize("file", ["edition.blocks", "checksums", "manifest.json", "files"])
+@pytest.mark.parametrize("file", ["parts", "checksums", "manifest.json", "files"])
 def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
     file: str, home: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:
@@ -284,7 +284,8 @@ def test_what_is_damaged_on_the_node_is_pulled_again(
     node = tmp_path / "node" / "home"
     node.parent.mkdir()
     follow(node, f"file://{destination}")
-    blocks = node / "editions" / editions[1] / "edition.blocks"
+    parts = node / "editions" / editions[1] / "parts"
+    blocks = max(parts.iterdir(), key=lambda path: path.stat().st_size)
     blocks.chmod(0o600)
     with blocks.open("r+b") as file:
         file.seek(1000)
