@@ -16,9 +16,9 @@ _LONGEST_ENUM: Final = 12
 """Words of an optional argument that are spelled out; more only where one of them is needed."""
 
 _IN_SHORT: Final = {
-    "as_of": "Point in time; today where omitted",
-    "country": "ISO alpha-2 code",
-    "cursor": "next_cursor of the page before",
+    "as_of": "Point in time; default today",
+    "country": "ISO alpha-2",
+    "cursor": "The last next_cursor",
     "from": "Earliest day",
     "limit": "Most rows",
     "metric": "Slug of a metric",

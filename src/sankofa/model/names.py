@@ -17,10 +17,13 @@ LEGAL_FORMS: Final = frozenset(
 
 _DROPPED = dict.fromkeys(map(ord, ".'`\u2019\u00b4\u02bc"))  # dots and every kind of apostrophe
 _LONG_ENOUGH = 4
+_ASCII = {code: " " for code in range(128) if not chr(code).isalnum()} | _DROPPED | {ord("&"): " and "}
 
 
 def fold(name: str) -> str:
     """Lower case, no accents, `&` as "and", dots and apostrophes closed up, other punctuation as spaces."""
+    if name.isascii():  # most often: the same, without looking at each letter
+        return " ".join(name.lower().translate(_ASCII).split())
     plain = unicodedata.normalize("NFKD", name.casefold().translate(_DROPPED)).replace("&", " and ")
     letters = (c if c.isalnum() else " " for c in plain if not unicodedata.combining(c))
     return " ".join("".join(letters).split())
@@ -43,6 +46,29 @@ def neighbourhood(word: str) -> Iterator[str]:
     if len(word) >= _LONG_ENOUGH:
         for position in range(len(word)):
             yield word[:position] + word[position + 1 :]
+
+
+def are_near(word: str, other: str) -> bool:
+    """Whether two words share a form of their neighbourhoods, without making these."""
+    if word == other:
+        return True
+    if len(word) < len(other):
+        word, other = other, word
+    longer = len(word) - len(other)
+    if len(word) < _LONG_ENOUGH or longer > 1:
+        return False
+    if not longer and len(other) < _LONG_ENOUGH:
+        return False
+    end = len(other)
+    start = 0
+    while start < end and word[start] == other[start]:
+        start += 1
+    while end > start and word[end + longer - 1] == other[end - 1]:
+        end -= 1
+    if longer:
+        return start == end
+    one, two = word[start:end], other[start:end]
+    return end - start <= 1 or one[1:] == two[:-1] or one[:-1] == two[1:]
 
 
 def slips(word: str, other: str) -> int:
