@@ -8,7 +8,8 @@ import pytest
 from sankofa.engines.checked_file import CheckedFile
 from sankofa.engines.postgres_edition import TableCheck
 from sankofa.model.errors import EditionError
-from tests.engines.datastores import BLOCKS, Engine, block_file, publish_sample, run, shelve
+from tests.edition_parts import part_of, parts_of
+from tests.engines.datastores import BLOCKS, Engine, block_file, keys_of, publish_sample, run, shelve
 
 Listed = Sequence[tuple[str, bytes]]
 AWKWARD = ["", "A", "A|b", "a", "é", "ÿ", "\uffff", "😀"]  # in the order of their bytes
@@ -67,7 +68,7 @@ def test_a_digest_tells_whether_blocks_are_the_same(engine: Engine) -> None:
 def test_kinds_registered_in_any_order_are_listed_as_the_file_has_them(tmp_path: Path) -> None:
     engine = Engine("sqlite", "sqlite:", tmp_path)
     shelve(engine.store, "one")  # entities after fundamentals
-    reader = block_file(tmp_path / "editions" / "one" / "edition.blocks")
+    reader = block_file(part_of(tmp_path / "editions" / "one"))
     assert len(reader._order) == len(list(reader.keys()))
     assert [key for key, _ in reader.digests("fundamentals", "", 9)] == ["A", "B"]
     assert [key for key, _ in reader.digests("entity", "", 9)] == ["A"]
@@ -83,7 +84,7 @@ def test_a_kind_registered_in_two_parts_lists_the_same_keys(tmp_path: Path) -> N
     for kind, key in (("kind", "B"), ("other", "A"), ("kind", "A")):
         writer.register([(kind, key, 1, 1)])
     writer.finish("one", {"format": 1, "content_sha256": "one"})
-    reader = block_file(tmp_path / "editions" / "one" / "edition.blocks")
+    reader = block_file(part_of(tmp_path / "editions" / "one", "kind"))
     assert not len(reader._order)
     assert [key for key, _ in reader.digests("kind", "", 9)] == ["A", "B"]
     assert [key for key, _ in reader.digests("other", "", 9)] == ["A"]
@@ -96,11 +97,9 @@ def test_every_key_of_the_sample_is_listed(engine: Engine, tmp_path: Path) -> No
     assert publish_sample(engine)["edition"] == edition
     kinds = ("entity", "fundamentals", "crosswalk", "metrics", "word")
     listed = digests(engine, edition, *((kind, "", 10_000) for kind in kinds))
-    reader = block_file(tmp_path / "editions" / edition / "edition.blocks")
-    assert len(reader._order) == len(list(reader.keys())), "or each list of keys reads the whole edition"
     for kind, found in zip(kinds, listed, strict=True):
-        assert [key for key, _ in found] == sorted(key for same, key in list(reader.keys()) if same == kind)
-    reader.close()
+        keys = [key for part in parts_of(tmp_path / "editions" / edition) for key in keys_of(part)]
+        assert [key for key, _ in found] == sorted(key for same, key in keys if same == kind)
 
 
 def test_an_edition_compared_once_is_opened_without_reading_it_again(

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from sankofa.edition.build import organisation_parts
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import datasets
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.publish import publish
+from sankofa.edition.read.edition import open_edition
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
+from sankofa.model.days import FOREVER
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Profile
-from tests.engines.datastores import Engine
+from tests.engines.datastores import Engine, run
 
 SUBJECTS = tuple(f"ticker:JSE:T{n}" for n in range(8))
 ITEMS = ("revenue", "profit", "assets", "cash", "current_liabilities")
@@ -94,6 +97,30 @@ def test_every_edition_is_the_one_that_deriving_afresh_gives(book: Book) -> None
         book.take(*records)
         assert book.published(book.folder) == book.published(None)
     assert book.made()[1] > 0
+
+
+def test_merged_organisations_are_found_by_their_older_ids_whatever_part_they_are_in(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(organisation_parts, "_BYTES_IN_A_PARTITION", 1)  # every one begins a part
+    book.take(*[FIRST._replace(subject=subject) for subject in SUBJECTS])
+    book.take(*[IdentifierLink("isin:ZAE000015228", subject, "row") for subject in SUBJECTS[:4]])
+    with closing(book.open()) as ledger:
+        manifest = publish(book.engine.store, ledger, keep=2)
+        merged = next(one for one in BuildContext(ledger).entities if one.aliases)
+    assert sum("entity" in part["kinds"] for part in manifest["parts"]) == len(SUBJECTS) - 3
+
+    async def read() -> None:
+        edition = open_edition(book.engine.store, manifest["edition"])
+        for kind in ("entity", "fundamentals", "metrics"):
+            own = await edition.select(kind, merged.service_id, day=FOREVER - 1)
+            for alias in merged.aliases:
+                same = await edition.select(kind, alias, day=FOREVER - 1)
+                assert (same and same.rows) == (own and own.rows)
+        edition.close()
+
+    assert len(merged.aliases) == 3
+    run(read)
 
 
 def test_only_whoever_changed_is_derived_again(book: Book) -> None:

@@ -24,7 +24,7 @@ Layout, little-endian, every part padded to 8 bytes:
 import struct
 import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import count as numbered
@@ -61,10 +61,11 @@ _serials = numbered(1)
 
 
 class NotChecked(Exception):
-    """The bytes [start, end) are to be compared with their digests first, which takes a while."""
+    """The bytes [start, end) of a file are to be compared with their digests first, which takes a while."""
 
-    def __init__(self, start: int, end: int) -> None:
+    def __init__(self, file: CheckedFile, start: int, end: int) -> None:
         super().__init__(f"bytes {start} to {end} are not checked")
+        self.file = file
         self.start = start
         self.end = end
 
@@ -272,15 +273,16 @@ class BlockFileReader:
         if end - start <= _AT_ONCE:
             self._file.check(start, end)
         elif self._file.needs_check(start, end):
-            raise NotChecked(start, end)
+            raise NotChecked(self._file, start, end)
 
-    def digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
-        """See `engines.datastore.EditionReader`."""
+    def digests(self, kind: str, after: str, most: int, *, with_it: bool = False) -> list[tuple[str, bytes]]:
+        """See `engines.datastore.EditionReader`; `with_it` the key itself among them."""
         self._check(self._order_at, self._file.size)
         if not len(self._order):
-            return self._computed_digests(kind, after, most)
+            return self._computed_digests(kind, after, most, with_it=with_it)
         prefix = _name(kind, "")
-        first = bisect_right(self._order, _name(kind, after), key=self._name_at)
+        bisect = bisect_left if with_it else bisect_right
+        first = bisect(self._order, _name(kind, after), key=self._name_at)
         digests = []
         for number in range(first, min(first + most, len(self._order))):
             name = self._name_at(self._order[number])
@@ -290,11 +292,14 @@ class BlockFileReader:
             digests.append((name[len(prefix) :].decode(), digest))
         return digests
 
-    def _computed_digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
+    def _computed_digests(
+        self, kind: str, after: str, most: int, *, with_it: bool
+    ) -> list[tuple[str, bytes]]:
         """The same where the file has no order: every key is sorted, once."""
         if self._sorted is None:
             self._sorted = sorted(self.keys())
-        first = bisect_right(self._sorted, (kind, after))
+        bisect = bisect_left if with_it else bisect_right
+        first = bisect(self._sorted, (kind, after))
         digests = []
         for same, key in self._sorted[first : first + most]:
             if same != kind:

@@ -109,6 +109,16 @@ class IssuerCache:
         packed = self._bytes[record.start + position.start : record.start + position.end]
         return bytes(_codec().decompress(packed, position.size, asbytes=True))
 
+    def key(self, name: str) -> bytes:
+        """The key that a record was made under; empty where there is none."""
+        record = self._index.get(name)
+        return b"" if record is None else record.key
+
+    def size(self, name: str) -> int:
+        """How many bytes the parts of a record have, unpacked."""
+        record = self._index.get(name)
+        return 0 if record is None else sum(part.size for part in record.parts.values())
+
     def close(self) -> None:
         """Leave the file as it was, unless it is finished."""
         with suppress(OSError):
