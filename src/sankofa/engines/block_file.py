@@ -207,6 +207,8 @@ class BlockFileReader:
                         at + _EXTENT.size * min(skip, count),
                         at + _EXTENT.size * min(skip + most, count),
                     )
+                    if complete and last - first == _EXTENT.size:  # most often
+                        return [self.block(_EXTENT.unpack_from(whole, first))]
                     extents: list[Extent] = list(_EXTENT.iter_unpack(whole[first:last]))
                     if not complete:
                         self._check_extents(extents)
@@ -229,10 +231,11 @@ class BlockFileReader:
         if not self._state.complete:
             ranges = list(ranges)
             self._check_pieces(ranges)
-        whole, rows_at = self._bytes, self._rows_at
+        whole, rows_at = self._bytes, self._rows_at - _ROWS.size  # blocks are numbered from one
+        size, place = _ROWS.size, _ROWS.unpack_from
         pieces: list[bytes | memoryview] = []
         for block, start, end in ranges:
-            at, stored, raw = _ROWS.unpack_from(whole, rows_at + _ROWS.size * (block - 1))
+            at, stored, raw = place(whole, rows_at + size * block)
             if stored == raw:
                 pieces.append(whole[at + start : at + end])
             else:
@@ -358,7 +361,7 @@ class _Blocks(Sequence[Block]):
 
 def _compressed(rows: bytes) -> bytes:
     """Rows as they are stored: compressed where they are JSON, many, and it at least halves them."""
-    if len(rows) < _LEAST_COMPRESSED or rows[:1] != b"{":
+    if len(rows) < _LEAST_COMPRESSED or rows[:1] not in (b"{", b","):
         return rows
     packed = zstd.compress(rows, 1)  # a higher level gains a few hundredths and takes five times as long
     return packed if 2 * len(packed) < len(rows) else rows
