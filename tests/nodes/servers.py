@@ -200,7 +200,13 @@ class HaProxy:
 
     def __enter__(self) -> "HaProxy":
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(self._answers)
         return self
+
+    def _answers(self) -> bool:
+        with suppress(httpx.TransportError):
+            return httpx.get(f"{self.url}/health", timeout=5).status_code == 200
+        return False
 
     def __exit__(self, *_: object) -> None:
         if self._process is not None:

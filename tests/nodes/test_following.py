@@ -129,6 +129,7 @@ def test_a_node_follows_the_editions_folder_of_another_home_as_a_plain_web_serve
         PlainServer(tmp_path / "served") as origin,
         LiveServer(node, editions=f"{origin.url}/editions", editions_poll_seconds="1", **settings) as live,
     ):
+        until(lambda: (node / "editions" / "FOLLOWING").exists())
         until(lambda: state(node)["refusal"] == "nothing is published there yet")
         assert live.get("/v1/status").status_code == 503
         (tmp_path / "served" / "editions").symlink_to(home / "editions")
@@ -145,15 +146,18 @@ def test_a_node_follows_the_editions_folder_of_another_home_as_a_plain_web_serve
 
 
 @pytest.mark.rule("NODE-3")
-@pytest.mark.parametrize("file", ["edition.blocks", "checksums", "manifest.json", "files"])
+@pytest.mark.parametrize("file", ["parts", "checksums", "manifest.json", "files"])
 def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
     file: str, home: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:
     node = tmp_path / "node"
     url = f"file://{home}/editions"
     (home / "editions" / "CURRENT").write_text(f"{editions[0]}\n")
+    seal = home / "editions" / f"{editions[1]}.seal"
+    seal.rename(tmp_path / "seal")  # not published yet
     follow(node, url)
     assert current(node) == editions[0]
+    (tmp_path / "seal").rename(seal)
     (home / "editions" / "CURRENT").write_text(f"{editions[1]}\n")
     target = home / "editions" / editions[1] / file
     if target.is_dir():
@@ -280,7 +284,8 @@ def test_what_is_damaged_on_the_node_is_pulled_again(
     node = tmp_path / "node" / "home"
     node.parent.mkdir()
     follow(node, f"file://{destination}")
-    blocks = node / "editions" / editions[1] / "edition.blocks"
+    parts = node / "editions" / editions[1] / "parts"
+    blocks = max(parts.iterdir(), key=lambda path: path.stat().st_size)
     blocks.chmod(0o600)
     with blocks.open("r+b") as file:
         file.seek(1000)

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from sankofa.engines.checked_file import DIGEST, page_count
 from sankofa.engines.datastore import Manifest
 from sankofa.engines.edition_folder import (
     building_folder,
@@ -26,8 +25,7 @@ class EditionFile(NamedTuple):
     path: str
     """In the folder of the edition, with slashes."""
     file: Path
-    sha256: str | None
-    """None where the manifest does not have it."""
+    sha256: str
 
 
 class ListedFile(NamedTuple):
@@ -35,7 +33,7 @@ class ListedFile(NamedTuple):
 
     path: str
     size: int
-    sha256: str | None
+    sha256: str
 
 
 class EditionContents(NamedTuple):
@@ -51,7 +49,7 @@ def edition_contents(folder: Path) -> EditionContents:
         seal = seal_path(folder).read_text("ascii").strip()
     except (OSError, ValueError) as failure:
         raise EditionError(f"edition {folder.name}: {failure}") from failure
-    digests: dict[str, str | None] = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"]}
+    digests: dict[str, str] = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"]}
     digests |= {file.path: file.sha256 for file in listed_files(manifest)}
     files = (EditionFile(path, folder / path, sha256) for path, sha256 in digests.items())
     return EditionContents(manifest, seal, tuple(files))
@@ -63,17 +61,6 @@ def listed_files(manifest: Manifest) -> list[ListedFile]:
     named = [ListedFile(f"{PARTS}/{part['sha256']}", part["size_bytes"], part["sha256"]) for part in parts]
     files = manifest.get("files", ())
     return [*named, *(ListedFile(f"{FILES}/{f['name']}", f["size_bytes"], f["sha256"]) for f in files)]
-
-
-def pages_of(checksums: bytes, files: Iterable[ListedFile]) -> list[bytes]:
-    """The digests of the pages of each file."""
-    pages = []
-    start = 0
-    for file in files:
-        end = start + DIGEST * page_count(file.size)
-        pages.append(checksums[start:end])
-        start = end
-    return pages
 
 
 def link_edition(folder: Path, seal: str, files: Iterable[tuple[str, Path]]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from sankofa.engines.checked_file import DIGEST, page_count
-from sankofa.engines.edition_transfer import listed_files, pages_of
+from sankofa.engines.edition_transfer import listed_files
 from sankofa.engines.object_store import ObjectError, ObjectMissing, ObjectSource
 from sankofa.replication.documents import (
     INDEX_BYTES,
@@ -154,17 +154,8 @@ class FolderCatalogue:
             raise ObjectError(f"{name}/{_MANIFEST}: names a file that is none")
         size = DIGEST * sum(page_count(file.size) for file in listed)
         checksums = PooledFile(manifest["checksums_sha256"], f"{name}/{_CHECKSUMS}", size)
-        pages: list[bytes] = [b""] * len(listed)
-        if any(file.sha256 is None for file in listed):
-            pages = pages_of(self._pool.fetch_content(self._source, checksums, self._progress), listed)
-        found = [(_CHECKSUMS, checksums)]
-        for file, digests in zip(listed, pages, strict=True):
-            if file.sha256 is None:
-                one = PooledFile(sha256(digests).hexdigest(), f"{name}/{file.path}", file.size, digests)
-            else:
-                one = PooledFile(file.sha256, f"{name}/{file.path}", file.size)
-            found.append((file.path, one))
-        return found
+        files = [(file.path, PooledFile(file.sha256, f"{name}/{file.path}", file.size)) for file in listed]
+        return [(_CHECKSUMS, checksums), *files]
 
     def _manifest(self, name: str, seal: str) -> bytes:
         """As it was sealed, read once."""

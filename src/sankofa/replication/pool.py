@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from sankofa.engines.checked_file import DIGEST, PAGE
 from sankofa.engines.edition_folder import make_private_folder, open_private, sync
 from sankofa.engines.object_store import CHUNK, ObjectError, ObjectMissing, ObjectSource
 from sankofa.replication.documents import Digest
@@ -35,10 +34,9 @@ class PooledFile(NamedTuple):
     """A file of the pool, and where it comes from."""
 
     name: str
-    """Its SHA-256; or, where `pages` has the digests of its pages, the SHA-256 of those."""
+    """Its SHA-256."""
     source: str
     size: int
-    pages: bytes = b""
 
 
 def pooled(digest: Digest) -> PooledFile:
@@ -110,11 +108,11 @@ class Pool:
         """Compare files with their digests, and remove those that differ; how many."""
         damaged = 0
         for file in files:
-            comparison = _Comparison(file)
-            with suppress(OSError), self.path(file).open("rb") as stream:
-                while chunk := stream.read(CHUNK):
-                    comparison.update(chunk)
-            if not comparison.is_same():
+            try:
+                whole = file_digest(self.path(file)).sha256 == file.name
+            except OSError:
+                whole = False
+            if not whole:
                 self.path(file).unlink(missing_ok=True)
                 damaged += 1
         return damaged
@@ -171,46 +169,11 @@ class _Useless(Exception):
     """What came is not what was published, and nothing of it can be kept."""
 
 
-class _Comparison:
-    """Of the bytes of a file, as they come, with what the file should be."""
-
-    def __init__(self, wanted: PooledFile) -> None:
-        self._wanted = wanted
-        self._whole = sha256()
-        self._pages = bytearray()
-        self._page = blake2b(digest_size=DIGEST)
-        self._room = PAGE
-
-    def update(self, chunk: bytes) -> None:
-        if not self._wanted.pages:
-            self._whole.update(chunk)
-            return
-        view = memoryview(chunk)
-        while view:
-            part, view = view[: self._room], view[self._room :]
-            self._page.update(part)
-            self._room -= len(part)
-            if not self._room:
-                self._end_page()
-
-    def is_same(self) -> bool:
-        if not self._wanted.pages:
-            return self._whole.hexdigest() == self._wanted.name
-        if self._room < PAGE:
-            self._end_page()
-        return bytes(self._pages) == self._wanted.pages
-
-    def _end_page(self) -> None:
-        self._pages += self._page.digest()
-        self._page = blake2b(digest_size=DIGEST)
-        self._room = PAGE
-
-
 def _complete(stream: BinaryIO, source: ObjectSource, file: PooledFile, progress: Progress) -> None:
-    comparison = _Comparison(file)
+    hashed = sha256()
     size = 0
     while chunk := stream.read(CHUNK):
-        comparison.update(chunk)
+        hashed.update(chunk)
         size += len(chunk)
     if size < file.size:
         pace = _Pace()
@@ -220,12 +183,12 @@ def _complete(stream: BinaryIO, source: ObjectSource, file: PooledFile, progress
                 if size > file.size:
                     raise _Useless(f"{file.source}: more than its {file.size} bytes")
                 stream.write(chunk)
-                comparison.update(chunk)
+                hashed.update(chunk)
                 progress(len(chunk))
                 pace.add(len(chunk), file.source)
         if size < file.size:
             raise ObjectError(f"{file.source}: ended at byte {size} of {file.size}")
-    if not comparison.is_same():
+    if hashed.hexdigest() != file.name:
         raise _Useless(f"{file.source}: not what was published")
 
 
