@@ -18,6 +18,7 @@ from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.days import FOREVER
 from sankofa.model.records import EntityRecord, Fact, IdentifierLink, Profile
 from tests.engines.datastores import Engine, run
+from tests.torture import ALL_ROUNDS
 
 SUBJECTS = tuple(f"ticker:JSE:T{n}" for n in range(8))
 ITEMS = ("revenue", "profit", "assets", "cash", "current_liabilities")
@@ -153,7 +154,8 @@ def test_a_file_that_is_not_whole_is_not_believed(tmp_path: Path) -> None:
     path = book.folder / "issuers"
     assert rows(book, path) == fresh
     whole = path.read_bytes()
-    for place in {*range(64), *range(64, len(whole), 499), *range(len(whole) - 64, len(whole))}:
+    places = {*range(64), *range(64, len(whole), 499), *range(len(whole) - 64, len(whole))}
+    for place in sorted(places)[:: 1 if ALL_ROUNDS else 4]:
         harmed = bytearray(whole)
         harmed[place] ^= 1
         path.write_bytes(harmed)
