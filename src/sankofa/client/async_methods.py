@@ -1282,6 +1282,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
         all: bool = False,
     ) -> Answer[TendersRow]:
@@ -1289,7 +1290,8 @@ class AsyncMethods(AsyncSession):
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
         verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so
-        that it gives every release exactly once. People are withheld: `withheld_parties` counts them.
+        that it gives every release exactly once. `ocid` gives one process. People are withheld:
+        `withheld_parties` counts them.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -1301,6 +1303,7 @@ class AsyncMethods(AsyncSession):
             cursor=cursor,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
             all=all,
         )
@@ -1313,6 +1316,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
     ) -> AsyncIterator[Answer[TendersRow]]:
         """Every page of `search_tenders`, all of one edition; `limit` is of each page.
@@ -1326,6 +1330,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
         ):
             yield page
@@ -1338,6 +1343,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
     ) -> AsyncIterator[TendersRow]:
         """Every row of `search_tenders`, page after page; `limit` is of each page."""
@@ -1348,6 +1354,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
         ):
             for row in page.rows:

@@ -1242,6 +1242,7 @@ class Methods(Session):
         cursor: str | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
         all: bool = False,
     ) -> Answer[TendersRow]:
@@ -1249,7 +1250,8 @@ class Methods(Session):
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
         verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so
-        that it gives every release exactly once. People are withheld: `withheld_parties` counts them.
+        that it gives every release exactly once. `ocid` gives one process. People are withheld:
+        `withheld_parties` counts them.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -1261,6 +1263,7 @@ class Methods(Session):
             cursor=cursor,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
             all=all,
         )
@@ -1273,6 +1276,7 @@ class Methods(Session):
         limit: int | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
     ) -> Iterator[Answer[TendersRow]]:
         """Every page of `search_tenders`, all of one edition; `limit` is of each page.
@@ -1286,6 +1290,7 @@ class Methods(Session):
             limit=limit,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
         )
 
@@ -1297,6 +1302,7 @@ class Methods(Session):
         limit: int | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
     ) -> Iterator[TendersRow]:
         """Every row of `search_tenders`, page after page; `limit` is of each page."""
@@ -1307,6 +1313,7 @@ class Methods(Session):
             limit=limit,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
         ):
             yield from page.rows

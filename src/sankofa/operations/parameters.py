@@ -142,6 +142,11 @@ TenderQueryParameter = Annotated[
     Text(r"^[^\x00-\x1f\x7f]{1,200}$", "road maintenance", longest=200),
     "Words that title and description must have, all of them.",
 ]
+OcidParameter = Annotated[
+    str | None,
+    Text(r"^[^\x00-\x1f\x7f]{1,200}$", longest=200),  # an example would narrow those of the others to nothing
+    "Only the releases of this contracting process, as published. Name its `country` too.",
+]
 DetailParameter = Annotated[
     Literal["compact", "full"],
     Choice(("compact", "full"), "full"),

@@ -81,7 +81,8 @@ class DatasetWriter:
         own = [dataset for dataset in datasets() if dataset.by_organisation]
         sources: set[str] = set()
         addresses: dict[str, int] = {}
-        for number, partition in enumerate(partitions(context, self._taken.base)):
+        number = 0  # of the part among those that have rows with an address: readers know no others
+        for partition in partitions(context, self._taken.base):
             known = self._taken.partitions.get(partition.inputs)
             if known is None or not self._writer.take_over(known.part.content):
                 known = self._build_partition(own, context, partition)
@@ -92,6 +93,7 @@ class DatasetWriter:
             sources.update(known.sources)
             for service_id, first in known.first_blocks.items():
                 addresses[service_id] = (number << BLOCK_BITS) + first
+            number += bool(known.first_blocks)
             for dataset in own:
                 counts = self.indexes if dataset.row is None else self.rows
                 counts[dataset.kind] = counts.get(dataset.kind, 0) + known.rows.get(dataset.kind, 0)

@@ -2,5 +2,5 @@
 
 from typing import Final
 
-LAYOUT: Final = 7
+LAYOUT: Final = 8
 """A reader refuses an edition of another."""

@@ -44,9 +44,9 @@ class EditionManager:
 
     def _unavailable(self) -> StoreUnavailable:
         if self._opening is not None:
-            sentence = "The current edition is being opened and verified; retry."
+            message = "The current edition is being opened and verified; retry."
             cause = f"{self._opening} is being opened and verified"
-            return StoreUnavailable("datastore", cause, sentence=sentence)
+            return StoreUnavailable("datastore", cause, message=message)
         if self._refused:
             return StoreUnavailable("datastore", f"edition {self._refused} cannot be served")
         return StoreUnavailable("datastore", "no edition is published")

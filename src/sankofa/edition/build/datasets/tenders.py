@@ -2,7 +2,8 @@
 
 - `tender`: a country leads to its releases, as many in every block, so that a row is found by its number;
 - `tender_day`: a country leads to pairs of a day and the number of its first row, newest first;
-- `tender_word`: a word of title or description (`CC|word`) leads to the numbers of the rows that have it.
+- `tender_word`: a word of title or description (`CC|word`) leads to the numbers of the rows that have it;
+- `tender_process`: the hash of an ocid leads to pairs of that hash and the number of a row that has it.
 """
 
 from array import array
@@ -22,7 +23,13 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Built, KeyRows, dataset
 from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.day_index import DayRowsWriter
-from sankofa.edition.format.keys import TENDERS, TENDERS_PER_BLOCK, searched_words
+from sankofa.edition.format.keys import (
+    PROCESSES,
+    TENDERS,
+    TENDERS_PER_BLOCK,
+    process_list,
+    searched_words,
+)
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.model.days import ordinal, parse_day
 from sankofa.model.facts import TENDER
@@ -59,6 +66,17 @@ def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
                 postings[word].append(number)
         for word in sorted(postings):
             yield KeyRows(f"{country}|{word}", _numbers(postings.pop(word)))
+
+
+@dataset(PROCESSES, None, needs=(TENDERS,), reads=())
+def processes(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        lists: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
+        for number, tender in enumerate(context.tenders.of(country)):
+            name, hashed = process_list(country, tender.row.ocid)
+            lists[name].extend((hashed, number))
+        for name in sorted(lists):
+            yield KeyRows(name, _numbers(lists.pop(name)))
 
 
 def _numbers(numbers: "array[int]") -> Iterator[Entry]:
