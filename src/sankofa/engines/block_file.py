@@ -17,7 +17,7 @@ Layout, little-endian, every part padded to 8 bytes:
     table        per slot the hash of a key and where it stands; an empty slot is zero
     rows         of each block, in order, where its rows begin, how long they are here and as they were
     order        the keys in the order of their bytes: of each where it stands, then of each the digest of its
-                 blocks; absent where they were not registered in that order
+                 blocks; absent where a kind was registered in two parts
     trailer      where the table begins, how many slots it has; the same of the rows; magic
 """
 
@@ -81,7 +81,8 @@ class BlockFileWriter:
         self._keys = array("Q")
         self._block_digests = bytearray()
         self._key_digests = bytearray()
-        self._last, self._ordered = b"", True
+        self._kinds: list[tuple[bytes, int]] = []
+        """Of each kind, as it was registered, how its names begin and the number of its first key."""
         self._append(_MAGIC)
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
@@ -98,9 +99,9 @@ class BlockFileWriter:
 
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         for kind, key, first, count in sorted(directory):
-            name = _name(kind, key)
-            self._ordered &= self._last < name
-            self._last = name
+            name, beginning = _name(kind, key), _name(kind, "")
+            if not self._kinds or self._kinds[-1][0] != beginning:
+                self._kinds.append((beginning, len(self._keys)))
             digests = memoryview(self._block_digests)[_DIGEST * (first - 1) : _DIGEST * (first - 1 + count)]
             self._key_digests += blake2b(digests, digest_size=_DIGEST).digest()
             digests.release()
@@ -125,10 +126,23 @@ class BlockFileWriter:
         trailer = _TRAILER.pack(self._at, slots, self._at + 16 * slots, len(self._extents), _MAGIC)
         self._append(table.tobytes())
         self._append(rows)
-        if self._ordered:
-            self._append(self._keys.tobytes(), self._key_digests)
+        self._append(*self._in_order())
         self._append(trailer)
         self._file.close()
+
+    def _in_order(self) -> Iterator[bytes]:
+        """Where the keys stand in the order of their names, then their digests in that order.
+
+        A build registers a kind at once, its keys sorted, but the kinds in the order they need each other.
+        """
+        kinds, firsts = [kind for kind, _ in self._kinds], [first for _, first in self._kinds]
+        if len(set(kinds)) < len(kinds):  # one came in two parts, which nothing here puts together
+            return
+        spans = sorted(zip(kinds, firsts, (*firsts[1:], len(self._keys)), strict=True))
+        for _, first, end in spans:
+            yield self._keys[first:end].tobytes()
+        for _, first, end in spans:
+            yield bytes(self._key_digests[_DIGEST * first : _DIGEST * end])
 
     def close(self) -> None:
         self._file.close()
