@@ -109,7 +109,7 @@ def _chart(
 
 def _name(visit: Visit, row: Row) -> str:
     """What tells a row from the others: who, what, and when."""
-    parts = []
+    parts: list[str] = []
     for name in _NAMES:
         value = row.get(name)
         if value and not (name == "country" and parts):
