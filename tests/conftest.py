@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.live import LiveServer, run
+from tests.live import COMMANDS, LiveServer, run
 from tests.once import made_once
 from tests.services import (
     MISSING,
@@ -159,24 +159,49 @@ def shared_data() -> Path:
 
 
 LONG = (
-    "test_routes_on_real_filings.py",
     "test_schemathesis.py",
     "test_real_files.py",
     "test_docs.py",
-    "test_metrics_point_in_time.py",
+    "test_routes_on_real_filings.py",
     "test_real_macro.py",
+    "test_browser.py",
     "test_status.py",
     "test_postgres.py",
     "test_keyvalue.py",
+    "test_redis_groups.py",
+    "test_tenders.py",
+    "test_metrics_point_in_time.py",
+    "test_sample_tier.py",
+    "test_backup.py",
+    "test_made_again.py",
+    "test_point_in_time.py",
+    "test_answers.py",
+    "test_tender_files.py",
+    "test_collect.py",
+    "test_withdraw.py",
+    "test_hostile_clients.py",
+    "test_damage_under_service.py",
+    "test_json_stream.py",
+    "test_stores.py",
+    "test_outbound.py",
     "test_ocds_validation.py",
     "test_real_tenders.py",
-    "test_point_in_time.py",
 )
-"""Files of few tests that take long: begun first, so that no worker is left with one at the end."""
+"""The files that take longest, the longest first, so that no worker is left with one at the end."""
 
 
 SLOW_FIXTURES = {"shared_data", "postgres_process", "redis_process"}
 SLOW_FILES = ("test_schemathesis.py", "test_docs.py", "test_starter_world.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Of several test workers none has to load the package for its commands: it is done here, meanwhile."""
+    if getattr(config.option, "numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        COMMANDS.share()
+
+
+def pytest_unconfigure() -> None:
+    COMMANDS.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,6 +9,7 @@ class Durable(RedisServer):
 
     def command(self) -> list[str]:
         lasting = ["--appendonly", "yes", "--dir", str(self.home), "--min-replicas-to-write", "1"]
+        lasting += ["--repl-diskless-sync-delay", "0"]  # else a primary that was restarted waits for 5 s
         return [*super().command(), *lasting]
 
 

@@ -47,8 +47,8 @@ class Settings:
     )
     editions: str = _setting(
         "",
-        "Where a node follows editions from, what `sankofa push` wrote: https://..., s3://bucket/path, "
-        "gs://, az:// or file:///folder; empty for none.",
+        "Where a node follows editions from: https://.../editions of another HOME, or what `sankofa push` "
+        "wrote (https://..., s3://bucket/path, gs://, az://, file:///folder); empty for none.",
         secret=True,
     )
     editions_poll_seconds: int = _setting(2, "Seconds between two looks at what is followed.")

@@ -11,7 +11,16 @@ import pytest
 from sankofa.edition.build.publish import publish, switch
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.edition_parts import parts_of
-from tests.engines.datastores import BLOCKS, Engine, ingest_sample, keys_of, publish_sample, run, shelve
+from tests.engines.datastores import (
+    BLOCKS,
+    SMALL_SOURCES,
+    Engine,
+    ingest_sample,
+    keys_of,
+    publish_sample,
+    run,
+    shelve,
+)
 from tests.patience import until
 
 TABLES = ("capture", "fact", "entity_record", "withheld")
@@ -156,7 +165,7 @@ def test_keep_removes_what_is_not_listed_and_rollback_is_one_step(engine: Engine
 
 
 def test_publishing_the_same_again_leaves_the_edition_in_service_alone(engine: Engine) -> None:
-    with closing(ingest_sample(engine)) as ledger:
+    with closing(ingest_sample(engine, SMALL_SOURCES)) as ledger:
         first = publish(engine.store, ledger, keep=3)
 
         async def read_while_it_is_published_again() -> None:

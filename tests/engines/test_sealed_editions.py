@@ -17,7 +17,7 @@ from sankofa.engines.datastore import EditionReader
 from sankofa.engines.manifest import open_manifest, seal_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.edition_parts import parts_of
-from tests.engines.datastores import Engine, keys_of, publish_sample, run
+from tests.engines.datastores import SMALL_SOURCES, Engine, keys_of, publish_sample, run
 from tests.torture import Trial
 
 
@@ -226,7 +226,7 @@ def test_what_is_under_home_is_its_owners_alone_whatever_the_umask(tmp_path: Pat
     before = os.umask(0)
     try:
         engine = Engine("sqlite", "sqlite:", tmp_path / "home")
-        edition = publish_sample(engine)["edition"]
+        edition = publish_sample(engine, SMALL_SOURCES)["edition"]
     finally:
         os.umask(before)
     assert [

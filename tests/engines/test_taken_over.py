@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sankofa.edition.build import organisation_parts
+from sankofa.edition.build import organisation_parts, writer
 from sankofa.edition.build.publish import publish
 from sankofa.edition.read.edition import open_edition
 from sankofa.ledger.ingest import files_under, ingest
@@ -69,6 +69,7 @@ class World:
 @pytest.fixture
 def world(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(organisation_parts, "_BYTES_IN_A_PARTITION", 1 << 15)
+    monkeypatch.setattr(writer, "_BYTES_IN_A_PART", 1 << 12)
     world = World(engine)
     for source_id, path in EVERYTHING:
         world.take(source_id, SAMPLE / path)
@@ -119,7 +120,8 @@ def said(manifest: dict[str, Any]) -> object:
 
 def test_after_every_change_the_edition_is_the_one_that_publishing_everything_gives(world: World) -> None:
     before = world.published(world.cache)
-    assert len(contents(before, "entity")) > 2
+    for kind in ("entity", "identifier", "word"):
+        assert len(contents(before, kind)) > 2
     for change, stays, changes in CHANGES:
         change(world)
         after = world.published(world.cache)
@@ -128,7 +130,8 @@ def test_after_every_change_the_edition_is_the_one_that_publishing_everything_gi
             assert contents(after, kind) == contents(before, kind), (change.__name__, kind)
         for kind in changes:
             assert contents(after, kind) != contents(before, kind), (change.__name__, kind)
-        assert contents(after, "entity") & contents(before, "entity"), "the other organisations stay"
+        for kind in ("entity", "identifier", "word", "tender_word"):
+            assert contents(after, kind) & contents(before, kind), "what is in the other parts stays"
         before = after
 
 
@@ -179,15 +182,17 @@ def test_every_organisation_is_listed_once_in_order_and_found_whatever_part_it_i
 
     async def read() -> None:
         edition = open_edition(world.engine.store, manifest["edition"])
-        listed = [key for key, _ in await edition.digests("entity", "", 10_000)]
-        assert listed == sorted(listed)
+        listed: list[str] = []
+        for kind in ("identifier", "word", "entity"):
+            listed = [key for key, _ in await edition.digests(kind, "", 100_000)]
+            assert listed == sorted(set(listed))
+            for key in listed[:: 1 + len(listed) // 50]:
+                assert await edition.holds(kind, key)
         assert len(listed) == manifest["rows"]["entity"]
         half = listed[len(listed) // 2]
         assert [k for k, _ in await edition.digests("entity", half, 3)] == listed[listed.index(half) + 1 :][
             :3
         ]
-        for key in listed:
-            assert await edition.holds("entity", key)
         assert not await edition.holds("entity", "DC000000000000")
         edition.close()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.conftest import CORRECTION, current
-from tests.live import _COMMANDS, _environment, create_key, run
+from tests.live import COMMANDS, _environment, create_key, run
 from tests.torture import Trial
 
 PATIENCE = 60.0
@@ -42,7 +42,7 @@ class Kills:
         after = self._trial.chance.uniform(0.001, self._takes)
         began = time.monotonic()
         with tempfile.TemporaryFile() as stream:
-            running = _COMMANDS.start(arguments, _environment(home, {}), stream, stream)
+            running = COMMANDS.start(arguments, _environment(home, {}), stream, stream)
             with suppress(subprocess.TimeoutExpired):
                 running.wait(after)
                 self._takes = max(0.9 * (time.monotonic() - began), 0.002)

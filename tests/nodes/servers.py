@@ -7,9 +7,9 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import httpx
 
@@ -97,6 +97,36 @@ def s3_server(bucket: str) -> Iterator[str]:
         process.wait()
 
 
+class PlainServer:
+    """`python -m http.server`, which answers no ranges; it remembers what it was asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.asked: list[str] = []
+        asked = self.asked
+
+        class Handler(SimpleHTTPRequestHandler):
+            def __init__(self, *arguments: Any) -> None:
+                super().__init__(*arguments, directory=str(folder))
+
+            def send_head(self) -> Any:
+                asked.append(self.path)
+                return super().send_head()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
 class CuttingServer:
     """Serves a folder; of the object `name` it sends `most` bytes and closes, `times` times."""
 
@@ -170,7 +200,13 @@ class HaProxy:
 
     def __enter__(self) -> "HaProxy":
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(self._answers)
         return self
+
+    def _answers(self) -> bool:
+        with suppress(httpx.TransportError):
+            return httpx.get(f"{self.url}/health", timeout=5).status_code == 200
+        return False
 
     def __exit__(self, *_: object) -> None:
         if self._process is not None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.edition_parts import part_of
 from tests.faults.conftest import publish_another
 from tests.live import LiveServer, create_key, run
 from tests.nodes.conftest import push
-from tests.nodes.servers import CuttingServer, StaticServer, s3_server
+from tests.nodes.servers import CuttingServer, PlainServer, StaticServer, s3_server
 from tests.patience import until
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2022-01-01"
@@ -113,6 +114,66 @@ def aged(node: Path, minutes: int) -> None:
     file.write_text(json.dumps(state(node) | {"answered_at": before.isoformat()}))
 
 
+@pytest.mark.rule("NODE-1", "NODE-2", "NODE-4")
+def test_a_node_follows_the_editions_folder_of_another_home_as_a_plain_web_server_serves_it(
+    home: Path, key: str, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    """Without a push, without a listing of any folder, and by a server that knows no ranges."""
+    node = tmp_path / "node" / "home"
+    node.parent.mkdir()
+    settings: dict[str, Any] = {
+        "keystore": f"embedded:{home}/keys",
+        "keys_secret": (home / "keys-secret").read_text().strip(),
+    }
+    (tmp_path / "served").mkdir()
+    with (
+        PlainServer(tmp_path / "served") as origin,
+        LiveServer(node, editions=f"{origin.url}/editions", editions_poll_seconds="1", **settings) as live,
+    ):
+        until(lambda: (node / "editions" / "FOLLOWING").exists())
+        until(lambda: state(node)["refusal"] == "nothing is published there yet")
+        assert live.get("/v1/status").status_code == 503
+        (tmp_path / "served" / "editions").symlink_to(home / "editions")
+        until(lambda: live.get(ISSUER, key).status_code == 200)
+        assert live.get(ISSUER, key).json()["edition"] == editions[1]
+        until(lambda: live.get(f"{ISSUER}&edition={editions[0]}", key).status_code == 200)
+        third = publish_another(home, 2)
+        until(lambda: live.get(ISSUER, key).json()["edition"] == third)
+        assert run(home, "editions", "rollback", editions[0]).returncode == 0
+        until(lambda: live.get(ISSUER, key).json()["edition"] == editions[0])
+        until(lambda: live.get("/v1/status").json()["status"] == "ok")
+        assert live.get(f"{ISSUER}&edition={third}", key).status_code == 200
+    assert not [path for path in origin.asked if path.endswith("/")], "no folder was listed"
+
+
+@pytest.mark.rule("NODE-3")
+@pytest.mark.parametrize("file", ["parts", "checksums", "manifest.json", "files"])
+def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
+    file: str, home: Path, tmp_path: Path, editions: tuple[str, str]
+) -> None:
+    node = tmp_path / "node"
+    url = f"file://{home}/editions"
+    (home / "editions" / "CURRENT").write_text(f"{editions[0]}\n")
+    seal = home / "editions" / f"{editions[1]}.seal"
+    seal.rename(tmp_path / "seal")  # not published yet
+    follow(node, url)
+    assert current(node) == editions[0]
+    (tmp_path / "seal").rename(seal)
+    (home / "editions" / "CURRENT").write_text(f"{editions[1]}\n")
+    target = home / "editions" / editions[1] / file
+    if target.is_dir():
+        target = max(target.iterdir(), key=lambda path: path.stat().st_size)
+    content = target.read_bytes()
+    target.chmod(0o600)
+    for damaged in (content[: len(content) // 2], content[:-1] + bytes([content[-1] ^ 1])):
+        target.write_bytes(damaged)
+        refused(node, url)
+        assert current(node) == editions[0]
+    target.write_bytes(content)
+    follow(node, url)
+    assert current(node) == editions[1]
+
+
 @pytest.mark.rule("NODE-2")
 def test_only_what_a_node_does_not_have_is_pulled(
     home: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
@@ -191,7 +252,8 @@ def test_an_origin_that_answers_with_anything_else_changes_nothing(destination: 
         pointer.replace(b'"format":1', b'"format":2'),
     ):
         (destination / "current.json").write_bytes(other)
-        assert "current.json" in refused(node, f"file://{destination}")
+        said = refused(node, f"file://{destination}")
+        assert "current.json" in said
         assert current(node) == served
     older = json.loads(pointer) | {"written_at": "2020-01-01T00:00:00.000000+00:00"}
     (destination / "current.json").write_text(json.dumps(older))
@@ -223,7 +285,8 @@ def test_what_is_damaged_on_the_node_is_pulled_again(
     node = tmp_path / "node" / "home"
     node.parent.mkdir()
     follow(node, f"file://{destination}")
-    blocks = node / "editions" / editions[1] / "edition.blocks"
+    parts = node / "editions" / editions[1] / "parts"
+    blocks = max(parts.iterdir(), key=lambda path: path.stat().st_size)
     blocks.chmod(0o600)
     with blocks.open("r+b") as file:
         file.seek(1000)
@@ -298,7 +361,9 @@ def test_editions_go_by_way_of_s3(
         assert " files removed" in push(home, "s3://editions/africa", "--keep-unused", "0")
         follow(node, "s3://editions/africa")
         assert current(node) == editions[0]
-        assert "not there" in refused(tmp_path / "other", "s3://editions/elsewhere")
+        empty = tmp_path / "other"
+        assert "nothing is published there yet" in refused(empty, "s3://editions/elsewhere")
+        assert current(empty) is None
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     refused(node, "s3://editions/africa")
     assert current(node) == editions[0]

@@ -68,6 +68,16 @@ def test_gold_fields_is_found_by_its_ticker_and_shows_no_later_figure(starter_se
     assert all(row["available_at"] <= "2013-12-31" for row in facts)
 
 
+def test_few_issuers_among_many_organisations_are_ranked(starter_server: LiveServer) -> None:
+    """Most parts of the edition have no metric at all."""
+    ranked = rows(starter_server, "/v1/screen?metric=net_margin&as_of=2021-06-30&limit=3")
+    assert [(row["rank"], row["value"], row["legal_name"]) for row in ranked] == [
+        (1, 0.3758748256, "B2Gold Corp."),
+        (2, 0.2525649487, "CALEDONIA MINING CORPORATION PLC"),
+        (3, 0.2403722671, "Sibanye Stillwater Limited"),
+    ]
+
+
 @pytest.mark.parametrize(("first", "second"), [("starter", "sample"), ("sample", "starter")])
 def test_the_two_bundled_worlds_never_share_an_edition(
     first: str, second: str, sample_home: Path, starter_home: Path, tmp_path: Path

@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
+from urllib.parse import urlsplit
+
+import click
 
 from sankofa import settings as environment
 from sankofa.cli.logs import configure
@@ -30,6 +33,7 @@ from sankofa.settings import Settings
 _PR_SET_PDEATHSIG: Final = 1
 _AGAIN_SECONDS: Final = 1.0
 _DESCRIPTORS: Final = 4096
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 def push_editions(settings: Settings, destination: str, keep_unused: timedelta) -> Pushed:
@@ -105,7 +109,12 @@ def _only_follower(settings: Settings) -> Iterator[None]:
 
 def start_follower(settings: Settings) -> None:
     """Follow in a process of its own beside the workers, started again where it ends."""
-    open_source(settings.editions).close()  # an address that is none is told of now
+    _source(settings).close()  # an address that is none is told of now
+    address = urlsplit(settings.editions)
+    if address.scheme == "http" and address.hostname not in _LOOPBACK:
+        click.echo(
+            "Warning: editions are followed over http://: whoever is on the way decides them.", err=True
+        )
     threading.Thread(target=_keep_following, name="follow-editions", daemon=True).start()
 
 

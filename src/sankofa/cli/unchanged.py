@@ -8,8 +8,10 @@ it might be damaged.
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -47,13 +49,23 @@ def publication_inputs(
 ) -> PublicationInputs:
     head = list(ledger.rows("SELECT position, chain FROM seal ORDER BY position DESC LIMIT 1"))
     position, chain = head[0] if head else (0, "")
-    digest = hashlib.sha256(msgspec.json.encode([sources, despite_floors]))
-    package = Path(str(files("sankofa")))
-    for path in sorted(package.rglob("*")):
-        if path.suffix in (".py", ".sql", ".toml", ".json", ".csv") and "client" not in path.parts:
-            known = path.stat()
-            digest.update(f"{path.relative_to(package)} {known.st_size} {known.st_mtime_ns}\n".encode())
+    digest = hashlib.sha256(msgspec.json.encode([sources, despite_floors]) + _code_state())
     return PublicationInputs((int(position), str(chain)), digest.hexdigest())
+
+
+@cache
+def _code_state() -> bytes:
+    """Name, size and time of change of every file that has a part in an edition, as this process met it."""
+    package = Path(str(files("sankofa")))
+    lines = []
+    for folder, inside, names in os.walk(package):
+        inside[:] = sorted({*inside} - {"__pycache__", "client"})
+        place = Path(folder)
+        for name in sorted(names):
+            if name.endswith((".py", ".sql", ".toml", ".json", ".csv")):
+                known = (path := place / name).stat()
+                lines.append(f"{path.relative_to(package)} {known.st_size} {known.st_mtime_ns}\n")
+    return "".join(lines).encode()
 
 
 def unchanged_edition(

@@ -82,6 +82,9 @@ class EditionFolderWriter:
         with operator_errors(self._unfinished):
             self._part().finish()
             self._blocks = None
+            if content and self.take_over(content):  # it came out as it was
+                self._unfinished.unlink()
+                return
             stored = describe_file(self._unfinished)
             self._unfinished.rename(self._parts / stored.sha256)
             self._held[content] = stored

@@ -25,8 +25,15 @@ class EditionFile(NamedTuple):
     path: str
     """In the folder of the edition, with slashes."""
     file: Path
-    sha256: str | None
-    """None where the manifest does not have it."""
+    sha256: str
+
+
+class ListedFile(NamedTuple):
+    """As a manifest has it."""
+
+    path: str
+    size: int
+    sha256: str
 
 
 class EditionContents(NamedTuple):
@@ -42,11 +49,18 @@ def edition_contents(folder: Path) -> EditionContents:
         seal = seal_path(folder).read_text("ascii").strip()
     except (OSError, ValueError) as failure:
         raise EditionError(f"edition {folder.name}: {failure}") from failure
-    digests: dict[str, str | None] = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"]}
-    digests |= {f"{PARTS}/{part['sha256']}": part["sha256"] for part in manifest["parts"]}
-    digests |= {f"{FILES}/{file['name']}": file["sha256"] for file in manifest.get("files", ())}
+    digests: dict[str, str] = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"]}
+    digests |= {file.path: file.sha256 for file in listed_files(manifest)}
     files = (EditionFile(path, folder / path, sha256) for path, sha256 in digests.items())
     return EditionContents(manifest, seal, tuple(files))
+
+
+def listed_files(manifest: Manifest) -> list[ListedFile]:
+    """The files that a manifest lists, in the order of their page digests in the file `checksums`."""
+    parts = manifest["parts"]
+    named = [ListedFile(f"{PARTS}/{part['sha256']}", part["size_bytes"], part["sha256"]) for part in parts]
+    files = manifest.get("files", ())
+    return [*named, *(ListedFile(f"{FILES}/{f['name']}", f["size_bytes"], f["sha256"]) for f in files)]
 
 
 def link_edition(folder: Path, seal: str, files: Iterable[tuple[str, Path]]) -> None:

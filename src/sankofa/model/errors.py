@@ -179,9 +179,9 @@ class StoreUnavailable(Problem):
 
     status, slug, title = 503, "store-unavailable", "Temporarily unavailable"
 
-    def __init__(self, component: str, detail: str = "did not answer", *, told: str = "") -> None:
-        """`told` is what the caller is told where there is more to say than that."""
-        super().__init__(told or f"The {component} is temporarily unavailable; retry.")
+    def __init__(self, component: str, detail: str = "did not answer", *, message: str = "") -> None:
+        """`message` is for the caller, where there is more to say than that."""
+        super().__init__(message or f"The {component} is temporarily unavailable; retry.")
         self.component = component
         self.cause = detail
 

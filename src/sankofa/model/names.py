@@ -1,8 +1,9 @@
 """Names of organisations as people search for them: without accents, punctuation and legal forms."""
 
-import unicodedata
 from collections.abc import Iterator
 from typing import Final
+
+from sankofa.model.folding import search_form
 
 LEGAL_FORMS: Final = frozenset(
     (
@@ -15,26 +16,18 @@ LEGAL_FORMS: Final = frozenset(
 )
 """Words that say what kind of body it is, as they look after folding. Dropped for searching only."""
 
-_DROPPED = dict.fromkeys(map(ord, ".'`\u2019\u00b4\u02bc"))  # dots and every kind of apostrophe
 _LONG_ENOUGH = 4
-
-
-def fold(name: str) -> str:
-    """Lower case, no accents, `&` as "and", dots and apostrophes closed up, other punctuation as spaces."""
-    plain = unicodedata.normalize("NFKD", name.casefold().translate(_DROPPED)).replace("&", " and ")
-    letters = (c if c.isalnum() else " " for c in plain if not unicodedata.combining(c))
-    return " ".join("".join(letters).split())
 
 
 def words(name: str) -> list[str]:
     """The words a name is indexed by; the legal form only where there is nothing else."""
-    every = fold(name).split()
+    every = search_form(name).split()
     return [word for word in every if word not in LEGAL_FORMS and word != "and"] or every
 
 
 def code_words(text: str) -> list[str]:
     """The words of a code or of what it stands for: `FX.EUR.ZAR` is three. None is a legal form there."""
-    return fold(text.replace(".", " ")).split()
+    return search_form(text.replace(".", " ")).split()
 
 
 def neighbourhood(word: str) -> Iterator[str]:

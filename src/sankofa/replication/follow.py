@@ -5,34 +5,31 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec.structs import replace
 
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.edition_folder import make_private_folder
 from sankofa.engines.edition_transfer import edition_contents, link_edition
-from sankofa.engines.object_store import ObjectError, ObjectSource
+from sankofa.engines.object_store import ObjectError, ObjectMissing, ObjectSource
 from sankofa.model.errors import EditionError, OperatorError
-from sankofa.replication.documents import (
-    INDEX_BYTES,
-    POINTER,
-    POINTER_BYTES,
-    Digest,
-    EditionEntry,
-    EditionFiles,
-    Index,
-    Pointer,
-    decode,
+from sankofa.replication.catalogue import (
+    Catalogue,
+    FolderCatalogue,
+    Look,
+    Published,
+    PushedCatalogue,
+    RemoteEdition,
 )
 from sankofa.replication.following_store import damaged_editions, forget_damage
 from sankofa.replication.pool import Pool
 from sankofa.replication.state import read_state, utc, write_state
 
 _log = logging.getLogger("sankofa.following")
-_Document = TypeVar("_Document")
 _PROGRESS_SECONDS: Final = 5.0
 _SLOWEST: Final = 15.0
 """Most seconds between two looks while they fail."""
@@ -65,6 +62,8 @@ class Follower:
         self._bytes = 0
         self._told = 0.0
         self._lock = threading.Lock()
+        self._catalogue: Catalogue = PushedCatalogue(source, self._pool, self._count)
+        self._other: Catalogue = FolderCatalogue(source, self._pool, self._count, layout)
 
     def run(self, seconds: float, stopped: Callable[[float], bool]) -> None:
         """Look again and again; `stopped` waits for so long, and says whether to end."""
@@ -108,108 +107,125 @@ class Follower:
         return changed
 
     def _look(self) -> bool:
-        pointer = decode(self._source.read(POINTER, POINTER_BYTES), Pointer, POINTER)
-        if pointer.written_at < self.state.written_at:
-            raise ObjectError(f"{POINTER}: older than one seen before: a cache on the way answers")
+        try:
+            look = self._find()
+        except ObjectMissing:
+            self._note(answered_at=utc(self._clock()), refusal="nothing is published there yet")
+            return False
+        if look.written_at < self.state.written_at:
+            raise ObjectError("the pointer is older than one seen before: a cache on the way answers")
         self._note(answered_at=utc(self._clock()))
         damaged = damaged_editions(self._editions)
         here = self._store.list_editions()
-        if pointer.index.sha256 == self.state.index and here.current in here.editions and not damaged:
+        if look.fingerprint == self.state.index and here.current in here.editions and not damaged:
             return False
         began = time.monotonic()
         self._files = self._bytes = 0
-        index = self._document(pointer.index, Index)
+        published = self._catalogue.published()
         for edition in damaged:
-            self._repair(index, edition)
-        self._take(index)
+            self._repair(edition)
+        self._take(published)
         self._note(
-            index=pointer.index.sha256,
-            written_at=pointer.written_at,
+            index=look.fingerprint,
+            written_at=look.written_at,
             pulled_files=self._files,
             pulled_bytes=self._bytes,
             pulled_seconds=round(time.monotonic() - began, 3),
         )
         return True
 
-    def _take(self, index: Index) -> None:
-        readable = [entry for entry in index.editions if entry.layout == self._layout]
-        current = next((entry for entry in readable if entry.edition == index.current), None)
-        self._note(remote_edition=index.current, refusal=self._refusal(index) if current is None else "")
-        self._store.list_as_published(index.published)
-        self._store.withdraw(index.withdrawn)
-        if current is None:
-            usable = [entry for entry in readable if entry.edition not in index.withdrawn]
-            here = self._store.list_editions().current
-            if not usable or (here is not None and here not in index.withdrawn):
-                return  # its own stays in service
-            current = max(usable, key=lambda entry: entry.edition)
-        self._pull(current)
-        others = sorted((e for e in readable if e is not current), key=lambda e: e.edition, reverse=True)
-        others = others[: self._kept]
-        self._switch(current, [current, *others])
-        for entry in others:  # for cursors and questions about an edition before
-            self._pull(entry)
-        self._pool.prune([entry.files for entry in (current, *others)])
+    def _find(self) -> Look:
+        """Ask the kind of place that answered last, then the other. Raises ObjectMissing."""
+        try:
+            return self._catalogue.look()
+        except ObjectMissing:
+            self._catalogue, self._other = self._other, self._catalogue
+            return self._catalogue.look()
 
-    def _refusal(self, index: Index) -> str:
-        entry = next((e for e in index.editions if e.edition == index.current), None)
-        if entry is None:
-            return f"edition {index.current}: named as current and not listed"
+    def _take(self, published: Published) -> None:
+        current = self._catalogue.edition(published.current)
+        readable = current.layout == self._layout
+        self._note(remote_edition=current.edition, refusal="" if readable else self._refusal(current))
+        self._store.list_as_published(published.published)
+        self._store.withdraw(published.withdrawn)
+        if not readable:
+            here = self._store.list_editions().current
+            if here is not None and here not in published.withdrawn:
+                return  # its own stays in service
+            usable = [e for e in self._older(published) if e.edition not in published.withdrawn]
+            if not usable:
+                return
+            current = usable[0]
+        self._pull(current)
+        # Those before, for cursors and questions that name them.
+        older = [edition for edition in self._older(published) if edition.edition != current.edition]
+        self._switch(current, [current, *older])
+        for edition in older:
+            self._pull(edition)
+        self._pool.prune([document for edition in (current, *older) for document in edition.documents])
+
+    def _older(self, published: Published) -> list[RemoteEdition]:
+        """Of those that this version reads, as many as are kept; some were removed since they were named."""
+        found: list[RemoteEdition] = []
+        for name in published.older[: 4 * self._kept]:
+            if len(found) == self._kept:
+                break
+            with suppress(ObjectMissing):
+                edition = self._catalogue.edition(name)
+                if edition.layout == self._layout:
+                    found.append(edition)
+        return found
+
+    def _refusal(self, current: RemoteEdition) -> str:
         return (
-            f"edition {entry.edition} has layout {entry.layout}, and this version reads layout "
+            f"edition {current.edition} has layout {current.layout}, and this version reads layout "
             f"{self._layout}: install the version that published it; the edition here stays in service"
         )
 
-    def _switch(self, current: EditionEntry, kept: Sequence[EditionEntry]) -> None:
+    def _switch(self, current: RemoteEdition, kept: Sequence[RemoteEdition]) -> None:
         with self._store.exclusive("switch"):
             self._store.open(current.edition).close()
             listed = self._store.list_editions()
-            names = [entry.edition for entry in kept]
+            names = [edition.edition for edition in kept]
             if listed.current != current.edition or set(listed.editions) - {*names}:
                 self._store.set_current_and_prune(names, current.edition)
 
-    def _pull(self, entry: EditionEntry) -> None:
+    def _pull(self, remote: RemoteEdition) -> None:
         """Bring an edition that is not here, whole."""
-        folder = self._editions / entry.edition
-        files = self._document(entry.files, EditionFiles)
-        if files.edition != entry.edition:
-            raise ObjectError(f"edition {entry.edition}: its list of files is of {files.edition}")
+        folder = self._editions / remote.edition
         try:
-            if edition_contents(folder).seal == files.seal:
+            if edition_contents(folder).seal == remote.seal:
                 return
         except EditionError:
             pass  # not here, or not whole
-        wanted = [file.content for file in files.files]
-        self._files += sum(not self._pool.holds(digest) for digest in set(wanted))
+        wanted = [file for _, file in remote.files]
+        self._files += sum(not self._pool.holds(file) for file in {f.name: f for f in wanted}.values())
         self._pool.fetch(self._source, wanted, self._count)
-        with self._store.exclusive("switch"):
-            link_edition(folder, files.seal, [(f.path, self._pool.path(f.content)) for f in files.files])
+        self._link(remote)
         try:
-            self._store.open(entry.edition).close()
+            self._store.open(remote.edition).close()
         except EditionError:
             # One of the files that were here before is damaged: the others are compared, too.
             self._pool.drop_damaged(set(wanted))
             raise
 
-    def _repair(self, index: Index, edition: str) -> None:
-        """What is damaged of an edition is removed, and comes again with the next pull."""
-        entry = next((entry for entry in index.editions if entry.edition == edition), None)
-        folder = self._editions / edition
-        if entry is not None and folder.exists():
-            files = self._document(entry.files, EditionFiles)
-            if self._pool.drop_damaged({file.content for file in files.files}):
-                _log.warning("following: edition %s is damaged here and is pulled again", edition)
-                self._pool.fetch(self._source, [file.content for file in files.files], self._count)
-            with self._store.exclusive("switch"):
-                links = [(file.path, self._pool.path(file.content)) for file in files.files]
-                link_edition(folder, files.seal, links)
-        forget_damage(self._editions, edition)
+    def _link(self, remote: RemoteEdition) -> None:
+        folder = self._editions / remote.edition
+        with self._store.exclusive("switch"):
+            link_edition(folder, remote.seal, [(path, self._pool.path(file)) for path, file in remote.files])
 
-    def _document(self, digest: Digest, kind: type[_Document]) -> _Document:
-        if digest.size > INDEX_BYTES:
-            raise ObjectError(f"{digest.path}: more than {INDEX_BYTES} bytes")
-        self._pool.fetch(self._source, [digest], self._count)
-        return decode(self._pool.path(digest).read_bytes(), kind, digest.path)
+    def _repair(self, edition: str) -> None:
+        """What is damaged of an edition is removed, and pulled again."""
+        if (self._editions / edition).exists():
+            with suppress(ObjectMissing):
+                remote = self._catalogue.edition(edition)
+                files = {file for _, file in remote.files}
+                if self._pool.drop_damaged(files):
+                    _log.warning("following: edition %s is damaged here and is pulled again", edition)
+                    self._pool.fetch(self._source, list(files), self._count)
+                if remote.files:
+                    self._link(remote)
+        forget_damage(self._editions, edition)
 
     def _count(self, count: int) -> None:
         """Called from several threads. While something comes, the other side answers."""

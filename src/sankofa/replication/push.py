@@ -156,7 +156,7 @@ def _checked_digest(folder: Path, file: EditionFile) -> Digest:
         digest = file_digest(file.file)
     except OSError as failure:  # removed meanwhile by a publisher
         raise EditionError(f"edition {folder.name}: {failure.strerror}") from failure
-    if file.sha256 not in (None, digest.sha256):
+    if file.sha256 != digest.sha256:
         raise EditionError(f"edition {folder.name}: {file.path} is not what was published")
     return digest
 

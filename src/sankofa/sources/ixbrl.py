@@ -53,7 +53,7 @@ def read(file: InputFile) -> Iterator[Record]:
     begins with a day was public by then; of another, the day of capture counts.
     """
     if importlib.util.find_spec("arelle") is None:
-        raise OperatorError("the adapter ixbrl needs arelle: install sankofa[xbrl]")
+        raise OperatorError("the adapter ixbrl needs arelle: make setup XBRL=1, or install sankofa[xbrl]")
     packages = sorted(str(path) for path in (load().home / "taxonomies").resolve().glob("*.zip"))
     with TemporaryDirectory(prefix="sankofa-xbrl-") as folder:
         reports = _unpacked(file, Path(folder))

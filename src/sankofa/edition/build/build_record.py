@@ -6,13 +6,15 @@ in a kept edition any more, is made.
 
 import os
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+T = TypeVar("T")
 _DIGEST: Final = 32
 
 
@@ -57,12 +59,23 @@ class TableRecord(msgspec.Struct, frozen=True):
 
 
 class BuildRecord(msgspec.Struct):
-    """Everything that can be taken over."""
+    """Everything that can be taken over, and what was worked out on the way."""
 
     datasets: dict[str, DatasetRecord] = {}
     tables: dict[str, TableRecord] = {}
     partitions: dict[str, PartitionRecord] = {}
     """By their inputs."""
+    results: dict[str, tuple[str, bytes]] = {}
+    """By name, the inputs and what was worked out of them."""
+
+    def recall(self, name: str, inputs: str, shape: type[T], make: Callable[[], T]) -> T:
+        """What was worked out of these inputs, or is now."""
+        known = self.results.get(name)
+        if known is not None and known[0] == inputs:
+            return msgspec.msgpack.decode(known[1], type=shape)
+        made = make()
+        self.results[name] = inputs, msgspec.msgpack.encode(made)
+        return made
 
 
 _read = msgspec.msgpack.Decoder(BuildRecord).decode

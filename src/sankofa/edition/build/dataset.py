@@ -86,6 +86,8 @@ class Dataset(NamedTuple):
     is built anew each time."""
     ranged: bool = False
     """Whether a dataset that needs it leads to its rows."""
+    partitioned: bool = False
+    """Whether its keys come in their order, and it is cut into several parts between them."""
     by_organisation: bool = False
     """Whether its keys are service ids, and it is built of some organisations at a time: the builder takes
     the context and these. What all such datasets have of an organisation is kept together."""
@@ -103,6 +105,7 @@ def dataset(
     tallies: tuple[str, ...] = (),
     reads: tuple[str, ...] | None = None,
     ranged: bool = False,
+    partitioned: bool = False,
     by_organisation: bool = False,
 ) -> Callable[[B], B]:
     """Declare the function below as the builder of this kind of rows."""
@@ -110,7 +113,9 @@ def dataset(
     def declare(build: B) -> B:
         if kind in _DATASETS:
             raise TypeError(f"dataset {kind}: declared twice")
-        _DATASETS[kind] = Dataset(kind, row, build, pack, needs, tallies, reads, ranged, by_organisation)
+        _DATASETS[kind] = Dataset(
+            kind, row, build, pack, needs, tallies, reads, ranged, partitioned, by_organisation
+        )
         return build
 
     return declare

@@ -30,9 +30,13 @@ ISSUERS: Final = "issuers"
 """Of whom there are facts; not which."""
 
 _TABLES: Final = {
-    MACRO: ("annual", "indicator", "recapture", "series"),
+    MACRO: ("annual", "indicator", "recapture", "series", "series_info"),
     TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
 }
+OTHERWISE: Final = frozenset(
+    {"capture", "entity_record", "fact", "fact_subject", "link", "sighting", "withdrawal"}
+)
+"""Tables of the ledger that are told by what they amount to: organisations, issuers, what is left out."""
 _write = msgspec.msgpack.Encoder().encode
 _read_seal = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -67,6 +71,11 @@ class BuildInputs:
             content = self._rows(_TABLES[name]) if digest is None else digest()
             self._digests[name] = sha256(_write(content)).digest()
         return self._digests[name]
+
+    @staticmethod
+    def tables() -> frozenset[str]:
+        """Every table of the ledger that enters some digest."""
+        return OTHERWISE.union(*_TABLES.values())
 
     def _rows(self, tables: tuple[str, ...]) -> list[tuple[object, ...]]:
         """The captures that brought rows of these tables: what they are, and what they brought."""

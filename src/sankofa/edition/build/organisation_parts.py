@@ -6,11 +6,12 @@ it was.
 """
 
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from sankofa.edition.build.part_boundaries import begins_part
 from sankofa.ledger.entities import Entity
 
 if TYPE_CHECKING:
@@ -49,10 +50,7 @@ def partitions(context: "BuildContext", base: str) -> Iterator[Partition]:
 
 
 def begins_partition(service_id: str, size: int) -> bool:
-    """Rounded up to a power of two, the size seldom tells otherwise after a small change."""
-    weight = 1 << (size + _BYTES_OF_AN_ENTITY - 1).bit_length()
-    chance = int.from_bytes(blake2b(service_id.encode(), digest_size=8).digest(), "little")
-    return chance * _BYTES_IN_A_PARTITION < weight << 64
+    return begins_part(service_id, size + _BYTES_OF_AN_ENTITY, _BYTES_IN_A_PARTITION)
 
 
 def _inputs(context: "BuildContext", entities: Sequence[Entity], base: str) -> str:

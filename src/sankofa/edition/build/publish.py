@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from sankofa.edition.build.build_record import BuildRecord, TableRecord, load_record, save_record
+from sankofa.edition.build.build_record import BuildRecord, TableRecord
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import datasets
 from sankofa.edition.build.tables import tables
@@ -125,7 +125,7 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
     files: ParquetFiles | None = None
     try:
         taken = TakenOver(ordered, tables(), context)
-        taken.take(load_record(context.record_path), writer)
+        taken.take(context.memory, writer)
         files = ParquetFiles(writer.files, context, taken=taken.tables)
         dataset_writer = DatasetWriter(writer, files, taken)
         for dataset in ordered:
@@ -142,8 +142,8 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
             for name, own in of_tables.items()
             if name in taken.inputs
         }
-        record = BuildRecord(dataset_writer.record, written, dataset_writer.partitions)
-        save_record(context.record_path, record)
+        partitions, results = dataset_writer.partitions, context.memory.results
+        context.remember(BuildRecord(dataset_writer.record, written, partitions, results))
     except BaseException as failure:
         writer.abandon()
         if files is not None:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from sankofa.edition.build.build_record import BuildRecord, DatasetRecord, PartitionRecord, TableRecord
 from sankofa.edition.build.dataset import Dataset
-from sankofa.edition.build.inputs import BuildInputs
 from sankofa.edition.build.tables import Table
 from sankofa.engines.datastore import EditionWriter
 
@@ -19,7 +18,7 @@ class TakenOver:
     def __init__(self, datasets: Iterable[Dataset], tables: Iterable[Table], context: "BuildContext") -> None:
         self._datasets = {dataset.kind: dataset for dataset in datasets}
         self._tables = {table.name: table for table in tables}
-        inputs = BuildInputs(context)
+        inputs = context.inputs
         self.inputs: dict[str, str] = {}
         """By kind of dataset or name of table; without those of which it cannot be told."""
         for name in (*self._datasets, *self._tables):

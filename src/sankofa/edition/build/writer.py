@@ -6,10 +6,11 @@ from collections.abc import Generator, Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Any, cast
 
 from sankofa.edition.build.build_record import DatasetRecord, PartEntry, PartitionRecord
-from sankofa.edition.build.checks import RowCheck, check_days
+from sankofa.edition.build.checks import RowCheck, check_days, check_failed
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Built, Dataset, KeyRows, Outcome, PreparedKeyRows, datasets
 from sankofa.edition.build.organisation_parts import Partition, partitions
+from sankofa.edition.build.part_boundaries import begins_part
 from sankofa.edition.build.prepared_rows import PreparedRows
 from sankofa.edition.build.row_ranges import RowRanges
 from sankofa.edition.build.taking_over import TakenOver
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from sankofa.edition.build.parquet import ParquetFiles
 
 _BATCH = 256
+_BYTES_IN_A_PART = 1 << 20
+"""On average, of a dataset that is cut between its keys."""
+_BYTES_OF_A_KEY = 128
+"""What the directory has of one, about."""
 
 
 class DatasetWriter:
@@ -76,7 +81,8 @@ class DatasetWriter:
         own = [dataset for dataset in datasets() if dataset.by_organisation]
         sources: set[str] = set()
         addresses: dict[str, int] = {}
-        for number, partition in enumerate(partitions(context, self._taken.base)):
+        number = 0  # of the part among those that have rows with an address: readers know no others
+        for partition in partitions(context, self._taken.base):
             known = self._taken.partitions.get(partition.inputs)
             if known is None or not self._writer.take_over(known.part.content):
                 known = self._build_partition(own, context, partition)
@@ -87,6 +93,7 @@ class DatasetWriter:
             sources.update(known.sources)
             for service_id, first in known.first_blocks.items():
                 addresses[service_id] = (number << BLOCK_BITS) + first
+            number += bool(known.first_blocks)
             for dataset in own:
                 counts = self.indexes if dataset.row is None else self.rows
                 counts[dataset.kind] = counts.get(dataset.kind, 0) + known.rows.get(dataset.kind, 0)
@@ -127,12 +134,16 @@ class DatasetWriter:
         ranges = RowRanges()
         self._part.ranges = ranges if dataset.ranged else None
         given = [*(self._built[kind] for kind in dataset.needs), *(self._tallies[k] for k in dataset.tallies)]
-        outcome = self._write_rows(dataset, check, dataset.build(context, *given))
+        parts: list[PartEntry] = []
+        outcome = self._write_rows(
+            dataset, check, dataset.build(context, *given), parts=parts if dataset.partitioned else None
+        )
+        parts += self._part.end(self._part.first if parts else "") if self._part.has_keys else []
         self._part.ranges = None
         self._built[dataset.kind] = Built(outcome.result, ranges)
         return DatasetRecord(
             inputs=self._taken.inputs.get(dataset.kind, ""),
-            parts=self._part.end("") if self._part.has_keys else [],
+            parts=parts,
             rows=check.rows,
             manifest_extras=dict(outcome.manifest_extras),
             sources=None if outcome.sources is None else sorted(outcome.sources),
@@ -146,8 +157,12 @@ class DatasetWriter:
         check: "_Check",
         building: Iterator[KeyRows] | Iterator[PreparedKeyRows],
         first_blocks: dict[str, int] | None = None,
+        parts: list[PartEntry] | None = None,
     ) -> Outcome:
-        """All rows of a builder to the part that is being written; what the builder returned."""
+        """All rows of a builder to the part that is being written; what the builder returned.
+
+        Where `parts` are given, the part is ended now and then, and added to them.
+        """
         part = self._part
         key_rows = _Returning(building)
         rows: Iterable[Entry] | PreparedRows
@@ -163,7 +178,15 @@ class DatasetWriter:
                 if rows.kept_columns:
                     part.write_columns(dataset.kind, keys, rows.kept_columns)
             else:
-                part.write_key(dataset.kind, keys, dataset.pack(check.passed(rows, key)))
+                blocks: Iterable[tuple[bytes, bytes]] = dataset.pack(check.passed(rows, key))
+                if parts is not None:
+                    if part.has_keys and key <= part.last:
+                        raise check_failed(dataset.kind, key, f"comes after {part.last}, out of order")
+                    blocks = list(blocks)
+                    size = _BYTES_OF_A_KEY + sum(len(index) + len(rows) for index, rows in blocks)
+                    if part.has_keys and begins_part(key, size, _BYTES_IN_A_PART):
+                        parts += part.end(part.first if parts else "")
+                part.write_key(dataset.kind, keys, blocks)
         return key_rows.returned or Outcome()
 
 
@@ -199,6 +222,16 @@ class _PartWriter:
     @property
     def has_keys(self) -> bool:
         return bool(self._directory)
+
+    @property
+    def first(self) -> str:
+        """The first key."""
+        return self._directory[0][1]
+
+    @property
+    def last(self) -> str:
+        """The last key."""
+        return self._directory[-1][1]
 
     @property
     def next_block(self) -> int:

@@ -3,7 +3,7 @@
 from typing import Final
 from zlib import crc32
 
-from sankofa.model.names import fold
+from sankofa.model.folding import search_form
 
 ENTITIES: Final = "entity"
 TENDERS: Final = "tender"
@@ -85,7 +85,7 @@ def party_key(country: str | None = None, role: str | None = None, service_id: s
 
 def searched_words(text: str) -> set[str]:
     """The words a tender is found by, and a query is read as."""
-    return set(fold(text).split())
+    return set(search_form(text).split())
 
 
 def process_list(country: str, ocid: str) -> tuple[str, int]:

@@ -44,8 +44,9 @@ class EditionManager:
 
     def _unavailable(self) -> StoreUnavailable:
         if self._opening is not None:
-            told = "The current edition is being opened and verified; retry."
-            return StoreUnavailable("datastore", f"{self._opening} is being opened and verified", told=told)
+            message = "The current edition is being opened and verified; retry."
+            cause = f"{self._opening} is being opened and verified"
+            return StoreUnavailable("datastore", cause, message=message)
         if self._refused:
             return StoreUnavailable("datastore", f"edition {self._refused} cannot be served")
         return StoreUnavailable("datastore", "no edition is published")

@@ -42,9 +42,8 @@ class Store:
 
     def list_editions(self) -> EditionList:
         self.shelved += 1
-        return EditionList(
-            tuple(sorted(self.editions, reverse=True)), self.editions[-1] if self.editions else None
-        )
+        current = self.editions[-1] if self.editions else None
+        return EditionList(tuple(sorted(self.editions, reverse=True)), current)
 
     def ledger(self) -> LedgerSession:
         raise AssertionError("serving reads no ledger")

@@ -14,6 +14,7 @@ from msgspec import Meta, structs
 
 from sankofa.derive.cross_rates import AFRICAN_CURRENCIES, FAMILY, FREQUENCY, cross_rate, cross_rate_row
 from sankofa.derive.series import Series, SeriesReport, series_reports
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Built, KeyRows, dataset
 from sankofa.edition.build.datasets.macro_series import SeriesIndex
@@ -44,7 +45,7 @@ def rate_legs(keys: Iterable[str]) -> dict[str, list[RateLeg]]:
     return {currency: [own[via] for via in sorted(own)] for currency, own in sorted(legs.items())}
 
 
-@dataset(RATE_LEGS, None, needs=(MACRO_SERIES,))
+@dataset(RATE_LEGS, None, needs=(MACRO_SERIES,), reads=())
 def legs(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
     """By currency."""
     for currency, own in rate_legs(summary.key for summary in series.result.summaries).items():
@@ -147,6 +148,7 @@ table(
         "Daily rates between two currencies, one of them African, that nobody published: derived from two "
         "that were, every vintage. `/v1/cross-rates` has any pair, in either direction.",
         rows=_EveryPair,
+        reads=(inputs.MACRO,),
         sorted_by=("base", "quote", "via"),
     )
 )

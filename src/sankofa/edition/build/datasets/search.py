@@ -46,7 +46,7 @@ def _declare(
         for number, record in enumerate(records(context, *built)):
             yield KeyRows(str(number), [Entry(msgspec.json.encode(record))])
 
-    @dataset(index.words, None, needs=needs, reads=reads)
+    @dataset(index.words, None, needs=needs, reads=reads, partitioned=True)
     def word_index(context: BuildContext, *built: _Catalogue) -> Building:
         """Returns of each word how many records have it."""
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))

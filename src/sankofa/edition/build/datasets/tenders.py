@@ -57,7 +57,7 @@ def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
         yield KeyRows(country, _numbers(day_rows.pairs(ended=True)))
 
 
-@dataset("tender_word", None, needs=(TENDERS,), reads=())
+@dataset("tender_word", None, needs=(TENDERS,), reads=(), partitioned=True)
 def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
