@@ -6,6 +6,7 @@ WORKERS ?= 1
 WORLD   ?= starter
 ARGS    ?=
 EXTRAS  ?=
+XBRL    ?=
 
 # The first Python that is new enough; name another with PYTHON=...
 PYTHON ?= $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 python3.11; do \
@@ -14,6 +15,7 @@ PYTHON ?= $(shell for p in python3 python3.15 python3.14 python3.13 python3.12 p
 BIN     := .venv/bin
 RUNTIME := .venv/.runtime
 DRIVERS := .venv/.drivers
+REPORTS := .venv/.xbrl
 DEV     := .venv/.dev
 PEERS   := .venv-bench/.peers
 LINT    := tools/openapi-lint
@@ -21,8 +23,7 @@ LINTERS := $(LINT)/node_modules/.installed
 OPENAPI := build/openapi.json
 
 # Locked wheels only: the same bytes everywhere, and no compiler needed.
-# Modules are compiled when they are first imported: compiling all of them takes a third of the installation.
-PIP_INSTALL := -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes --only-binary :all: -r
+INSTALL := tools/install.py
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
     --only-binary :all: --no-header --no-emit-index-url $(ARGS)
 
@@ -45,7 +46,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  settings: HOST=$(HOST) PORT=$(PORT) WORKERS=$(WORKERS) WORLD=$(WORLD) PYTHON=... EXTRAS=1 ARGS=..."
 
-setup: $(RUNTIME) $(if $(EXTRAS),$(DRIVERS)) ## create .venv with the locked dependencies and the sankofa command; EXTRAS=1 adds PostgreSQL and Redis
+setup: $(RUNTIME) $(if $(EXTRAS),$(DRIVERS)) $(if $(XBRL),$(REPORTS)) ## create .venv with the locked dependencies and the sankofa command; EXTRAS=1 adds PostgreSQL, Redis and tracing, XBRL=1 inline XBRL
 
 serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (starter, sample) when there is none
 	@$(BIN)/sankofa $(WORLD) --if-empty
@@ -54,8 +55,8 @@ serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (s
 test: $(DEV) ## run the tests; ARGS are passed to pytest
 	$(PYTEST) $(ARGS)
 
-test-fast: $(DEV) ## the unit tests and tests/spec on files alone, in less than a minute
-	TEST_ENGINES=files $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
+test-fast: $(DEV) ## the unit tests and tests/spec on files alone, in about a minute
+	TEST_ENGINES=files TEST_EXAMPLES=20 $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
 
 # One process: what is measured in milliseconds would be measured beside another test.
 torture: $(DEV) ## attacks and faults in full, over an hour; writes the figures of docs/reliability.md. ARGS are passed to pytest
@@ -94,8 +95,10 @@ bench: $(DEV) $(PEERS) ## run the benchmarks; the peers live in .venv-bench
 lock: $(DEV) ## resolve requirements/*.txt and the npm lock again; ARGS=--upgrade for newer versions
 	$(COMPILE) pyproject.toml --group build -o requirements/runtime.txt
 	$(COMPILE) pyproject.toml --group build --group dev --all-extras -c requirements/runtime.txt -o requirements/dev.txt
-	$(COMPILE) pyproject.toml --all-extras -c requirements/dev.txt -o requirements/extras.txt
+	$(COMPILE) pyproject.toml --extra objects --extra postgres --extra redis --extra tracing -c requirements/dev.txt -o requirements/extras.txt
+	$(COMPILE) pyproject.toml --extra xbrl -c requirements/dev.txt -o requirements/xbrl.txt
 	$(COMPILE) --group bench -o requirements/bench.txt
+	$(COMPILE) --group installer -c requirements/dev.txt -o requirements/installer.txt
 	$(BIN)/python $(LINT)/node.py lock
 
 clean: ## remove everything the targets made, data in var/ excepted
@@ -113,23 +116,28 @@ endef
 $(RUNTIME): requirements/runtime.txt pyproject.toml
 	$(call create-venv,.venv)
 	@echo "installing the locked dependencies into .venv"
-	@$(BIN)/python $(PIP_INSTALL) requirements/runtime.txt
+	@$(BIN)/python $(INSTALL) requirements/runtime.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(DRIVERS): requirements/extras.txt $(RUNTIME)
-	@echo "installing the locked drivers of PostgreSQL and Redis into .venv"
-	@$(BIN)/python $(PIP_INSTALL) requirements/extras.txt
+	@echo "installing the locked extras (PostgreSQL, Redis, tracing) into .venv"
+	@$(BIN)/python $(INSTALL) requirements/extras.txt
+	@touch $@
+
+$(REPORTS): requirements/xbrl.txt $(RUNTIME)
+	@echo "installing the locked reader of inline XBRL into .venv"
+	@$(BIN)/python $(INSTALL) requirements/xbrl.txt
 	@touch $@
 
 $(DEV): requirements/dev.txt $(RUNTIME)
 	@echo "installing the locked development tools into .venv"
-	@$(BIN)/python $(PIP_INSTALL) requirements/dev.txt
+	@$(BIN)/python $(INSTALL) requirements/dev.txt
 	@touch $@
 
 $(PEERS): requirements/bench.txt
 	$(call create-venv,.venv-bench)
-	@.venv-bench/bin/python $(PIP_INSTALL) requirements/bench.txt
+	@.venv-bench/bin/python $(INSTALL) requirements/bench.txt
 	@touch $@
 
 $(LINTERS): $(LINT)/package-lock.json $(DEV)

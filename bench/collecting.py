@@ -23,7 +23,7 @@ import httpx
 from bench.ingest import cost
 from bench.world import CACHE, SANKOFA, environment_of
 from sankofa.collect.fetch import Fetcher
-from sankofa.collect.network import HostRates
+from sankofa.collect.network import HostRates, open_client
 from sankofa.collect.plan import walks
 from sankofa.collect.walk import discard
 from sankofa.settings import Settings
@@ -87,7 +87,7 @@ def fetch(folder: Path, documents: int, address: str) -> None:
     collect = Collect(urls, rate=1e9, allow_private=True)
     stop = threading.Event()
     folder.mkdir(parents=True)
-    with httpx.Client(follow_redirects=False) as client:
+    with open_client(allow_private=True) as client:
         fetcher = Fetcher(client, HostRates(stop), collect, folder, stop, "", 3)
 
         def run() -> None:

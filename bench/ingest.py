@@ -111,7 +111,8 @@ def _publish(home: Path) -> None:
     spent = cost([SANKOFA, "publish"], environment_of(home))
     rows = int(spent.output.rpartition("fundamentals ")[2].split(",")[0])
     print(spent.line("publish", rows))
-    size = (home / "editions" / current_edition(home) / "edition.blocks").stat().st_size
+    parts = (home / "editions" / current_edition(home) / "parts").iterdir()
+    size = sum(path.stat().st_size for path in parts)
     print(f"{'':4}the edition is {size / 1e6:,.0f} MB, {size / rows:,.0f} bytes a row", flush=True)
 
 

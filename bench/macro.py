@@ -35,6 +35,8 @@ from sankofa.edition.format.series_blocks import (
     pack_series,
     summary_of,
 )
+from sankofa.engines.checked_file import FileStates
+from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import EditionFolderWriter
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
@@ -199,7 +201,7 @@ def _home(series: int) -> Path:
         home.mkdir(parents=True)
         print(f"making {home.name}", flush=True)
         store = open_datastore("sqlite:", home, SCHEMA)
-        writer = EditionFolderWriter(_editions(home))
+        writer = EditionFolderWriter(_editions(home), OpenParts(FileStates()))
         _write_edition(writer, series)
         edition = "20260101T000000Z-00001-0000000000"
         writer.finish(edition, {"format": LAYOUT, "content_sha256": str(series), "rows": {}, "indexes": {}})

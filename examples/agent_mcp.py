@@ -33,26 +33,32 @@ async def main(key: str, url: str) -> None:
         tools = (await client.list_tools()).tools
         print("tools:", ", ".join(sorted(tool.name for tool in tools)))
 
-        found = await call(client, "search_entities", query="riftline telecom")
+        found = await call(client, "search_entities", query="gold fields")
         best = found["data"][0]
         print(f"found: {best['legal_name']} ({best['service_id']}), by {best['match']['on']}")
 
-        for day in ("2023-12-31", "2024-12-31"):
+        for day in ("2013-12-31", "2021-07-31"):
             answer = await call(
                 client,
                 "get_fundamentals",
                 service_id=best["service_id"],
                 as_of=day,
                 period_type="FY",
-                line_items=["revenue"],
+                line_items=["income_tax"],
             )
-            row = next(row for row in answer["data"] if row["fiscal_year"] == 2023)
+            row = next(row for row in answer["data"] if row["fiscal_year"] == 2012)
             print(
-                f"as of {day}: revenue 2023 was {row['value_reported']} {row['currency_reported']},"
+                f"as of {day}: income tax of 2012 was {row['value_reported']} {row['currency_reported']},"
                 f" vintage {row['vintage']}, from {row['source_ref']}"
             )
 
-        refused = await call(client, "search_tenders", country="KE", limit=1000)
+        (rate,) = (
+            await call(client, "get_cross_rates", base="NGN", quote="KES", as_of="2024-06-30", limit=1)
+        )["data"]
+        inputs = " and ".join(one["series"] for one in rate["inputs"])
+        print(f"{rate['date']}: {rate['value']} {rate['unit']}, {rate['method']} from {inputs}")
+
+        refused = await call(client, "search_tenders", country="ZA", limit=1000)
         if "upgrade" in refused:
             print(f"refused with {refused['status']}: {refused['detail']}")
             print(f"what to tell the user: {refused['upgrade']['checkout_url']}")

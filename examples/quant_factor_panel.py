@@ -15,7 +15,7 @@ import polars as pl
 from sankofa.client import Client, LookAhead, TruncatedWarning, look_ahead_check
 
 FIGURES = ["revenue", "profit"]
-REBALANCED = [date(year, 6, 30) for year in (2022, 2023, 2024, 2025)]
+REBALANCED = [date(year, 6, 30) for year in (2012, 2015, 2018, 2021)]
 
 
 def reported(client: Client) -> pl.DataFrame:

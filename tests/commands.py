@@ -2,7 +2,8 @@
 
 Loading it costs up to a second of processor, and the tests call hundreds of commands. Each still runs as a
 user's would: its own process, its own environment and streams, its own exit code. `Commands` starts
-`python -m tests.commands SOCKET` and asks it.
+`python -m tests.commands SOCKET` and asks it; where several test workers run, the process that started them
+has begun one for all.
 """
 
 import gc
@@ -31,6 +32,8 @@ import sankofa
 from tests.patience import PATIENCE
 
 _LONGEST = 1 << 17
+_SHARED = "TEST_COMMANDS_SOCKET"
+"""The variable that tells a test worker where commands are run for all of them."""
 
 
 class _Call(msgspec.Struct):
@@ -64,7 +67,7 @@ class Running:
 
 
 class Commands:
-    """Runs commands; one of these is enough for a test worker."""
+    """Runs commands; one of these is enough for all test workers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -96,8 +99,14 @@ class Commands:
             texts = [_written(stream) for stream in (out, err)]
         return subprocess.CompletedProcess(list(arguments), code, *texts)
 
+    def share(self) -> None:
+        """Begin, without waiting, the process that the workers to come will ask."""
+        self._begin()
+        os.environ[_SHARED] = str(self._folder / "socket")
+
     def close(self) -> None:
         if self._process is not None:
+            os.environ.pop(_SHARED, None)
             self._process.kill()
             self._process.wait()
             shutil.rmtree(self._folder)
@@ -105,17 +114,22 @@ class Commands:
 
     def _listening(self) -> str:
         with self._lock:
-            if self._process is None:
-                self._folder = Path(tempfile.mkdtemp(prefix="sankofa-commands-"))
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", __name__, self._folder / "socket"], cwd=Path(__file__).parents[1]
-                )
-                deadline = time.monotonic() + PATIENCE
-                while not (self._folder / "socket").exists():
-                    assert self._process.poll() is None
-                    assert time.monotonic() < deadline
-                    time.sleep(0.02)
-        return str(self._folder / "socket")
+            shared = os.environ.get(_SHARED)
+            if shared is None and self._process is None:
+                self._begin()
+            address = Path(shared) if shared else self._folder / "socket"
+            deadline = time.monotonic() + PATIENCE
+            while not address.exists():
+                assert self._process is None or self._process.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+        return str(address)
+
+    def _begin(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="sankofa-commands-"))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, self._folder / "socket"], cwd=Path(__file__).parents[1]
+        )
 
 
 def _received(line: socket.socket) -> bytes:
@@ -134,6 +148,7 @@ def _listen(address: str) -> None:
 
     The commands are waited for, not ignored: so their processor time is counted to this process.
     """
+    parent = os.getppid()
     _load()
     running: dict[int, socket.socket] = {}
     ended, wake = os.pipe()
@@ -144,8 +159,8 @@ def _listen(address: str) -> None:
         listening.bind(f"{address}.new")
         listening.listen(64)
         Path(f"{address}.new").rename(address)  # there once it listens
-        while True:
-            ready, _, _ = select.select([listening.fileno(), ended], [], [])
+        while os.getppid() == parent:  # whoever began this may have been killed
+            ready, _, _ = select.select([listening.fileno(), ended], [], [], 5.0)
             if ended in ready:
                 os.read(ended, 4096)
                 _tell(running)

@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.live import LiveServer, run
+from tests.live import COMMANDS, LiveServer, run
 from tests.once import made_once
 from tests.services import (
     MISSING,
@@ -28,11 +28,12 @@ for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
     del os.environ[name]
 
 
-# The same examples in every run, so that a run fails for what changed; TEST_RANDOM=1 looks for more. No
-# example fails for being slow: whether it is depends on the machine.
+# The same examples in every run, so that a run fails for what changed; TEST_RANDOM=1 looks for more, and
+# TEST_EXAMPLES for fewer, as make test-fast does. No example fails for being slow.
 hypothesis.settings.register_profile(
     "tests",
     derandomize=os.environ.get("TEST_RANDOM") != "1",
+    max_examples=int(os.environ.get("TEST_EXAMPLES") or 100),
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
@@ -132,6 +133,14 @@ def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="session")
+def starter_server(starter_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """The starter world, served."""
+    home = Path(shutil.copytree(starter_home, tmp_path_factory.mktemp("real") / "home"))
+    with LiveServer(home) as live:
+        yield live
+
+
+@pytest.fixture(scope="session")
 def sample_key(server: LiveServer) -> str:
     return server.key("sample")
 
@@ -151,24 +160,57 @@ def shared_data() -> Path:
 
 
 LONG = (
-    "test_routes_on_real_filings.py",
     "test_schemathesis.py",
     "test_real_files.py",
     "test_docs.py",
-    "test_metrics_point_in_time.py",
+    "test_routes_on_real_filings.py",
     "test_real_macro.py",
+    "test_browser.py",
     "test_status.py",
     "test_postgres.py",
     "test_keyvalue.py",
+    "test_redis_groups.py",
+    "test_tenders.py",
+    "test_metrics_point_in_time.py",
+    "test_sample_tier.py",
+    "test_backup.py",
+    "test_made_again.py",
+    "test_point_in_time.py",
+    "test_answers.py",
+    "test_tender_files.py",
+    "test_collect.py",
+    "test_withdraw.py",
+    "test_hostile_clients.py",
+    "test_damage_under_service.py",
+    "test_json_stream.py",
+    "test_stores.py",
+    "test_outbound.py",
     "test_ocds_validation.py",
     "test_real_tenders.py",
-    "test_point_in_time.py",
 )
-"""Files of few tests that take long: begun first, so that no worker is left with one at the end."""
+"""The files that take longest, the longest first, so that no worker is left with one at the end."""
 
 
 SLOW_FIXTURES = {"shared_data", "postgres_process", "redis_process"}
-SLOW_FILES = ("test_schemathesis.py", "test_docs.py", "test_starter_world.py")
+SLOW_FILES = (
+    "test_backup.py",
+    "test_collect.py",
+    "test_docs.py",
+    "test_doctor.py",
+    "test_schemathesis.py",
+    "test_starter_world.py",
+    "test_withdraw.py",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Of several test workers none has to load the package for its commands: it is done here, meanwhile."""
+    if getattr(config.option, "numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        COMMANDS.share()
+
+
+def pytest_unconfigure() -> None:
+    COMMANDS.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,16 +17,16 @@ from tests.commands import Commands, Running
 from tests.patience import PATIENCE
 from tests.ports import free_port
 
-__all__ = ["COMMAND", "PATIENCE", "LiveServer", "create_key", "free_port", "run"]
+__all__ = ["COMMAND", "COMMANDS", "PATIENCE", "LiveServer", "create_key", "free_port", "run"]
 
 COMMAND = Path(sys.executable).with_name("sankofa")
-_COMMANDS = Commands()
-atexit.register(_COMMANDS.close)
+COMMANDS = Commands()
+atexit.register(COMMANDS.close)
 
 
 def run(home: Path, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run one command to its end, well or not; settings by name, e.g. `rows_sample="3"`."""
-    return _COMMANDS.run([*map(str, arguments)], _environment(home, settings), seconds=5 * PATIENCE)
+    return COMMANDS.run([*map(str, arguments)], _environment(home, settings), seconds=5 * PATIENCE)
 
 
 def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
@@ -61,7 +61,7 @@ class LiveServer:
         self._log = self.log_path.open("ab")
         arguments = ("serve", "--port", str(self.port), "--workers", str(self.workers))
         environment = _environment(self.home, self.settings)
-        self._process = _COMMANDS.start(arguments, environment, self._log, self._log)
+        self._process = COMMANDS.start(arguments, environment, self._log, self._log)
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

@@ -4,6 +4,15 @@ from tests.patience import until
 from tests.services import RedisServer, free_port
 
 
+class Durable(RedisServer):
+    """Writes down what it was told, and takes nothing that no replica takes: so no count is lost."""
+
+    def command(self) -> list[str]:
+        lasting = ["--appendonly", "yes", "--dir", str(self.home), "--min-replicas-to-write", "1"]
+        lasting += ["--repl-diskless-sync-delay", "0"]  # else a primary that was restarted waits for 5 s
+        return [*super().command(), *lasting]
+
+
 class Replica(RedisServer):
     """Follows another server."""
 
@@ -13,6 +22,10 @@ class Replica(RedisServer):
 
     def command(self) -> list[str]:
         return [*super().command(), "--replicaof", "127.0.0.1", str(self._primary.port)]
+
+
+class DurableReplica(Replica, Durable):
+    """Becomes the primary under the same terms."""
 
 
 class SentinelServer(RedisServer):
@@ -52,7 +65,8 @@ class Watched:
 
     def __init__(self, binary: str) -> None:
         self.primary = RedisServer(binary)
-        self.replica = Replica(binary, self.primary)
+        self.replica: RedisServer = Replica(binary, self.primary)
+        self.replicas = [self.replica]
         self.sentinels = [SentinelServer(binary, self.primary) for _ in range(3)]
 
     @property
@@ -61,17 +75,34 @@ class Watched:
         return f"redis+sentinel://{addresses}/primary/0"
 
     def start(self) -> None:
-        for server in (self.primary, self.replica):
+        for server in (self.primary, *self.replicas):
             server.start()
-        until(lambda: "master_link_status:up" in _info(self.replica))
+        for replica in self.replicas:
+            until(lambda r=replica: "master_link_status:up" in _info(r))  # type: ignore[misc]
         for sentinel in self.sentinels:
             sentinel.start()
         for sentinel in self.sentinels:
-            until(lambda s=sentinel: _knows_all(s))  # type: ignore[misc]
+            until(lambda s=sentinel: _knows_all(s, len(self.replicas)))  # type: ignore[misc]
+
+    def current(self) -> RedisServer:
+        """The primary, as a sentinel has it by now."""
+        answer = self.sentinels[0].execute("SENTINEL get-master-addr-by-name primary")
+        port = int(answer.split("\r\n")[-1])
+        return next(server for server in (self.primary, *self.replicas) if server.port == port)
 
     def close(self) -> None:
-        for server in (*self.sentinels, self.replica, self.primary):
+        for server in (*self.sentinels, *self.replicas, self.primary):
             server.close()
+
+
+class DurablyWatched(Watched):
+    """A primary and two replicas that lose nothing they answered."""
+
+    def __init__(self, binary: str) -> None:
+        self.primary = Durable(binary)
+        self.replicas = [DurableReplica(binary, self.primary) for _ in range(2)]
+        self.replica = self.replicas[0]
+        self.sentinels = [SentinelServer(binary, self.primary) for _ in range(3)]
 
 
 class Cluster:
@@ -109,9 +140,9 @@ def _info(server: RedisServer) -> str:
     return server.execute("INFO replication")
 
 
-def _knows_all(sentinel: RedisServer) -> bool:
+def _knows_all(sentinel: RedisServer, replicas: int) -> bool:
     answer = sentinel.execute("INFO sentinel")
-    return "slaves=1,sentinels=3" in answer
+    return f"slaves={replicas},sentinels=3" in answer
 
 
 def _is_complete(node: RedisServer) -> bool:

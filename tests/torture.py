@@ -4,6 +4,10 @@
 docs/reliability.md tells, and add a line each to the file that TORTURE_RECORD names, from which
 tools/reliability.py writes the figures of that page. A test asks for the fixture `trial`.
 
+What is worked out a second time by brute force, on random worlds or real files, costs much for each round.
+`rounds(few, full)` says how many: few in `make test`, all of them in `make torture` and wherever
+TEST_ALL_ROUNDS=1 is set, as .ci/run does.
+
 TEST_SEED repeats a run; TORTURE_TRIES sets the count of every test, for looking into one of them.
 """
 
@@ -19,7 +23,13 @@ from pathlib import Path
 import pytest
 
 FULL = os.environ.get("TORTURE") == "1"
+ALL_ROUNDS = FULL or os.environ.get("TEST_ALL_ROUNDS") == "1"
 _PASSED = pytest.StashKey[bool]()
+
+
+def rounds(few: int, full: int) -> int:
+    """How often the same rule is tried on another world."""
+    return full if ALL_ROUNDS else few
 
 
 class Trial:

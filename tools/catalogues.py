@@ -21,6 +21,9 @@ OTHERS = (
     # Said by a variable: counts of the first page, groups of the documentation, windows of a quota.
     *("Organisations", "Reported figures", "Macro values", "Tender releases"),
     *("Guides", "Reference", "Methods", "Decisions", "minute", "month"),
+    # Subjects of the catalogue of macro data, and what became of a row.
+    *("Output and income", "Prices and money", "Trade and payments", "Debt and government", "People"),
+    *("Others", "added", "changed", "removed"),
 )
 _TEXT = re.compile(r'(?:\.text|\btext)\(\s*"((?:[^"\\]|\\.)*)"')
 
@@ -35,7 +38,9 @@ def messages() -> list[str]:
     for module in sorted(WEB.rglob("*.py")):
         wanted.update(_TEXT.findall(module.read_text(encoding="utf-8")))
     from sankofa.model import errors
+    from sankofa.web.labels import LABELS
 
+    wanted.update(LABELS.values())
     wanted.update(problem.title for problem in errors.Problem.__subclasses__())
     return sorted(wanted)
 

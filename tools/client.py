@@ -3,10 +3,11 @@
 python tools/client.py            write the modules
 python tools/client.py --check    exit 1, naming them, when modules are stale
 
-Both kinds of client, the one that waits and the one that is awaited, come from one template, so that neither
-can fall behind the other or behind the service.
+The client that waits is written from the one that is awaited, so that neither can fall behind the other: the
+same lines, without `async` and `await`.
 """
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,20 @@ from sankofa.settings import Settings
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "src" / "sankofa" / "client"
 _NOTICE: Final = "Written by tools/client.py (make docs). Change the operation, not this module."
+_AWAITED: Final = ("async_client", "async_methods", "async_session")
+"""Each has a twin that waits."""
+_TWINS: Final = {"async_client": "sync_client"}  # a module is not named as its package
+_WAITING: Final = (
+    (r"\basync (?=def|for|with)", ""),
+    (r"\bawait ", ""),
+    (r"\basyncio\b", "time"),
+    (r"\bAsync(?=[A-Z])", ""),
+    (r"\basync_", ""),
+    (r"\b__a(?=enter|exit)", "__"),
+    (r"\ba(?=close\b|read\b|iter_bytes\b)", ""),
+    (r"\bAwaitable\[object\]", "object"),
+)
+"""What is another word where nothing is awaited."""
 _KINDS: Final = {
     str: "text",
     date: "day",
@@ -66,15 +81,26 @@ def modules() -> dict[str, str]:
     texts = {
         "rows.py": _rows(words),
         "endpoints.py": _endpoints(asked),
-        "methods.py": _methods(signatures, words, awaited=False),
-        "async_methods.py": _methods(signatures, words, awaited=True),
+        "async_methods.py": _methods(signatures, words),
     }
+    for name in _AWAITED:
+        awaited = texts.get(f"{name}.py") or (FOLDER / f"{name}.py").read_text()
+        texts[f"{_TWINS.get(name, name.removeprefix('async_'))}.py"] = _waiting(awaited, name)
     return {name: _formatted(text) for name, text in texts.items()}
 
 
 def stale(folder: Path = FOLDER) -> list[str]:
     """The modules that are missing or not as the code has it."""
     return [n for n, text in modules().items() if not (p := folder / n).exists() or p.read_text() != text]
+
+
+def _waiting(awaited: str, name: str) -> str:
+    """A module of the client that is awaited, as it is where one waits."""
+    body = awaited.split('"""', 2)[2]
+    for word, other in _WAITING:
+        body = re.sub(word, other, body)
+    first = f"What `{name}` does, waiting for each answer."
+    return f'"""{first}\n\nWritten by tools/client.py (make docs) from it.\n"""{body}'
 
 
 def _rows(words: Words) -> str:
@@ -190,60 +216,50 @@ def _taken(operation: str, parameter: dict[str, Any], words: Words) -> str:
     return _PYTHON[schema["type"]]
 
 
-def _methods(signatures: dict[str, list[tuple[str, str, str]]], words: Words, *, awaited: bool) -> str:
-    kind, session = ("AsyncMethods", "AsyncSession") if awaited else ("Methods", "Session")
-    how = "awaited" if awaited else "that waits for its answer"
+def _methods(signatures: dict[str, list[tuple[str, str, str]]], words: Words) -> str:
     names = sorted({*words.named, *(_rows_of(o) for o in endpoints())})
-    iterator = "AsyncIterator" if awaited else "Iterator"
     parts = [
-        f'"""One method per endpoint, {how}.\n\n{_NOTICE}\n"""',
-        f"from collections.abc import {iterator}, Sequence\nfrom datetime import date\n\n"
+        f'"""One method per endpoint, awaited.\n\n{_NOTICE}\n"""',
+        f"from collections.abc import AsyncIterator, Sequence\nfrom datetime import date\n\n"
         f"from sankofa.client.answers import Answer\nfrom sankofa.client.rows import ({', '.join(names)})\n"
-        f"from sankofa.client.sessions import {session}",
+        f"from sankofa.client.async_session import AsyncSession",
     ]
-    body = [f'class {kind}({session}):\n    """Every endpoint of the service."""']
+    body = ['class AsyncMethods(AsyncSession):\n    """Every endpoint of the service."""']
     for operation in endpoints():
-        body += _method(operation, signatures[operation.name], awaited=awaited)
+        body += _method(operation, signatures[operation.name])
     return "\n\n".join(parts) + "\n\n\n" + "\n\n".join(body)
 
 
-def _method(operation: Operation, signature: list[tuple[str, str, str]], *, awaited: bool) -> Iterator[str]:
+def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iterator[str]:
     rows, name = _rows_of(operation), operation.name
-    ask = ("async ", "await ") if awaited else ("", "")
     pages = any(argument == "cursor" for argument, *_ in signature)
     taken = [*signature, ("all", "bool", "False")] if pages else signature
-    passed = _passed(taken)
     # a summary may run on into the next line
     between = "\n\n" if operation.summary.endswith(".") else "\n"
     doc = f"{operation.summary}{between}{operation.description}".strip()
     doc += "\n\n`all` walks every page, and gives them as one answer." if pages else ""
     yield indent(
-        f"{ask[0]}def {name}(self, {_arguments(taken)}) -> Answer[{rows}]:\n"
+        f"async def {name}(self, {_arguments(taken)}) -> Answer[{rows}]:\n"
         f"{_docstring(doc)}\n"
-        f"    return {ask[1]}self._ask({name!r}, {passed})",
+        f"    return await self._ask({name!r}, {_passed(taken)})",
         "    ",
     )
     if pages:
         walked = [one for one in signature if one[0] != "cursor"]
         noun = _noun(name)
-        iterator = "AsyncIterator" if awaited else "Iterator"
-        again = "async for" if awaited else "for"
-        walk = f"self._walk({name!r}, {_passed(walked)})"
-        # an asynchronous generator cannot `yield from`
-        each = f"async for page in {walk}:\n        yield page" if awaited else f"yield from {walk}"
-        rest = "for row in page.rows:\n            yield row" if awaited else "yield from page.rows"
+        each_page = f"async for page in self._walk({name!r}, {_passed(walked)}):"
         yield indent(
-            f"{ask[0]}def {noun}_pages(self, {_arguments(walked)}) -> {iterator}[Answer[{rows}]]:\n"
+            f"async def {noun}_pages(self, {_arguments(walked)}) -> AsyncIterator[Answer[{rows}]]:\n"
             f'    """Every page of `{name}`, all of one edition; `limit` is of each page.\n\n'
             f"    Raises Gone where that edition is removed meanwhile.\n"
             f'    """\n'
-            f"    {each}",
+            f"    {each_page}\n        yield page",
             "    ",
         )
         yield indent(
-            f"{ask[0]}def iter_{noun}(self, {_arguments(walked)}) -> {iterator}[{rows}]:\n"
+            f"async def iter_{noun}(self, {_arguments(walked)}) -> AsyncIterator[{rows}]:\n"
             f'    """Every row of `{name}`, page after page; `limit` is of each page."""\n'
-            f"    {again} page in {walk}:\n        {rest}",
+            f"    {each_page}\n        for row in page.rows:\n            yield row",
             "    ",
         )
 
@@ -284,7 +300,17 @@ def _formatted(text: str) -> str:
     """As `ruff format` has it, imports in order and lines within the limit."""
     ruff = Path(sys.executable).with_name("ruff")
     for command in (
-        ["check", "--select", "I", "--fix", "--quiet", "--stdin-filename", "src/sankofa/client/x.py", "-"],
+        [
+            "check",
+            "--select",
+            "I,F401,UP028",
+            "--fix",
+            "--unsafe-fixes",
+            "--quiet",
+            "--stdin-filename",
+            "src/sankofa/client/x.py",
+            "-",
+        ],
         ["format", "--quiet", "--stdin-filename", "src/sankofa/client/x.py", "-"],
     ):
         done = subprocess.run(  # noqa: S603  # our own ruff on our own text

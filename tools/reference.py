@@ -26,6 +26,7 @@ from sankofa.cli.main import main as command_line
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import columns_of, common_rules
+from sankofa.edition.build.tables import Table, tables
 from sankofa.model.errors import Problem
 from sankofa.model.provenance import LICENSE_CLASSES, LICENSE_NOTICE, SKUS
 from sankofa.model.routes import table, written
@@ -268,6 +269,29 @@ def signals_page() -> str:
     )
 
 
+def dictionary_page() -> str:
+    """Every Parquet file, column by column."""
+    files = [(f"[{one.name}](#{one.name})", one.sku or "", _order(one), one.summary) for one in tables()]
+    parts = [_table(("file", "dataset", "sorted by", "holds"), files)]
+    for one in tables():
+        schema, _ = row_schema(one.row, "#/{name}")
+        columns = [_member(name, member) for name, member in schema["properties"].items()]
+        parts += [f"## {one.name}", one.summary, _table(("column", "type", "meaning"), columns)]
+    return _page(
+        "Data dictionary",
+        "The files of an edition, as `/v1/export` lists them. The same columns, under the same names, are the"
+        " fields of the endpoint that serves them; `null` is what was not published.",
+        *parts,
+    )
+
+
+def _order(one: Table) -> str:
+    return ", ".join(
+        f"{_code(name.removeprefix('-'))} descending" if name.startswith("-") else _code(name)
+        for name in one.sorted_by
+    )
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "api.md": api_page,
     "problems.md": problems_page,
@@ -277,6 +301,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "line-items.md": line_items_page,
     "metrics.md": metrics_page,
     "signals.md": signals_page,
+    "data-dictionary.md": dictionary_page,
 }
 
 

@@ -3,7 +3,8 @@
 python tools/sbom.py            write build/sbom.cdx.json and docs/licences.md
 python tools/sbom.py --check    exit 1 where a licence is not allowed, or docs/licences.md is stale
 
-The versions and digests are those of requirements/extras.txt (the runtime and its drivers); the licences are
+The versions and digests are those of requirements/extras.txt (the runtime and its drivers) and
+requirements/xbrl.txt (the reader of inline XBRL); the licences are
 what the installed distributions declare.
 """
 
@@ -23,7 +24,20 @@ _REQUIREMENT = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)(?:\s*;\s*([^\\]+?))?
 _DIGEST = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 PERMISSIVE: Final = frozenset(
-    {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "MIT", "MIT-0", "PSF-2.0", "0BSD", "ISC"}
+    {
+        "Apache-2.0",
+        "BSD-2-Clause",
+        "BSD-3-Clause",
+        "MIT",
+        "MIT-0",
+        "PSF-2.0",
+        "0BSD",
+        "ISC",
+        "CC0-1.0",
+        "CNRI-Python",
+        "MIT-CMU",
+        "Zlib",  # of what arelle brings: numpy, pillow, regex
+    }
 )
 WEAK_COPYLEFT: Final = frozenset({"LGPL-2.1-only", "LGPL-2.1-or-later", "LGPL-3.0-only", "MPL-2.0"})
 """Allowed for a library that is installed unmodified beside the service and can be replaced."""
@@ -55,12 +69,13 @@ class Package(NamedTuple):
 def packages() -> list[Package]:
     """Every locked distribution of the runtime and its drivers."""
     found: list[Package] = []
-    for line in (_ROOT / "requirements" / "extras.txt").read_text().splitlines():
-        if match := _REQUIREMENT.match(line):
-            found.append(Package(match[1], match[2], (), _licence(match[1])))
-        elif (digest := _DIGEST.search(line)) and found:
-            found[-1] = found[-1]._replace(digests=(*found[-1].digests, digest[1]))
-    return found
+    for name in ("extras.txt", "xbrl.txt"):
+        for line in (_ROOT / "requirements" / name).read_text().splitlines():
+            if match := _REQUIREMENT.match(line):
+                found.append(Package(match[1], match[2], (), _licence(match[1])))
+            elif (digest := _DIGEST.search(line)) and found:
+                found[-1] = found[-1]._replace(digests=(*found[-1].digests, digest[1]))
+    return sorted({(package.name, package.version): package for package in found}.values())
 
 
 def refused(found: list[Package]) -> list[str]:

@@ -45,6 +45,13 @@ class Settings:
         "MiB of disk taken in advance for the counters of an embedded usage store; 32 is room for all: "
         "a full disk then stops no key.",
     )
+    editions: str = _setting(
+        "",
+        "Where a node follows editions from: https://.../editions of another HOME, or what `sankofa push` "
+        "wrote (https://..., s3://bucket/path, gs://, az://, file:///folder); empty for none.",
+        secret=True,
+    )
+    editions_poll_seconds: int = _setting(2, "Seconds between two looks at what is followed.")
     base_url: str = _setting("http://127.0.0.1:8000", "Public address of the REST API.")
     mcp_url: str = _setting("", "Public address of the MCP server, without /mcp; BASE_URL where empty.")
     domain_scheme: str = _setting(
@@ -91,6 +98,8 @@ class Settings:
     ingest_text_length: int = _setting(
         1_000_000, "Most characters of one text; a row with a longer one is rejected."
     )
+    ingest_xbrl_seconds: int = _setting(600, "Most seconds of processor time for one inline XBRL report.")
+    ingest_xbrl_memory_bytes: int = _setting(4 << 30, "Most bytes of memory for one inline XBRL report.")
     mcp_answer_bytes: int = _setting(
         61_440, "Most bytes of JSON in the answer of an MCP tool; rows beyond are left out, with a cursor."
     )
@@ -301,14 +310,14 @@ def explain(environment: Mapping[str, str] | None = None) -> list[tuple[str, str
         variable = PREFIX + f.name.upper()
         value = str(getattr(settings, f.name))
         is_set = variable in environment
-        address = isinstance(f.default, str) and f.default.endswith(":")
-        masked = _without_credentials(value) if address else "***"
+        address = isinstance(f.default, str) and (f.default.endswith(":") or f.name == "editions")
+        masked = without_credentials(value) if address else "***"
         displayed = masked if f.metadata["secret"] and is_set else value
         rows.append((variable, displayed, "environment" if is_set else "default", f.metadata["help"]))
     return rows
 
 
-def _without_credentials(address: str) -> str:
+def without_credentials(address: str) -> str:
     """The address with its credentials and its query masked."""
     scheme, mark, rest = address.partition("://")
     if not mark:

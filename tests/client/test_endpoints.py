@@ -95,6 +95,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("get_statement", {"service_id": "DC8342E4A6CD9A7F25CAC383F4", "period_type": "FY"}),
     ("list_series", {"q": "gdp", "limit": 5}),
     ("get_series_vintages", {"series": "CPI.ZA", "limit": 5}),
+    ("get_cross_rates", {"base": "GBP", "quote": "ZAR", "as_of": date(2024, 6, 30), "limit": 5}),
     ("get_sources", {}),
     ("get_coverage", {"country": "ZA"}),
 ]

@@ -22,6 +22,7 @@ from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.sources.registry import load_sources
+from tests.edition_parts import part_of
 
 T = TypeVar("T")
 
@@ -31,6 +32,8 @@ SAMPLE_SOURCES = (
     ("sample-filings", "filings"),
     ("sample-companyfacts", "companyfacts"),
 )
+SMALL_SOURCES = (("sample-lei", "lei"), ("sample-isin", "isin"), ("sample-tenders-ke", "tenders-ke"))
+"""For a test that publishes, whatever it is: the filings of the sample take most of the time."""
 NOW = datetime(2026, 11, 1, 9, 30, tzinfo=UTC)
 BLOCKS = [(number, b"index %d" % number, b"rows %d " % number * 5000) for number in range(1, 8)]
 PLACES = [("fundamentals", "A", 1, 5), ("fundamentals", "B", 6, 0), ("entity", "A", 6, 2)]
@@ -41,6 +44,7 @@ import sys, time
 from pathlib import Path
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
+from tests.edition_parts import part_of
 from tests.engines.datastores import BLOCKS, NOW, fact_rows
 
 url, home, work = sys.argv[1:]
@@ -105,7 +109,8 @@ class Engine:
                 connection.execute(what.encode())
             return
         folder = self.home / "editions" / edition
-        path = folder / what.partition(" ")[2]
+        named = what.partition(" ")[2]
+        path = part_of(folder) if named == "part" else folder / named
         if what.startswith("remove"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
             return
@@ -125,6 +130,12 @@ class Engine:
         assert process.stdout is not None
         assert process.stdout.readline().strip() in ("20000", "ready")
         return process
+
+
+def keys_of(path: Path) -> list[tuple[str, str]]:
+    """Every (kind, key) in a file of blocks."""
+    with closing(block_file(path)) as blocks:
+        return list(blocks.keys())
 
 
 def block_file(path: Path) -> BlockFileReader:

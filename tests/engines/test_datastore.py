@@ -15,8 +15,10 @@ from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import OperatorError, SettingsError
 from tests.engines.datastores import (
     SAMPLE_SOURCES,
+    SMALL_SOURCES,
     Engine,
     fact_rows,
+    ingest_sample,
     publish_sample,
 )
 from tests.patience import PATIENCE
@@ -171,7 +173,7 @@ def test_writers_take_turns(engine: Engine) -> None:
 
 @pytest.mark.rule("VINT-8")
 def test_the_store_itself_refuses_every_change(engine: Engine) -> None:
-    publish_sample(engine)
+    ingest_sample(engine).close()
     before = {table: engine.raw(f"SELECT * FROM {table}") for table in TABLES}
     assert all(before.values())
     for table in TABLES:
@@ -184,7 +186,7 @@ def test_the_store_itself_refuses_every_change(engine: Engine) -> None:
 
 
 def test_an_sqlite_row_cannot_be_replaced_through_its_place(engine: Engine) -> None:
-    publish_sample(engine)
+    ingest_sample(engine, SMALL_SOURCES).close()
     before = engine.raw("SELECT * FROM capture")
     columns = "rowid, capture_id, source_id, file_name, content_sha256, observed_at, license_class, counts"
     with pytest.raises((sqlite3.Error, psycopg.Error), match=r"rowid|REPLACE"):

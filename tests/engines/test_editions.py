@@ -10,11 +10,13 @@ import pytest
 
 from sankofa.edition.build.publish import publish, switch
 from sankofa.model.errors import EditionError, StoreUnavailable
+from tests.edition_parts import parts_of
 from tests.engines.datastores import (
     BLOCKS,
+    SMALL_SOURCES,
     Engine,
-    block_file,
     ingest_sample,
+    keys_of,
     publish_sample,
     run,
     shelve,
@@ -89,8 +91,9 @@ def test_pieces_of_blocks_whatever_their_keys(engine: Engine) -> None:
     async def read() -> None:
         reader = engine.store.open("one")
         places = [(7, 0, 6), (1, 3, 500), (7, 1, 2), (6, 34_990, 34_999), (1, 3, 3)]
-        assert [bytes(p) for p in await reader.pieces(places)] == [rows[n][a:b] for n, a, b in places]
-        assert list(await reader.pieces([])) == []
+        pieces = await reader.pieces("fundamentals", places)
+        assert [bytes(p) for p in pieces] == [rows[n][a:b] for n, a, b in places]
+        assert list(await reader.pieces("fundamentals", [])) == []
         reader.close()
         engine.store.close()
 
@@ -162,7 +165,7 @@ def test_keep_removes_what_is_not_listed_and_rollback_is_one_step(engine: Engine
 
 
 def test_publishing_the_same_again_leaves_the_edition_in_service_alone(engine: Engine) -> None:
-    with closing(ingest_sample(engine)) as ledger:
+    with closing(ingest_sample(engine, SMALL_SOURCES)) as ledger:
         first = publish(engine.store, ledger, keep=3)
 
         async def read_while_it_is_published_again() -> None:
@@ -185,7 +188,7 @@ def test_publishing_the_same_again_leaves_the_edition_in_service_alone(engine: E
 
 def test_a_damaged_edition_is_replaced_by_the_same_published_again(engine: Engine) -> None:
     shelve(engine.store, "one")
-    engine.damage("one", "DROP TABLE block" if engine.name == "postgres" else "remove edition.blocks")
+    engine.damage("one", "DROP TABLE block" if engine.name == "postgres" else "remove part")
     shelve(engine.store, "one")
     engine.store.open("one").close()
 
@@ -194,9 +197,9 @@ def test_a_damaged_edition_is_replaced_by_the_same_published_again(engine: Engin
     ("engine", "damage", "message"),
     [
         ("sqlite", "remove manifest.json", "manifest.json is missing"),
-        ("sqlite", "remove edition.blocks", "edition.blocks is missing"),
-        ("sqlite", "shorten edition.blocks", "incomplete: "),
-        ("sqlite", "change edition.blocks", "corrupt: "),
+        ("sqlite", "remove part", " is missing"),
+        ("sqlite", "shorten part", "incomplete: "),
+        ("sqlite", "change part", "corrupt: "),
         ("sqlite", "shorten manifest.json", "corrupt: "),
         ("sqlite", "remove ", "is missing"),
         ("postgres", "DROP TABLE manifest", "manifest"),
@@ -287,8 +290,7 @@ def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
 def _directory(engine: Engine, edition: str) -> list[tuple[str, str]]:
     if engine.name == "postgres":
         return [(k, v) for k, v in engine.raw(f'SELECT kind, key FROM "sankofa_e_{edition}".directory')]
-    with closing(block_file(engine.home / "editions" / edition / "edition.blocks")) as file:
-        return list(file.keys())
+    return [key for part in parts_of(engine.home / "editions" / edition) for key in keys_of(part)]
 
 
 def test_the_list_of_withdrawn_editions_only_grows_and_is_not_that_of_the_published(engine: Engine) -> None:

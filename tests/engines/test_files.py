@@ -11,7 +11,15 @@ import pytest
 from sankofa.edition.build.publish import publish, switch
 from sankofa.engines.datastore import EditionReader
 from sankofa.model.errors import EditionError
-from tests.engines.datastores import SAMPLE_SOURCES, Engine, ingest_sample, publish_sample, run, shelve
+from tests.engines.datastores import (
+    SAMPLE_SOURCES,
+    SMALL_SOURCES,
+    Engine,
+    ingest_sample,
+    publish_sample,
+    run,
+    shelve,
+)
 
 SOURCES = (*SAMPLE_SOURCES, ("sample-tenders-za", "tenders-za"), ("sample-worldbank", "worldbank"))
 
@@ -61,7 +69,7 @@ def test_any_bytes_of_a_file_can_be_read(engine: Engine) -> None:
 
 
 def test_a_damaged_file_is_refused(engine: Engine) -> None:
-    edition = publish_sample(engine)["edition"]
+    edition = publish_sample(engine, SMALL_SOURCES)["edition"]
     if engine.name == "postgres":
         damage = "UPDATE file SET bytes = set_byte(bytes, 50, 7) WHERE name = 'macro-momentum.parquet'"
     else:
@@ -72,7 +80,7 @@ def test_a_damaged_file_is_refused(engine: Engine) -> None:
 
 
 def test_files_go_with_their_edition_and_a_reader_that_began_goes_on(engine: Engine) -> None:
-    manifest = publish_sample(engine)
+    manifest = publish_sample(engine, SMALL_SOURCES)
     file = manifest["files"][0]
 
     async def read() -> bytes:
@@ -98,7 +106,7 @@ def test_a_build_that_fails_leaves_no_file(engine: Engine, monkeypatch: pytest.M
         raise RuntimeError("the disk is full")
 
     monkeypatch.setattr("sankofa.edition.build.parquet.ParquetFiles.finish", fail)
-    with closing(ingest_sample(engine)) as ledger, pytest.raises(RuntimeError):
+    with closing(ingest_sample(engine, SMALL_SOURCES)) as ledger, pytest.raises(RuntimeError):
         publish(engine.store, ledger, keep=3)
     assert engine.leftovers() == []
     assert not [path for path in engine.home.glob("**/*") if "parquet" in path.name or "af-" in path.name]

@@ -118,6 +118,28 @@ def test_names_are_those_with_the_prefix_sorted(url: str) -> None:
     run(url, steps)
 
 
+def test_a_value_is_replaced_only_in_the_place_of_the_expected_one(url: str) -> None:
+    async def steps(store: KeyValue) -> None:
+        other = open_keyvalue(url)
+        assert not await store.replace("key", b"", b"first")
+        await store.put("key", b"first\0\r\n")
+        assert await other.get("key") == b"first\0\r\n"
+        assert not await other.replace("key", b"first", b"second")
+        assert await other.replace("key", b"first\0\r\n", b"second")
+        assert not await store.replace("key", b"first\0\r\n", b"third")
+        assert await store.get("key") == b"second"
+        for _ in range(20):  # of two who see the same, one replaces it
+            seen = await store.get("key")
+            assert seen is not None
+            both = await asyncio.gather(
+                store.replace("key", seen, seen + b"s"), other.replace("key", seen, seen + b"o")
+            )
+            assert sorted(both) == [False, True]
+        await other.close()
+
+    run(url, steps)
+
+
 @pytest.mark.rule("KEY-3")
 def test_another_store_sees_a_put_at_its_next_read(url: str) -> None:
     async def steps(store: KeyValue) -> None:

@@ -10,7 +10,7 @@ from sankofa.edition.format.edition_id import ledger_position
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.errors import EditionError
-from tests.engines.datastores import NOW, SAMPLE_SOURCES, Engine, ingest_sample, shelve
+from tests.engines.datastores import NOW, SMALL_SOURCES, Engine, ingest_sample, shelve
 from tests.patience import PATIENCE
 
 LATER = "20990101T000000Z-99999-aaaaaaaaaa"
@@ -39,11 +39,11 @@ class _Waiting:
 
 @pytest.mark.rule("PUB-3")
 def test_a_second_publisher_waits_and_then_reads_what_was_ingested_meanwhile(engine: Engine) -> None:
-    ingest_sample(engine, SAMPLE_SOURCES[:1]).close()
+    ingest_sample(engine, SMALL_SOURCES[:1]).close()
     with engine.store.exclusive("publish"):
         second = _Waiting(engine)
         assert second.told.wait(PATIENCE)
-        ingest_sample(engine, SAMPLE_SOURCES[1:2]).close()
+        ingest_sample(engine, SMALL_SOURCES[1:2]).close()
         assert not second.ended(0.2)
     assert second.ended()
     assert ledger_position(second.edition) == engine.raw("SELECT max(capture_id) FROM capture")[0][0]
@@ -52,7 +52,7 @@ def test_a_second_publisher_waits_and_then_reads_what_was_ingested_meanwhile(eng
 
 @pytest.mark.parametrize("turn", ["publish", "switch"])
 def test_a_killed_holder_lets_go(engine: Engine, turn: str) -> None:
-    ingest_sample(engine, SAMPLE_SOURCES[:1]).close()
+    ingest_sample(engine, SMALL_SOURCES[:1]).close()
     holder = engine.start_worker(turn)
     second = _Waiting(engine)
     assert second.told.wait(PATIENCE) if turn == "publish" else not second.ended(0.5)
@@ -68,7 +68,7 @@ def test_the_pointer_does_not_move_back_to_an_older_ledger(engine: Engine) -> No
     shelve(engine.store, LATER)
     switch(engine.store, LATER, 9)
     with (
-        closing(ingest_sample(engine, SAMPLE_SOURCES[:1])) as ledger,
+        closing(ingest_sample(engine, SMALL_SOURCES[:1])) as ledger,
         pytest.raises(EditionError, match=r"the ledger stands at capture .*editions rollback") as refused,
     ):
         publish(engine.store, ledger, 0)
@@ -89,7 +89,7 @@ def test_a_rollback_while_an_edition_is_built_stands_until_the_next_publish(engi
                 switch(engine.store, first, 9)
         begun.append(kind)
 
-    with closing(ingest_sample(engine, SAMPLE_SOURCES[2:3])) as ledger:
+    with closing(ingest_sample(engine, SMALL_SOURCES[2:3])) as ledger:
         with pytest.raises(EditionError, match=f"changed to {first} while this one was built"):
             publish(engine.store, ledger, 9, roll_back_once)
         assert engine.store.list_editions().current == first
@@ -98,5 +98,5 @@ def test_a_rollback_while_an_edition_is_built_stands_until_the_next_publish(engi
 
 
 def _published(engine: Engine, sources: int) -> str:
-    with closing(ingest_sample(engine, SAMPLE_SOURCES[sources - 1 : sources])) as ledger:
+    with closing(ingest_sample(engine, SMALL_SOURCES[sources - 1 : sources])) as ledger:
         return str(publish(engine.store, ledger, 9)["edition"])

@@ -14,53 +14,11 @@ import pytest
 import sankofa
 from tests.live import LiveServer, create_key, run
 from tests.patience import PATIENCE, until
-from tests.services import REPOSITORY, PostgresServer, free_port, missing, postgres_binaries
+from tests.postgres_groups import Primary, Standby
+from tests.services import REPOSITORY, free_port, missing, postgres_binaries
 
 TENDERS = Path(sankofa.__file__).parent / "sample" / "tenders-ke" / "ke-releases-1.0.json"
 PATH = "/v1/tenders?country=KE"
-
-
-class Primary(PostgresServer):
-    """Takes TLS connections too, and streams to a standby."""
-
-    def command(self) -> list[str]:
-        more = {"wal_level": "replica", "max_wal_senders": "4", "ssl": "on"}
-        options = [part for name, value in more.items() for part in ("-c", f"{name}={value}")]
-        return [*super().command(), *options]
-
-    def _initialise(self) -> None:
-        super()._initialise()
-        options = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
-        names = ["-addext", "subjectAltName=IP:127.0.0.1"]
-        files = ["-keyout", str(self.data / "server.key"), "-out", str(self.data / "server.crt")]
-        assert self.run(["openssl", "req", "-x509", *options, *names, *files]).wait() == 0
-        (self.data / "server.key").chmod(0o600)
-
-
-class Standby(PostgresServer):
-    """A copy of the primary that follows it."""
-
-    name = "standby"
-
-    def __init__(self, primary: Primary) -> None:
-        super().__init__(primary.binaries)
-        self._primary = primary
-
-    def _initialise(self) -> None:
-        if self.account:
-            os.chown(self.home, self.account.pw_uid, self.account.pw_gid)
-        source = f"host=127.0.0.1 port={self._primary.port} user=postgres"
-        command = [
-            str(self.binaries / "pg_basebackup"),
-            "-d",
-            source,
-            "-D",
-            str(self.data),
-            "-R",
-            "-X",
-            "stream",
-        ]
-        assert self.run([*command, "-c", "fast", "--no-sync"]).wait() == 0, self.log.read_text()
 
 
 @pytest.fixture(scope="module")

@@ -81,6 +81,9 @@ def test_a_cluster_keeps_values_and_counts_every_request_once(cluster: Cluster) 
         assert [await store.get(name) for name in names] == [name.encode() for name in names]
         assert await store.get("key:absent") is None
         assert await store.names("key:") == sorted(names)
+        assert await store.replace("key:7", b"key:7", b"other")
+        assert not await store.replace("key:7", b"key:7", b"lost")
+        assert await store.get("key:7") == b"other"
         counts = await asyncio.gather(*(store.count(f"use:{n % 7}", WINDOWS) for n in range(140)))
         assert sorted(counts) == sorted([(n, n) for n in range(1, 21)] * 7)
         await store.ping()

@@ -12,11 +12,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from sankofa.engines import edition_folder
+from sankofa.engines import edition_reader
 from sankofa.engines.datastore import EditionReader
 from sankofa.engines.manifest import open_manifest, seal_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
-from tests.engines.datastores import Engine, block_file, publish_sample, run
+from tests.edition_parts import parts_of
+from tests.engines.datastores import SMALL_SOURCES, Engine, keys_of, publish_sample, run
 from tests.torture import Trial
 
 
@@ -27,14 +28,14 @@ class Kept:
         self.home = home
         self.edition = publish_sample(Engine("sqlite", "sqlite:", home / "kept"))["edition"]
         self._folder = home / "kept" / "editions"
-        with_keys = block_file(self._folder / self.edition / "edition.blocks")
-        self.keys = list(with_keys.keys())
-        with_keys.close()
+        self.parts = parts_of(self._folder / self.edition)
+        self.keys = [key for part in self.parts for key in keys_of(part)]
         self.rounds = 0
 
     def names(self) -> list[str]:
         files = sorted((self._folder / self.edition / "files").iterdir())
-        inside = ("manifest.json", "checksums", "edition.blocks", *(f"files/{path.name}" for path in files))
+        parts = (f"parts/{path.name}" for path in self.parts)
+        inside = ("manifest.json", "checksums", *parts, *(f"files/{path.name}" for path in files))
         return [f"{self.edition}.seal", *(f"{self.edition}/{name}" for name in inside)]
 
     def copy(self) -> Engine:
@@ -98,13 +99,13 @@ def test_a_file_of_an_edition_cut_short_anywhere_is_refused(kept: Kept, trial: T
 def test_a_block_is_read_as_it_was_published_or_not_at_all(
     kept: Kept, trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edition_folder, "_CHECKED_AT_OPENING_SECONDS", 0.0)  # as with a large edition
+    monkeypatch.setattr(edition_reader, "_CHECKED_AT_OPENING_SECONDS", 0.0)  # as with a large edition
     monkeypatch.setattr("sankofa.engines.block_file._AT_ONCE", 100_000)
     whole = kept.copy().store.open(kept.edition)
     chance, unavailable = trial.chance, 0
     for _ in range(trial.count(20, 300)):
         engine = kept.copy()
-        flip(engine.home / "editions" / kept.edition / "edition.blocks", chance)
+        flip(engine.home / "editions" / kept.edition / "parts" / chance.choice(kept.parts).name, chance)
         keys = chance.sample(kept.keys, min(len(kept.keys), 200))
 
         async def read(engine: Engine = engine, keys: list[tuple[str, str]] = keys) -> int:
@@ -225,7 +226,7 @@ def test_what_is_under_home_is_its_owners_alone_whatever_the_umask(tmp_path: Pat
     before = os.umask(0)
     try:
         engine = Engine("sqlite", "sqlite:", tmp_path / "home")
-        edition = publish_sample(engine)["edition"]
+        edition = publish_sample(engine, SMALL_SOURCES)["edition"]
     finally:
         os.umask(before)
     assert [

@@ -1,6 +1,6 @@
 """Whatever goes wrong while data is collected, or kills it: ledger and vault end as those of a quiet run.
 
-Eleven faults and a kill each round; TEST_ROUNDS=17 makes it two hundred. TEST_SEED repeats a run.
+Eleven faults and a kill each round; one round in `make test`, a hundred in `make torture`.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ from tests import publisher as faults
 from tests.live import COMMAND, run
 from tests.publisher import Publisher
 from tests.spec.test_collect import Home, table
+from tests.torture import Trial
 
-ROUNDS = int(os.environ.get("TEST_ROUNDS", "1"))
 PATHS = tuple(f"/{code}.csv" for code in ("NY.GDP.MKTP.CD", "FP.CPI.TOTL.ZG", "SP.POP.TOTL", "SL.UEM.TOTL"))
 
 
@@ -63,15 +63,18 @@ def kept(home: Home) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*.*")}
 
 
-def killed_somewhere(home: Home, chance: random.Random) -> None:
+def killed_somewhere(home: Home, chance: random.Random) -> bool:
+    """Whether it was still running when the signal came."""
     environment = {**os.environ, "SANKOFA_HOME": str(home.path)}
     command = [str(COMMAND), "collect", *(f"bank-{n}" for n in range(len(PATHS)))]
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as one:
-        time.sleep(chance.uniform(0.3, 1.5))
+        time.sleep(chance.uniform(0.2, 1.2))
+        running = one.poll() is None
         one.send_signal(chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)))
         one.wait(60)
+    return running
 
 
 def collect_until_done(home: Home) -> None:
@@ -82,10 +85,10 @@ def collect_until_done(home: Home) -> None:
 
 
 @pytest.mark.rule("COL-2", "VLT-1")
-def test_after_faults_and_kills_ledger_and_vault_are_those_of_an_undisturbed_run(tmp_path: Path) -> None:
-    seed = int(os.environ.get("TEST_SEED") or random.randrange(1 << 32))
-    print(f"TEST_SEED={seed}")  # noqa: T201 - to be run again with
-    chance = random.Random(seed)
+def test_after_faults_and_kills_ledger_and_vault_are_those_of_an_undisturbed_run(
+    tmp_path: Path, trial: Trial
+) -> None:
+    chance = trial.chance
     with Publisher() as server:
         homes = []
         for name in ("disturbed", "quiet"):
@@ -93,7 +96,7 @@ def test_after_faults_and_kills_ledger_and_vault_are_those_of_an_undisturbed_run
             homes.append(Home(tmp_path / name, server))
             register(homes[-1])
         disturbed, quiet = homes
-        for version in range(ROUNDS):
+        for version in range(trial.count(1, 100)):
             documents: dict[str, Any] = {}
             for number, path in enumerate(PATHS):
                 documents[path] = content(number, version)
@@ -102,9 +105,10 @@ def test_after_faults_and_kills_ledger_and_vault_are_those_of_an_undisturbed_run
                 server.put(path, text)
             collect_until_done(quiet)
             for _ in range(11):
+                trial.saw("faults")
                 path = chance.choice(list(documents))
                 server.fail(path, some_fault(chance, len(documents[path])))
-            killed_somewhere(disturbed, chance)
+            trial.saw("killed or told to stop" if killed_somewhere(disturbed, chance) else "ended before")
             collect_until_done(disturbed)
             server.faults.clear()
             collect_until_done(disturbed)

@@ -13,6 +13,7 @@ import pytest
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
+from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
 from tests.faults.load import ISSUER, Load, ask, wait_for_edition
 from tests.live import LiveServer, run
@@ -42,7 +43,7 @@ def test_a_block_file_cut_short_under_load_gives_the_previous_edition_and_kills_
     with Load(live, key) as load:
         wait_for_edition(live, key, editions[1])
         with Stopwatch() as watch:
-            os.truncate(writable(home / "editions" / editions[1] / "edition.blocks"), size)
+            os.truncate(writable(part_of(home / "editions" / editions[1])), size)
         assert watch.seconds < 5
         wait_for_edition(live, key, editions[0])
     assert workers(live) == before
@@ -61,7 +62,7 @@ def test_random_bytes_written_into_a_served_edition_are_never_served(
     chance = trial.chance
     live = serve()
     answers = {edition: live.get(f"{ISSUER}&edition={edition}", key).content for edition in editions}
-    path = writable(home / "editions" / editions[1] / "edition.blocks")
+    path = writable(part_of(home / "editions" / editions[1]))
     with path.open("r+b", buffering=0) as file:
         for _ in range(200):
             file.seek(chance.randrange(path.stat().st_size - 64))
@@ -82,9 +83,9 @@ def test_random_bytes_written_into_a_served_edition_are_never_served(
 def test_with_no_other_edition_damage_is_a_503_until_it_is_published_again(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
-    os.truncate(writable(home / "editions" / editions[0] / "edition.blocks"), 9)
+    os.truncate(writable(part_of(home / "editions" / editions[0])), 9)
     live = serve()
-    os.truncate(writable(home / "editions" / editions[1] / "edition.blocks"), 9)
+    os.truncate(writable(part_of(home / "editions" / editions[1])), 9)
     deadline = time.monotonic() + PATIENCE
     while (answer := live.get(ISSUER, key)).status_code == 200:
         assert time.monotonic() < deadline

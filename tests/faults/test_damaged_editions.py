@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
 from tests.faults.load import Load, ask, wait_for_edition
 from tests.live import run
 
 
 def flip_bytes(edition: Path) -> None:
-    path = edition / "edition.blocks"
+    path = part_of(edition)
     content = bytearray(path.read_bytes())
     for at in range(20_000, len(content), 50_000):
         content[at] ^= 0xFF
@@ -20,23 +21,23 @@ def flip_bytes(edition: Path) -> None:
 
 
 def flip_one_bit(edition: Path) -> None:
-    path = edition / "edition.blocks"
+    path = part_of(edition)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     _replace(path, bytes(content))
 
 
 def truncate(edition: Path) -> None:
-    path = edition / "edition.blocks"
+    path = part_of(edition)
     _replace(path, path.read_bytes()[:-5000])
 
 
 def empty(edition: Path) -> None:
-    _replace(edition / "edition.blocks", b"")
+    _replace(part_of(edition), b"")
 
 
 def delete_file(edition: Path) -> None:
-    (edition / "edition.blocks").unlink()
+    part_of(edition).unlink()
 
 
 def delete_manifest(edition: Path) -> None:

@@ -7,29 +7,53 @@ import sqlite3
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.faults.conftest import CORRECTION, current
-from tests.live import _COMMANDS, _environment, create_key, run
+from tests.live import COMMANDS, _environment, create_key, run
 from tests.torture import Trial
 
 PATIENCE = 60.0
 
 
-def killed(home: Path, after: float, arguments: Sequence[str]) -> bool:
-    """Run a command and kill it and all it started; False where it had ended by then."""
-    with tempfile.TemporaryFile() as stream:
-        running = _COMMANDS.start(arguments, _environment(home, {}), stream, stream)
-        with suppress(subprocess.TimeoutExpired):
-            running.wait(max(after, 0.001))
-            return False
-        with suppress(ProcessLookupError):
-            os.killpg(running.pid, signal.SIGKILL)
-        return running.wait(PATIENCE) < 0
+class Kills:
+    """Kills a command at random moments until it was killed as often as asked.
+
+    A command that had ended by then was not killed: it is tried again, within the time that it really takes.
+    """
+
+    def __init__(self, trial: Trial, wanted: int, takes: float) -> None:
+        self._trial, self._wanted, self._takes = trial, wanted, takes
+        self._done = 0
+
+    def __iter__(self) -> Iterator[int]:
+        tried = 0
+        while self._done < self._wanted:
+            assert tried < self._wanted * 20, "it always ends before"
+            yield tried
+            tried += 1
+
+    def kill(self, home: Path, arguments: Sequence[str]) -> bool:
+        """Run the command and kill it and all it started; False where it had ended by then."""
+        after = self._trial.chance.uniform(0.001, self._takes)
+        began = time.monotonic()
+        with tempfile.TemporaryFile() as stream:
+            running = COMMANDS.start(arguments, _environment(home, {}), stream, stream)
+            with suppress(subprocess.TimeoutExpired):
+                running.wait(after)
+                self._takes = max(0.9 * (time.monotonic() - began), 0.002)
+                return False
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+            if running.wait(PATIENCE) >= 0:
+                return False
+        self._done += 1
+        self._takes *= 1.02
+        return True
 
 
 def duration(home: Path, arguments: Sequence[str]) -> float:
@@ -62,9 +86,10 @@ def test_an_ingest_killed_anywhere_is_all_or_nothing_and_completed_by_the_next(
     takes = duration(whole, command)
     after = dump(whole / "ledger.sqlite")
     assert after != before
-    for _ in range(trial.count(4, 100)):
+    kills = Kills(trial, trial.count(4, 100), takes)
+    for _ in kills:
         copy = Path(shutil.copytree(home, tmp_path / "copy"))
-        ended = not killed(copy, trial.chance.uniform(0, takes), command)
+        ended = not kills.kill(copy, command)
         found = dump(copy / "ledger.sqlite")
         assert found in (before, after)
         assert run(copy, "ledger", "verify").returncode == 0
@@ -80,9 +105,10 @@ def test_a_publish_killed_anywhere_leaves_a_whole_edition_current(
     assert run(home, "ingest", "sample-filings", str(filing)).returncode == 0
     takes = duration(Path(shutil.copytree(home, tmp_path / "whole")), ("publish",))
     third = current(tmp_path / "whole")
-    for _ in range(trial.count(2, 100)):
+    kills = Kills(trial, trial.count(2, 100), takes)
+    for _ in kills:
         copy = Path(shutil.copytree(home, tmp_path / "copy"))
-        ended = not killed(copy, trial.chance.uniform(0, takes * 1.1), ("publish",))
+        ended = not kills.kill(copy, ("publish",))
         found = current(copy)
         assert found in (editions[1], third)
         assert run(copy, "editions", "rollback", found).returncode == 0, "it is whole: every byte is compared"
@@ -97,14 +123,15 @@ def test_a_key_command_killed_anywhere_loses_no_key_and_revives_none(home: Path,
     gone = create_key(home, "starter")
     assert run(home, "keys", "revoke", gone).returncode == 0
     takes = duration(home, ("keys", "create", "--tier", "starter"))
-    for number in range(trial.count(4, 100)):
+    kills = Kills(trial, trial.count(4, 100), takes)
+    for number in kills:
         others = _keys(home)
         key = create_key(home, "starter")
         issued = _keys(home)
         (victim,) = set(issued) - set(others)
         revoking = number % 2 == 1
         command = ("keys", "revoke", key) if revoking else ("keys", "create", "--tier", "starter")
-        ended = not killed(home, trial.chance.uniform(0, takes), command)
+        ended = not kills.kill(home, command)
         found = _keys(home)
         assert len(set(found) - set(issued)) <= (not revoking)
         allowed = (issued, {**issued, victim: "revoked"}) if revoking else (issued,)

@@ -116,9 +116,13 @@ def test_walks_and_requests_go_on_through_hot_switches(
     trial.saw("walks to the end", walks.walked.total())
 
 
-def test_sigterm_under_load_breaks_no_answer_off(serve: Serve, key: str, trial: Trial) -> None:
+def test_sigterm_under_load_answers_every_request_it_has_counted(
+    home: Path, serve: Serve, trial: Trial
+) -> None:
+    """A request that was begun when the signal came is counted: it must have been answered, whole."""
     for _ in range(trial.count(1, 20)):
         live = serve(workers=2)
+        key = live.key("starter", "--per-minute", "1000000", "--per-month", "100000000")
         outcomes: Counter[str] = Counter()
         broken: list[str] = []
         told = (live, key, outcomes, broken)
@@ -134,6 +138,8 @@ def test_sigterm_under_load_breaks_no_answer_off(serve: Serve, key: str, trial: 
             client.join(PATIENCE)
         assert broken == []
         assert not any(status.startswith("5") for status in outcomes), outcomes
+        used = json.loads(run(home, "keys", "usage", key, "--json").stdout)
+        assert [line["month_used"] for line in used] == [outcomes["200"]], outcomes
         trial.saw("stops")
         trial.saw("requests answered", outcomes["200"])
 

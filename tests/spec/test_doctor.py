@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.edition_parts import part_of
 from tests.live import free_port, run
 
 
@@ -80,7 +81,7 @@ def test_a_secret_that_others_can_read_must_be_mended(home: Path) -> None:
 
 
 def test_a_damaged_edition_must_be_mended_and_the_command_is_named(home: Path) -> None:
-    path = next(home.glob("editions/*/edition.blocks"))
+    path = part_of(next(home.glob("editions/*/manifest.json")).parent)
     path.chmod(0o600)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1

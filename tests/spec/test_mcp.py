@@ -195,6 +195,7 @@ async def test_answers_keep_to_the_output_schema_which_knows_every_field(server)
                 "get_statement": {"service_id": BANK, "kind": "cash", "period_type": "FY"},
                 "list_issuers": {},
                 "list_series": {},
+                "get_cross_rates": {"base": "GBP", "quote": "ZAR", "limit": 5},
                 "get_coverage": {},
                 "screen_issuers": {"metric": "net_margin"},
                 "get_signal": {"signal_key": "macro-momentum"},

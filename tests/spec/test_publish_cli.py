@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sankofa.model.identifiers import service_id
+from tests.edition_parts import part_of
 from tests.live import LiveServer, create_key, run
 from tests.world.desk import Desk
 
@@ -119,7 +120,7 @@ def test_a_rollback_to_a_damaged_edition_is_refused_by_name(desk: Desk, home: Pa
     desk.set_day(date(2024, 1, 2))
     add(desk, figure(2))
     current = desk.publish().id
-    path = home / "editions" / old / "edition.blocks"
+    path = part_of(home / "editions" / old)
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     done = run(home, "editions", "rollback", old)
@@ -274,7 +275,7 @@ def test_a_rollback_and_damage_are_changes(desk: Desk, home: Path) -> None:
     assert "nothing changed" not in run(home, "publish").stdout
     assert editions(home)[1] == second
     assert "nothing changed" in run(home, "publish").stdout
-    path = home / "editions" / second / "edition.blocks"
+    path = part_of(home / "editions" / second)
     path.chmod(0o600)
     path.write_bytes(path.read_bytes()[:-1])
     assert "nothing changed" not in run(home, "publish").stdout

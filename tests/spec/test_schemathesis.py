@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import LiveServer
-from tests.torture import FULL, Trial
+from tests.torture import FULL, Trial, rounds
 
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
 PHASES = ("Examples", "Coverage", "Fuzzing", "Stateful")
@@ -34,13 +34,12 @@ def test_server_does_what_its_description_says(
     description.write_bytes(server.get("/openapi.json").content)
 
     edition = server.get("/v1/status").json()["edition"]
-    extent = ["--generation-deterministic"]
+    extent = ["--generation-deterministic", "--max-examples", str(rounds(12, 40))]
     if FULL:
         extent = ["--seed", str(trial.seed), "--max-examples", str(trial.count(0, 150))]
 
-    report = _schemathesis(
-        tmp_path, {"KEY": key, "EDITION": edition}, "run", description, "--url", server.url, *extent
-    )
+    words = {"KEY": key, "EDITION": edition, "UNPAID": "402" if tier == "sample" else "404"}
+    report = _schemathesis(tmp_path, words, "run", description, "--url", server.url, *extent)
 
     assert report.returncode == 0, report.stdout + report.stderr
     assert "WARNINGS" not in report.stdout, report.stdout
@@ -54,19 +53,21 @@ def test_server_does_what_its_description_says(
 
 
 def _schemathesis(
-    folder: Path, told: dict[str, str], *arguments: str | Path
+    folder: Path, words: dict[str, str], *arguments: str | Path
 ) -> subprocess.CompletedProcess[str]:
     """Run it in a folder of its own: it leaves files behind."""
+    configuration = folder / CONFIGURATION.name
+    configuration.write_text(CONFIGURATION.read_text().replace('"UNPAID"', f'"{words["UNPAID"]}"'))
     return subprocess.run(
-        [Path(sys.executable).with_name("schemathesis"), "--config-file", CONFIGURATION, *arguments],
+        [Path(sys.executable).with_name("schemathesis"), "--config-file", configuration, *arguments],
         cwd=folder,
         env={
             **os.environ,
-            **{f"SCHEMATHESIS_{name}": value for name, value in told.items()},
+            **{f"SCHEMATHESIS_{name}": value for name, value in words.items()},
             "PYTHONPATH": str(CONFIGURATION.parents[2]),
         },
         check=False,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=3000,
     )

@@ -288,6 +288,45 @@ def test_words_and_the_compact_form_are_parameters_of_the_endpoint_too(market: A
     assert compact["data"] == full["data"]
 
 
+@pytest.mark.rule("TEND-9")
+def test_the_releases_of_one_process_are_asked_for_by_its_ocid(market: Asked) -> None:
+    every = market.tenders()
+    ocids = {row["ocid"] for row in every}
+    assert len(ocids) > 60
+    for ocid in ocids:
+        body = market.get("/v1/tenders", ocid=ocid)
+        assert body["data"] == [row for row in every if row["ocid"] == ocid]
+        assert body["filters"]["ocid"] == ocid
+    (kenya,) = market.tool("search_tenders", ocid="ocds-test-kenya")[1]["data"]  # of all countries
+    assert kenya["country"] == "KE"
+    for nothing in ({"ocid": "ocds-test-kenya"}, {"ocid": "OCDS-TEST-COMPLETE"}, {"ocid": "no such"}):
+        assert market.get("/v1/tenders", **nothing)["data"] == []
+    assert market.get("/v1/tenders", ocid="ocds-test-complete", query="maintenance")["count"] == 1
+    assert market.get("/v1/tenders", ocid="ocds-test-complete", query="roller")["count"] == 0
+    refused = market.server.get("/v1/tenders?ocid=" + "x" * 201, market.server.key("sample"))
+    assert (refused.status_code, refused.json()["parameter"]) == (400, "ocid")
+
+
+@pytest.mark.rule("TEND-9")
+def test_a_process_is_walked_page_by_page_and_its_cursor_is_bound_to_it(plain_desk: Desk) -> None:
+    days = [f"2025-0{n}-01T00:00:00Z" for n in range(1, 6)]
+    process = [release("long", day, id=f"long-{n}") for n, day in enumerate(days)]
+    plain_desk.ingest("portal-za", "za.json", package(*process, release("other", "2025-03-02T00:00:00Z")))
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        key = asked.server.key("sample")
+        found, address = [], "/v1/tenders?ocid=ocds-test-long&limit=2"
+        body = asked.server.get(address, key).json()
+        other = asked.server.get(f"/v1/tenders?cursor={body['next_cursor']}", key)
+        assert (other.status_code, other.json()["parameter"]) == (400, "cursor")
+        while True:
+            found += [row["release_id"] for row in body["data"]]
+            if body["next_cursor"] is None:
+                break
+            body = asked.server.get(f"{address}&cursor={body['next_cursor']}", key).json()
+        assert found == [f"long-{n}" for n in (4, 3, 2, 1, 0)]
+
+
 # Limits
 
 

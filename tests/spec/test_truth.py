@@ -24,6 +24,10 @@ QUESTIONS: dict[str, tuple[dict[str, str], ...]] = {
     ),
     "get_changes": ({}, {"dataset": "tenders"}, {"dataset": "crosswalk"}),
     "get_coverage": ({}, {"country": "ZA"}),
+    "get_cross_rates": (
+        {"base": "GBP", "quote": "ZAR"},
+        {"base": "ZAR", "quote": "USD", "as_of": "2020-06-30"},
+    ),
     "get_crosswalk": ({"service_id": ISSUER},),
     "get_entity": ({"service_id": ISSUER},),
     "get_export": ({},),

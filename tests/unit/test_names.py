@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-PACKAGE = Path(__file__).parents[2] / "src" / "sankofa"
+REPOSITORY = Path(__file__).parents[2]
+PACKAGE = REPOSITORY / "src" / "sankofa"
 
 SHARED_NAMES = {
     "Fact": "model.records has a figure as a document reports it; derive.metrics.figures as it stands today",
@@ -61,6 +62,16 @@ def test_variables_and_functions_are_not_named_by_the_old_words(part: str) -> No
         f"{path}:{node.lineno} {name}" for path, node in _nodes(PACKAGE / part) if (name := _old_name(node))
     ]
     assert not old
+
+
+@pytest.mark.parametrize("folder", ["src"])
+def test_no_file_written_by_hand_has_more_than_400_lines(folder: str) -> None:
+    sizes = {
+        str(path): text.count("\n")
+        for path in sorted((REPOSITORY / folder).rglob("*.py"))
+        if "Written by tools/" not in (text := path.read_text("utf-8"))[:400]
+    }
+    assert not {path: lines for path, lines in sizes.items() if lines > 400}
 
 
 def _nodes(under: Path) -> Iterator[tuple[Path, Any]]:

@@ -18,10 +18,14 @@ PAGES = (
     "/companies",
     f"/company/{ISSUER}?as_of=2024-06-01",
     f"/company/{ISSUER}/figure?line_item=profit&period_end=2022-12-31",
+    "/country/ZA",
     "/macro",
+    "/macro?q=gdp&country=ZA",
     "/macro/series/CPI.ZA?as_of=2023-05-31",
     "/macro/indicator/NY.GDP.MKTP.CD",
+    "/macro/cross-rates?base=GBP&quote=ZAR&as_of=2024-06-30",
     "/tenders?country=KE",
+    "/parties?country=KE",
     "/screen?metric=net_margin&as_of=2024-12-31&beside=2023-12-31",
     "/signals",
     "/signals/procurement-demand",
@@ -37,6 +41,7 @@ PAGES = (
     "/docs/api",
     "/docs/readme",
     "/docs/ideas",
+    "/docs/agents",
 )
 HOSTILE_NAME = "Zebra <script>alert('name')</script> & \"Sons\" Ltd"
 HOSTILE_TITLE = "Roads \"><img src=x onerror=alert('title')> of Zebra"
@@ -137,7 +142,7 @@ def figures(text: str) -> dict[tuple[str, str, str], tuple[str, bool]]:
 
 
 def publish_hostile_world(home: Path) -> None:
-    """An organisation and a tender whose names are markup."""
+    """An organisation and a tender whose names are markup; a second edition restates one of its figures."""
     home.mkdir(parents=True)
     (home / "sources.toml").write_text(_SOURCES)
     registers = home.parent / "lei.csv"
@@ -165,10 +170,17 @@ def publish_hostile_world(home: Path) -> None:
     releases.write_text(
         json.dumps({"uri": "https://example.org", "version": "1.1", "releases": [release, later]})
     )
+    restated = home.parent / "restated.csv"
+    restated.write_text(
+        "entity,line_item,value,currency,period_start,period_end,available_at,document,location\n"
+        f"lei:{ZEBRA},revenue,1300000,ZAR,2024-01-01,2024-12-31,2026-06-30,afs-2026,p. 12\n"
+    )
     for arguments in (
         ("ingest", "gleif-lei", registers),
         ("ingest", "reports", reports),
         ("ingest", "portal", releases),
+        ("publish",),
+        ("ingest", "reports", restated),
         ("publish",),
     ):
         done = run(home, *arguments)

@@ -14,7 +14,12 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
+from sankofa.derive.metrics.contract import slugs
+from sankofa.derive.signals.contract import panels
+from sankofa.model.line_items import LINE_ITEMS
 from sankofa.web.documents import documents
+from sankofa.web.labels import LABELS, label
+from sankofa.web.languages import language as language_of
 from tests.live import LiveServer
 from tests.web.site import (
     HOSTILE_NAME,
@@ -230,6 +235,74 @@ def test_names_and_titles_that_are_markup_are_shown_as_text(hostile: LiveServer)
         assert not [n for e in page.elements for n in e.attributes if n.startswith("on")], address
     assert HOSTILE_NAME in Html.of(hostile.get(f"/company/{ZEBRA_ID}").text).all("h1")[0].text
     assert HOSTILE_TITLE in Html.of(hostile.get(process).text).all("h1")[0].text
+
+
+@pytest.mark.rule("WEB-9")
+def test_a_process_shows_its_releases_in_time_and_what_each_changed(hostile: LiveServer) -> None:
+    page = Html.of(hostile.get("/tender/ZA/ocds-zebra-1").text)
+    days = [time.attributes["datetime"][:10] for time in page.all("time") if "ol" in time.inside]
+    assert days == ["2025-07-01", "2025-06-01"]
+    (changed,) = [table for table in page.all("table") if "ol" in table.inside]
+    assert "status" in changed.text
+    assert "active" in changed.text
+    assert hostile.http.get("/tender/ZA/ocds-zebra-2", headers=BROWSER).status_code == 404
+
+
+def test_what_a_publication_changed_is_counted_for_everybody_and_told_row_by_row_to_a_paid_key(
+    hostile: LiveServer,
+) -> None:
+    listing = Html.of(hostile.get("/editions").text)
+    (address,) = [a.attributes["href"] for a in listing.all("a") if a.text == "what it changed"]
+    sandbox = Html.of(hostile.get(address).text)
+    assert "+1" in sandbox.all("main")[0].text
+    assert "https://sankofa.example/upgrade" in [a.attributes["href"] for a in sandbox.all("a")]
+    assert not [row for row in sandbox.all("tr") if "data-key" in row.attributes]
+    key = hostile.key("starter")
+    paid = Html.of(hostile.get(address, key).text)
+    shown = [row.attributes["data-key"] for row in paid.all("tr") if "data-key" in row.attributes]
+    since, edition = re.findall(r"(?:since|edition)=([^&]+)", address)
+    rows = hostile.get(f"/v1/changes?since={since}&edition={edition}", key).json()["data"]
+    assert shown == [" | ".join(row["key"]) for row in rows]
+    assert shown
+
+
+def test_every_line_item_metric_and_panel_has_a_name_in_every_language() -> None:
+    names = [*LINE_ITEMS, *slugs(), *panels()]
+    assert [name for name in names if name not in LABELS] == []
+    for code in ("fr", "pt", "ar", "sw"):
+        same = {name for name in LINE_ITEMS if label(language_of(code), name) == LABELS[name]}
+        assert same == set(), code
+
+
+def test_figures_are_written_as_the_language_writes_them(server: LiveServer) -> None:
+    for code, revenue, percent in (("fr", "Chiffre d&#39;affaires", ","), ("ar", "الإيرادات", ".")):
+        headers = {"accept-language": code}  # ?lang= would be remembered
+        text = server.http.get(f"{COMPANY}?as_of=2024-06-01", headers=headers).text
+        assert revenue in text
+        margins = re.findall(r'<data value="0\.\d+" title="[^"]+">(\d+.\d)\N{NO-BREAK SPACE}%', text)
+        assert margins
+        assert {value[-2] for value in margins} == {percent}
+
+
+def test_a_screen_beside_another_day_says_who_moved_because_of_what(
+    server: LiveServer, paid_key: str
+) -> None:
+    asked = "/screen?metric=net_margin&as_of=2025-12-31&beside=2024-12-31"
+    page = Html.of(server.get(asked, paid_key).text)
+    rows = [row for row in page.all("tr") if "tbody" in row.inside and row.text.strip()[:1].isdigit()]
+    now, then = (
+        {
+            row["service_id"]: row
+            for row in server.get(f"/v1/screen?metric=net_margin&as_of={day}", paid_key).json()["data"]
+        }
+        for day in ("2025-12-31", "2024-12-31")
+    )
+    assert len(rows) == len(now)
+    moved = sum(now[one]["rank"] != then[one]["rank"] for one in now.keys() & then.keys())
+    newer = sum(now[one]["period_end"] != then[one]["period_end"] for one in now.keys() & then.keys())
+    assert newer
+    assert f"{moved} of {len(now)} have another rank" in page.all("main")[0].text
+    assert len([mark for mark in page.all("span") if mark.text == "newer year"]) == newer
 
 
 @pytest.mark.rule("WEB-8")

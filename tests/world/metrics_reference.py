@@ -99,12 +99,14 @@ class Issuer:
         self._named: dict[tuple[date | None, date, date], bool] = {}
         self._today: dict[tuple[str, date], Worked] = {}
         self._tables: dict[tuple[date, date | None], dict[str, dict[str, Option]]] = {}
+        self._full_rows: dict[date, list[Seen]] = {}
         self._then: dict[tuple[date, date, date | None, str], dict[str, Option]] = {}
 
     def shown(self, day: date) -> dict[str, Answer]:
         """By metric: the value or the reason why there is none, how it was worked out, and the year."""
-        then = knowable(self.told, day, "latest")
-        ends = {row.end for row in knowable(self.told, day, "all") if self._full_year(row)}
+        every = knowable(self.told, day, "all")
+        then = {row for row in every if row.superseded_at is None}
+        ends = {row.end for row in every if self._full_year(row)}
         if not ends:
             return dict.fromkeys(SLUGS, ("not_published", None, None))
         latest = max(ends)
@@ -142,8 +144,10 @@ class Issuer:
         """Whether a day had the value that is had today, by the same figures."""
         key = (day, end, now.before, now.unit)
         if key not in self._then:
-            full = [row for row in knowable(self.told, day, "latest") if self._full_year(row)]
-            self._then[key] = self._table(full, now.unit, end, now.before, day)
+            if day not in self._full_rows:
+                rows = knowable(self.told, day, "latest")
+                self._full_rows[day] = [row for row in rows if self._full_year(row)]
+            self._then[key] = self._table(self._full_rows[day], now.unit, end, now.before, day)
         taken = _taken(slug, self._then[key])
         return taken is not None and Counter(taken[1]) == Counter(now.inputs)
 

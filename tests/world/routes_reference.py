@@ -1,7 +1,8 @@
 """Line items by routes, worked out by brute force from the data files and what they say of themselves.
 
 Nothing of the product is used here but its two data files. Everything is tried: every route of every item,
-every filing, every set of members; no result is kept for later.
+every filing, every set of members; no result is kept for later. Only a route that takes what was not filed
+is not begun.
 """
 
 import re
@@ -67,13 +68,21 @@ def terms(text: str) -> tuple[tuple[int, str], ...]:
 def options(item: str, filed: Filed) -> list[Option]:
     """Every way to an item that is open, in order."""
     found: list[Option] = []
-    for number, route in enumerate([{"take": item}, *said()["items"][item]]):
-        if "members" in route and found:
+    filed_concepts = filed.rows.keys()
+    for number, route, taken in _routes(item):
+        if not filed_concepts >= taken or ("members" in route and found):
             continue
         option = _option(number, route, filed)
         if option is not None:
             found.append(option)
     return found
+
+
+@cache
+def _routes(item: str) -> list[tuple[int, dict[str, Any], frozenset[str]]]:
+    """Of each route to an item its number, what is said of it, and the concepts that it takes."""
+    routes = [{"take": item}, *said()["items"][item]]
+    return [(n, r, frozenset(name for _, name in terms(r.get("take", "")))) for n, r in enumerate(routes)]
 
 
 def _option(number: int, route: dict[str, Any], filed: Filed) -> Option | None:

@@ -16,6 +16,7 @@ from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.screens import dated, screen
 from sankofa.model.identifiers import service_id
 from tests.loop import wait
+from tests.torture import rounds
 from tests.world.desk import Desk, around, as_row
 from tests.world.metrics_reference import ITEMS, SLUGS, Issuer, Worked
 from tests.world.reference import Told
@@ -162,7 +163,7 @@ class World:
         self.edition = self.desk.publish()
 
 
-@pytest.fixture(scope="module", params=range(4))
+@pytest.fixture(scope="module", params=range(rounds(2, 4)))
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(tmp_path_factory.mktemp("metrics"), request.param)
 

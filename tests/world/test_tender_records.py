@@ -12,7 +12,8 @@ import pytest
 from sankofa.derive.awards import awards
 from sankofa.derive.tenders import Tender, Tenders
 from sankofa.edition.build.context import BuildContext
-from sankofa.ledger.store import Ledger, ReleaseRow
+from sankofa.ledger.reader import ReleaseRow
+from sankofa.ledger.store import Ledger
 from tests.world.desk import Desk
 from tests.world.test_signals import PERSON, TODAY, release, tenders
 

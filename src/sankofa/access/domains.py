@@ -120,17 +120,16 @@ class Domains:
             raise OperatorError(f"key {key.id} was revoked at {key.revoked_at}")
         record = await self._find(name)
         if record is None:
-            record = DomainRecord(name, (), instant(self._clock()))
-        if key.id not in record.keys:
-            record = msgspec.structs.replace(record, keys=(*record.keys, key.id))
+            record = DomainRecord(name, (key.id,), instant(self._clock()))
             await self._records.put(record)
-        return record
+            return record
+        return await self._records.change(name, lambda record: _with_key(record, key)) or record
 
     async def admit_too(self, key: KeyRecord, beside: KeyRecord) -> None:
         """Answer a key on every host on which another is answered."""
         for record in await self.list():
-            if beside.id in record.keys and key.id not in record.keys:
-                await self._records.put(msgspec.structs.replace(record, keys=(*record.keys, key.id)))
+            if beside.id in record.keys:
+                await self._records.change(record.host, lambda record: _with_key(record, key))
 
     async def remove(self, host: str) -> DomainRecord:
         """Answer the host as any other from now on. Raises OperatorError."""
@@ -138,9 +137,11 @@ class Domains:
         if record is None:
             raise OperatorError(f"no domain {host_name(host)}: see `sankofa domains list`")
         # The record stays: a store of keys and values need not know how to delete.
-        record = msgspec.structs.replace(record, removed_at=instant(self._clock()))
-        await self._records.put(record)
-        return record
+        now = instant(self._clock())
+        removed = await self._records.change(
+            record.host, lambda record: msgspec.structs.replace(record, removed_at=now)
+        )
+        return removed or record
 
     async def list(self) -> list[DomainRecord]:
         """Every domain whose record is whole; the others are named in the log."""
@@ -149,6 +150,12 @@ class Domains:
     async def _find(self, name: str) -> DomainRecord | None:
         record = await self._records.get(name)
         return None if record is None or record.removed_at is not None else record
+
+
+def _with_key(record: DomainRecord, key: KeyRecord) -> DomainRecord:
+    if key.id in record.keys:
+        return record
+    return msgspec.structs.replace(record, keys=(*record.keys, key.id))
 
 
 def host_name(text: str) -> str:

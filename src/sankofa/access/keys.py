@@ -139,10 +139,12 @@ class Keys:
     async def expire(self, old: KeyRecord, replaced_by: KeyRecord, overlap: timedelta) -> KeyRecord:
         """Have a key that was replaced end after an overlap, or when it would have ended anyway."""
         end = instant(self._clock() + overlap)
-        expires_at = min(end, old.expires_at or end)
-        old = msgspec.structs.replace(old, expires_at=expires_at, replaced_by=replaced_by.id)
-        await self._records.put(old)
-        return old
+
+        def expiring(record: KeyRecord) -> KeyRecord:
+            expires_at = min(end, record.expires_at or end)
+            return msgspec.structs.replace(record, expires_at=expires_at, replaced_by=replaced_by.id)
+
+        return await self._records.change(old.hash, expiring) or expiring(old)
 
     async def list(self) -> list[KeyRecord]:
         """Every record that is whole; the others are named in the log."""
@@ -163,11 +165,13 @@ class Keys:
 
     async def revoke(self, named: str) -> KeyRecord:
         """Refuse a key from now on. Raises OperatorError."""
-        record = await self.find(named)
-        if record.revoked_at is None:
-            record = msgspec.structs.replace(record, revoked_at=instant(self._clock()))
-            await self._records.put(record)
-        return record
+        found = await self.find(named)
+        revoked_at = instant(self._clock())
+
+        def revoked(record: KeyRecord) -> KeyRecord:
+            return msgspec.structs.replace(record, revoked_at=record.revoked_at or revoked_at)
+
+        return await self._records.change(found.hash, revoked) or found
 
     async def reseal(self) -> tuple[int, int]:
         """Seal the records of keys and domains with the newest secret; how many were, and were refused."""

@@ -68,6 +68,21 @@ class Records(Generic[R]):
         """Seal and store it; what is stored."""
         return await self._sealed.put(self._prefix + self._name_of(record), msgspec.json.encode(record))
 
+    async def change(self, name: str, changed: Callable[[R], R]) -> R | None:
+        """Store what `changed` makes of a record; that, or None where there is none. Raises DamagedRecord.
+
+        Where another process changes the record meanwhile, `changed` is asked again: neither is lost.
+        """
+        while (stored := await self.stored(name)) is not None:
+            record = self.read(name, stored)
+            after = changed(record)
+            if after == record:
+                return record
+            body = msgspec.json.encode(after)
+            if await self._sealed.replace(self._prefix + name, stored, body):
+                return after
+        return None
+
     def _is_record(self, name: str, stored: bytes) -> bool:
         try:
             record = self._decode(stored)

@@ -95,23 +95,37 @@ class SealedRecords:
         self._refused.discard(name)
         return stored
 
+    async def replace(self, name: str, stored: bytes, body: bytes) -> bool:
+        """Seal a record and store it in the place of `stored`; whether that still was there."""
+        replaced = await self._store.replace(name, stored, self._sealed(name, body))
+        if replaced:
+            self._refused.discard(name)
+        return replaced
+
     async def reseal(self) -> tuple[int, int]:
         """Seal every record with the first secret; how many were sealed again, and how many are refused.
+
+        One that another process changes meanwhile is read again: a revocation is never undone.
 
         The mark comes last: with the first secret alone the store opens once everything is done.
         """
         names = [name for prefix in self._checks for name in await self._store.names(prefix)]
         resealed = refused = 0
         for name in (*names, _MARK):
-            stored = await self._store.get(name)
-            if stored is None or self._opened(name, stored, self._keys[:1]) is not None:
-                continue
             try:
-                await self.put(name, self.read(name, stored))
-                resealed += name != _MARK
+                resealed += await self._reseal(name) and name != _MARK
             except DamagedRecord:
                 refused += 1
         return resealed, refused
+
+    async def _reseal(self, name: str) -> bool:
+        """Whether it had to be sealed. Raises DamagedRecord."""
+        while True:
+            stored = await self._store.get(name)
+            if stored is None or self._opened(name, stored, self._keys[:1]) is not None:
+                return False
+            if await self.replace(name, stored, self.read(name, stored)):
+                return True
 
     async def names(self, prefix: str) -> list[str]:
         return await self._store.names(prefix)
@@ -128,7 +142,7 @@ class SealedRecords:
             await self.put(_MARK, _SEALING)
             for name, stored in unsealed:
                 if self._checks[name.partition(":")[0] + ":"](name, stored):
-                    await self.put(name, stored)
+                    await self.replace(name, stored, stored)
                 else:
                     self.refuse(name)
             _log.warning(

@@ -29,12 +29,14 @@ from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
+from sankofa.vault.store import Vault
 
 _SECRETS: Final = {
     "gate-secret": "gate_secret",
     "cursor-secret": "cursor_secret",
     "keys-secret": "keys_secret",
 }
+_VAULT: Final = "vault/"
 _STAGING: Final = ".restoring-"
 _HARMLESS: Final = ("lost+found",)
 
@@ -55,7 +57,9 @@ def count_rows(settings: Settings) -> int:
         return sum(holding.rows for holding in ledger.holdings().values())
 
 
-def back_up(settings: Settings, path: Path, progress: Advance) -> tuple[BackupListing, list[str]]:
+def back_up(
+    settings: Settings, path: Path, progress: Advance, *, with_vault: bool = False
+) -> tuple[BackupListing, list[str]]:
     """Write a backup; also a line for each key record that is damaged and left out. Raises OperatorError."""
     records, damaged = asyncio.run(_read_records(settings))
     store = open_store(settings)
@@ -66,6 +70,8 @@ def back_up(settings: Settings, path: Path, progress: Advance) -> tuple[BackupLi
         published = {"published": sorted(store.published()), "withdrawn": sorted(store.withdrawn())}
         archive.add("published.json", msgspec.json.encode(published))
         _add_ledger(archive, settings, store, progress)
+        if with_vault:
+            _add_vault(archive, settings, progress)
         listing = archive.finish(instant(datetime.now(UTC)), __version__)
     return listing, damaged
 
@@ -76,6 +82,40 @@ def _add_ledger(archive: ArchiveWriter, settings: Settings, store: Datastore, pr
         for number, (table, rows, lines) in enumerate(dump_rows(session)):
             archive.add(f"ledger/{table}/{number:06}.jsonl", lines, rows)
             progress(table, rows)
+
+
+def has_vault(settings: Settings) -> bool:
+    return (settings.home / "vault" / "journal.jsonl").exists()
+
+
+def _add_vault(archive: ArchiveWriter, settings: Settings, progress: Advance) -> None:
+    """After the ledger: files that are taken in meanwhile are told of in the journal and not in the ledger,
+    as after a crash, which whoever reads the journal knows."""
+    vault = Vault.of(settings)
+    if vault.is_empty():
+        return
+    for name, pieces in vault.files():
+        number = -1
+        for number, piece in enumerate(pieces):
+            archive.add(f"{_VAULT}{name}/{number:06}", piece)
+        if number < 0:
+            archive.add(f"{_VAULT}{name}/000000", b"")
+        progress("vault", 0)
+
+
+def _without_vault(home: Path, members: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """The other members; those of the vault are written to HOME on the way."""
+    for name, content in members:
+        if not name.startswith(_VAULT):
+            yield name, content
+            continue
+        path = home / "vault" / name.removeprefix(_VAULT).rpartition("/")[0]
+        if ".." in path.parts:
+            raise OperatorError(f"{name}: not a file of a vault")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(path, "ab", opener=_private) as stream:
+            stream.write(content)
+            os.fsync(stream.fileno())
 
 
 def _small_files(settings: Settings) -> Iterator[tuple[str, bytes]]:
@@ -115,7 +155,7 @@ def restore(settings: Settings, path: Path, progress: Advance) -> Restored:
         members = archive.members()
         for name, content in members:
             if name.startswith("ledger/"):
-                chunks = _chained((name, content), members)
+                chunks = _without_vault(folder, _chained((name, content), members))
                 break
             small[name] = content
         _write_small_files(staged, small)

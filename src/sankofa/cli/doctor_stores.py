@@ -15,6 +15,7 @@ from sankofa.engines.factory import open_keyvalue
 from sankofa.ledger import seals
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable
 from sankofa.operations.service import open_store
+from sankofa.replication.state import read_state
 from sankofa.settings import Settings
 
 _DAY = timedelta(days=1)
@@ -23,7 +24,9 @@ _DAY = timedelta(days=1)
 def store_findings(settings: Settings) -> Iterator[Finding]:
     yield from _key_store(settings)
     yield from _usage_store(settings)
-    if settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").exists():
+    if settings.editions:
+        yield _following(settings)
+    elif settings.datastore == "sqlite:" and not (settings.home / "ledger.sqlite").exists():
         yield Finding("ledger", "warning", "there is none yet", "try: sankofa starter")
     else:
         yield from _ledger(settings)
@@ -94,6 +97,14 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
         yield Finding("clock", "error", f"behind the newest capture ({newest})", "set the clock")
     else:
         yield Finding("ledger", "ok", f"{captures} captures; `sankofa ledger verify` reads every row")
+
+
+def _following(settings: Settings) -> Finding:
+    state = read_state(settings.home / "editions")
+    if complaint := state.complaint(datetime.now(UTC)):
+        remedy = "see that SANKOFA_EDITIONS answers, and that `sankofa serve` or `sankofa follow` runs"
+        return Finding("following", "error", complaint, remedy)
+    return Finding("following", "ok", f"edition {state.remote_edition} is current there")
 
 
 def _editions(settings: Settings) -> Iterator[Finding]:

@@ -15,6 +15,8 @@ _COMMANDS = {
     "collect": "collect:collect",
     "withdraw": "data:withdraw",
     "publish": "data:publish",
+    "push": "replication:push",
+    "follow": "replication:follow",
     "starter": "data:starter",
     "sample": "data:sample",
     "keys": "keys:keys",

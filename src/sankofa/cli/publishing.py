@@ -19,12 +19,13 @@ from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore, EditionList
 from sankofa.ledger.clock import refuse_doubtful_clock
 from sankofa.ledger.ingest import Summary, files_under, ingest
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.replaying import VaultFiles
 from sankofa.ledger.seals import Checked
-from sankofa.ledger.store import CaptureInfo, Ledger
+from sankofa.ledger.store import Ledger
 from sankofa.ledger.withdrawing import Withdrawn, withdraw
 from sankofa.model.days import instant
-from sankofa.model.errors import EditionError
+from sankofa.model.errors import EditionError, OperatorError
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
@@ -159,6 +160,7 @@ def captured_sources(settings: Settings) -> frozenset[str]:
 
 def roll_back(settings: Settings, edition: str) -> None:
     """Make a kept edition current, after checking that it is intact."""
+    refuse_where_editions_are_followed(settings)
     store = open_store(settings)
     with store.exclusive("switch"):  # no publisher removes it meanwhile
         if edition not in store.list_editions().editions:
@@ -229,9 +231,18 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
     return asyncio.run(compare())
 
 
+def refuse_where_editions_are_followed(settings: Settings) -> None:
+    if settings.editions:
+        raise OperatorError(
+            "this HOME follows editions from elsewhere (SANKOFA_EDITIONS): it has no ledger, and what is "
+            "current is decided there"
+        )
+
+
 @contextmanager
 def open_ledger(settings: Settings) -> Iterator[Ledger]:
     """The ledger of the settings; one begun by an older version is brought up to date."""
+    refuse_where_editions_are_followed(settings)
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     ledger = Ledger(
         open_store(settings), settings.gate_key(), now, notify=lambda line: click.echo(line, err=True)

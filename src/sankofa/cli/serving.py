@@ -17,7 +17,7 @@ from sankofa.cli.connections import ConnectionLimits
 from sankofa.cli.supervisor import Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.service import open_store
-from sankofa.settings import Settings
+from sankofa.settings import Settings, without_credentials
 
 _APPLICATION = "sankofa.cli.application:application"
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, never a default
@@ -43,7 +43,7 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
         )
         current = None
     else:
-        if current is None:
+        if current is None and not settings.editions:
             click.echo(
                 "Warning: no edition is published; serving 503 until one is (try: sankofa starter).", err=True
             )
@@ -62,6 +62,11 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
 
         metrics = serve_metrics(settings)
         click.echo(f"Metrics at http://{settings.metrics_host}:{settings.metrics_port}/metrics")
+    if settings.editions:
+        from sankofa.cli.replicating import start_follower
+
+        start_follower(settings)
+        click.echo(f"Following editions from {without_credentials(settings.editions)}")
     limits = ConnectionLimits.of(settings)
     server = Supervisor(
         _APPLICATION,

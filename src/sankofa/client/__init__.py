@@ -11,11 +11,8 @@
 `AsyncClient` has the same methods, to be awaited. Every error is in `sankofa.client.errors`.
 """
 
-from datetime import date
-from typing import TYPE_CHECKING
-
 from sankofa.client.answers import Answer
-from sankofa.client.async_methods import AsyncMethods
+from sankofa.client.async_client import AsyncClient
 from sankofa.client.errors import (
     BadRequest,
     ConnectionFailed,
@@ -36,15 +33,9 @@ from sankofa.client.errors import (
     UpgradeRequired,
 )
 from sankofa.client.exchange import Retries
-from sankofa.client.frames import Figures
 from sankofa.client.look_ahead import look_ahead_check
-from sankofa.client.methods import Methods
-from sankofa.client.rows import PeriodType
-from sankofa.client.sessions import VERSION
-from sankofa.client.shortcuts import StatementKind, by_date, by_period, universe_frame
-
-if TYPE_CHECKING:
-    import pandas
+from sankofa.client.session_base import VERSION
+from sankofa.client.sync_client import Client
 
 __all__ = [
     "Answer",
@@ -72,90 +63,3 @@ __all__ = [
 ]
 
 __version__ = VERSION
-
-
-class Client(Methods):
-    """Asks the service with a key, and waits for its answers."""
-
-    def series(
-        self,
-        series: str,
-        *,
-        as_of: date | str | None = None,
-        from_: date | str | None = None,
-        to: date | str | None = None,
-        figures: Figures = "float",
-    ) -> "pandas.DataFrame":
-        """A series as it was known on a day: every observation, by date, the oldest first."""
-        return by_date(
-            self.columns.get_macro(series=series, as_of=as_of, from_=from_, to=to, all=True), figures
-        )
-
-    def statement(
-        self,
-        issuer: str,
-        *,
-        as_of: date | str | None = None,
-        kind: StatementKind | None = None,
-        period_type: PeriodType = "FY",
-        figures: Figures = "float",
-    ) -> "pandas.DataFrame":
-        """The statements of an issuer as known on a day: line items by period, newest first.
-
-        `issuer` is a service_id, a ticker (`JSE:NPN`) or an LEI.
-        """
-        return by_period(
-            self.get_statement(issuer, as_of=as_of, kind=kind, period_type=period_type, shape="wide"), figures
-        )
-
-    def universe(
-        self, country: str | None = None, *, exchange: str | None = None, as_of: date | str | None = None
-    ) -> "pandas.DataFrame":
-        """Every issuer known on a day, whoever stopped reporting since included, by service_id."""
-        return universe_frame(
-            self.columns.list_issuers(country=country, exchange=exchange, as_of=as_of, all=True)
-        )
-
-
-class AsyncClient(AsyncMethods):
-    """Asks the service with a key; every method is awaited."""
-
-    async def series(
-        self,
-        series: str,
-        *,
-        as_of: date | str | None = None,
-        from_: date | str | None = None,
-        to: date | str | None = None,
-        figures: Figures = "float",
-    ) -> "pandas.DataFrame":
-        """A series as it was known on a day: every observation, by date, the oldest first."""
-        return by_date(
-            await self.columns.get_macro(series=series, as_of=as_of, from_=from_, to=to, all=True), figures
-        )
-
-    async def statement(
-        self,
-        issuer: str,
-        *,
-        as_of: date | str | None = None,
-        kind: StatementKind | None = None,
-        period_type: PeriodType = "FY",
-        figures: Figures = "float",
-    ) -> "pandas.DataFrame":
-        """The statements of an issuer as known on a day: line items by period, newest first.
-
-        `issuer` is a service_id, a ticker (`JSE:NPN`) or an LEI.
-        """
-        return by_period(
-            await self.get_statement(issuer, as_of=as_of, kind=kind, period_type=period_type, shape="wide"),
-            figures,
-        )
-
-    async def universe(
-        self, country: str | None = None, *, exchange: str | None = None, as_of: date | str | None = None
-    ) -> "pandas.DataFrame":
-        """Every issuer known on a day, whoever stopped reporting since included, by service_id."""
-        return universe_frame(
-            await self.columns.list_issuers(country=country, exchange=exchange, as_of=as_of, all=True)
-        )

@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import date
 
 from sankofa.client.answers import Answer
+from sankofa.client.async_session import AsyncSession
 from sankofa.client.rows import (
     ChangeRow,
     CoverageRow,
+    CrossRateRow,
     CrosswalkMatchRow,
     CrosswalkRow,
     Dataset,
@@ -46,7 +48,6 @@ from sankofa.client.rows import (
     UsageRow,
     Vintages,
 )
-from sankofa.client.sessions import AsyncSession
 
 
 class AsyncMethods(AsyncSession):
@@ -160,16 +161,149 @@ class AsyncMethods(AsyncSession):
             for row in page.rows:
                 yield row
 
+    async def get_cross_rates(
+        self,
+        base: str,
+        quote: str,
+        *,
+        via: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
+    ) -> Answer[CrossRateRow]:
+        """What one currency was worth in another, derived from two published daily rates against a third.
+
+        Nobody published these: `method` is `derived`, and `inputs` name both rates with their vintages,
+        sources and licences. Both are of the same day and known on `as_of`; nothing is carried over from
+        another day. Exact arithmetic, rounded half-even to 10 significant digits. Ordered by `via`, then
+        date descending: through each third currency there is a value of its own. Two currencies without a
+        common third have no rows.
+
+        `all` walks every page, and gives them as one answer.
+        """
+        return await self._ask(
+            "get_cross_rates",
+            base=base,
+            quote=quote,
+            via=via,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            all=all,
+        )
+
+    async def cross_rates_pages(
+        self,
+        base: str,
+        quote: str,
+        *,
+        via: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[CrossRateRow]]:
+        """Every page of `get_cross_rates`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "get_cross_rates",
+            base=base,
+            quote=quote,
+            via=via,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        ):
+            yield page
+
+    async def iter_cross_rates(
+        self,
+        base: str,
+        quote: str,
+        *,
+        via: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[CrossRateRow]:
+        """Every row of `get_cross_rates`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "get_cross_rates",
+            base=base,
+            quote=quote,
+            via=via,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        ):
+            for row in page.rows:
+                yield row
+
     async def find_by_identifier(
-        self, id_type: IdType, id_value: str, *, edition: str | None = None
+        self,
+        id_type: IdType,
+        id_value: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
     ) -> Answer[CrosswalkMatchRow]:
         """The organisations behind an outside identifier.
 
         `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
         unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
-        matches are returned, ordered by service_id.
+        matches are returned unless `limit` says otherwise, ordered by service_id.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return await self._ask("find_by_identifier", id_type=id_type, id_value=id_value, edition=edition)
+        return await self._ask(
+            "find_by_identifier",
+            id_type=id_type,
+            id_value=id_value,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            all=all,
+        )
+
+    async def by_identifier_pages(
+        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[Answer[CrosswalkMatchRow]]:
+        """Every page of `find_by_identifier`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
+        ):
+            yield page
+
+    async def iter_by_identifier(
+        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[CrosswalkMatchRow]:
+        """Every row of `find_by_identifier`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
+        ):
+            for row in page.rows:
+                yield row
 
     async def get_crosswalk(
         self,
@@ -688,7 +822,9 @@ class AsyncMethods(AsyncSession):
         country: str | None = None,
         type: Type | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[SearchRow]:
         """Organisations, series and indicators by name or identifier.
 
@@ -697,8 +833,42 @@ class AsyncMethods(AsyncSession):
         `NPN`), series key, indicator code; ISIN, registry number, FIGI and aggregator id from the starter
         tier on. Ordered by score descending, then type and id. With `country`, or words that name one (`gdp
         kenya`), an indicator is found where that country has it.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return await self._ask("search", q=q, country=country, type=type, limit=limit, edition=edition)
+        return await self._ask(
+            "search", q=q, country=country, type=type, limit=limit, cursor=cursor, edition=edition, all=all
+        )
+
+    async def _pages(
+        self,
+        q: str,
+        *,
+        country: str | None = None,
+        type: Type | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[SearchRow]]:
+        """Every page of `search`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition):
+            yield page
+
+    async def iter_(
+        self,
+        q: str,
+        *,
+        country: str | None = None,
+        type: Type | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[SearchRow]:
+        """Every row of `search`, page after page; `limit` is of each page."""
+        async for page in self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition):
+            for row in page.rows:
+                yield row
 
     async def list_series(
         self,
@@ -1187,6 +1357,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
         all: bool = False,
     ) -> Answer[TendersRow]:
@@ -1194,7 +1365,8 @@ class AsyncMethods(AsyncSession):
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
         verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so
-        that it gives every release exactly once. People are withheld: `withheld_parties` counts them.
+        that it gives every release exactly once. `ocid` gives one process. People are withheld:
+        `withheld_parties` counts them.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -1206,6 +1378,7 @@ class AsyncMethods(AsyncSession):
             cursor=cursor,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
             all=all,
         )
@@ -1218,6 +1391,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
     ) -> AsyncIterator[Answer[TendersRow]]:
         """Every page of `search_tenders`, all of one edition; `limit` is of each page.
@@ -1231,6 +1405,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
         ):
             yield page
@@ -1243,6 +1418,7 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
     ) -> AsyncIterator[TendersRow]:
         """Every row of `search_tenders`, page after page; `limit` is of each page."""
@@ -1253,6 +1429,7 @@ class AsyncMethods(AsyncSession):
             limit=limit,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
         ):
             for row in page.rows:

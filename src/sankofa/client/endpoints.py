@@ -20,6 +20,7 @@ class Endpoint(NamedTuple):
 ENDPOINTS: Final = {
     "get_changes": Endpoint("/v1/changes", (), "data", ("ChangeRow",), ("since",)),
     "get_coverage": Endpoint("/v1/coverage", (), "data", ("CoverageRow",), ()),
+    "get_cross_rates": Endpoint("/v1/cross-rates", (), "data", ("CrossRateRow",), ()),
     "find_by_identifier": Endpoint("/v1/crosswalk", (), "data", ("CrosswalkMatchRow",), ("ambiguous",)),
     "get_crosswalk": Endpoint(
         "/v1/crosswalk/{service_id}",
@@ -99,6 +100,21 @@ COLUMNS: Final = {
         "first_date": "day",
         "last_date": "day",
         "freshness_days": "whole",
+    },
+    "CrossRateRow": {
+        "source_ref": "text",
+        "license_class": "text",
+        "observed_at": "instant",
+        "base": "text",
+        "quote": "text",
+        "via": "text",
+        "date": "day",
+        "value": "figure",
+        "unit": "text",
+        "available_at": "day",
+        "method": "text",
+        "methodology_ref": "text",
+        "inputs": "nested",
     },
     "CrosswalkMatchRow": {
         "source_ref": "text",

@@ -1,6 +1,6 @@
-"""One method per endpoint, that waits for its answer.
+"""What `async_methods` does, waiting for each answer.
 
-Written by tools/client.py (make docs). Change the operation, not this module.
+Written by tools/client.py (make docs) from it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ from sankofa.client.answers import Answer
 from sankofa.client.rows import (
     ChangeRow,
     CoverageRow,
+    CrossRateRow,
     CrosswalkMatchRow,
     CrosswalkRow,
     Dataset,
@@ -46,7 +47,7 @@ from sankofa.client.rows import (
     UsageRow,
     Vintages,
 )
-from sankofa.client.sessions import Session
+from sankofa.client.session import Session
 
 
 class Methods(Session):
@@ -152,16 +153,145 @@ class Methods(Session):
         for page in self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition):
             yield from page.rows
 
+    def get_cross_rates(
+        self,
+        base: str,
+        quote: str,
+        *,
+        via: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
+    ) -> Answer[CrossRateRow]:
+        """What one currency was worth in another, derived from two published daily rates against a third.
+
+        Nobody published these: `method` is `derived`, and `inputs` name both rates with their vintages,
+        sources and licences. Both are of the same day and known on `as_of`; nothing is carried over from
+        another day. Exact arithmetic, rounded half-even to 10 significant digits. Ordered by `via`, then
+        date descending: through each third currency there is a value of its own. Two currencies without a
+        common third have no rows.
+
+        `all` walks every page, and gives them as one answer.
+        """
+        return self._ask(
+            "get_cross_rates",
+            base=base,
+            quote=quote,
+            via=via,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            all=all,
+        )
+
+    def cross_rates_pages(
+        self,
+        base: str,
+        quote: str,
+        *,
+        via: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[CrossRateRow]]:
+        """Every page of `get_cross_rates`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk(
+            "get_cross_rates",
+            base=base,
+            quote=quote,
+            via=via,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        )
+
+    def iter_cross_rates(
+        self,
+        base: str,
+        quote: str,
+        *,
+        via: str | None = None,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[CrossRateRow]:
+        """Every row of `get_cross_rates`, page after page; `limit` is of each page."""
+        for page in self._walk(
+            "get_cross_rates",
+            base=base,
+            quote=quote,
+            via=via,
+            as_of=as_of,
+            from_=from_,
+            to=to,
+            limit=limit,
+            edition=edition,
+        ):
+            yield from page.rows
+
     def find_by_identifier(
-        self, id_type: IdType, id_value: str, *, edition: str | None = None
+        self,
+        id_type: IdType,
+        id_value: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
     ) -> Answer[CrosswalkMatchRow]:
         """The organisations behind an outside identifier.
 
         `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
         unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
-        matches are returned, ordered by service_id.
+        matches are returned unless `limit` says otherwise, ordered by service_id.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return self._ask("find_by_identifier", id_type=id_type, id_value=id_value, edition=edition)
+        return self._ask(
+            "find_by_identifier",
+            id_type=id_type,
+            id_value=id_value,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            all=all,
+        )
+
+    def by_identifier_pages(
+        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Iterator[Answer[CrosswalkMatchRow]]:
+        """Every page of `find_by_identifier`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk(
+            "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
+        )
+
+    def iter_by_identifier(
+        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Iterator[CrosswalkMatchRow]:
+        """Every row of `find_by_identifier`, page after page; `limit` is of each page."""
+        for page in self._walk(
+            "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
+        ):
+            yield from page.rows
 
     def get_crosswalk(
         self,
@@ -664,7 +794,9 @@ class Methods(Session):
         country: str | None = None,
         type: Type | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[SearchRow]:
         """Organisations, series and indicators by name or identifier.
 
@@ -673,8 +805,40 @@ class Methods(Session):
         `NPN`), series key, indicator code; ISIN, registry number, FIGI and aggregator id from the starter
         tier on. Ordered by score descending, then type and id. With `country`, or words that name one (`gdp
         kenya`), an indicator is found where that country has it.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return self._ask("search", q=q, country=country, type=type, limit=limit, edition=edition)
+        return self._ask(
+            "search", q=q, country=country, type=type, limit=limit, cursor=cursor, edition=edition, all=all
+        )
+
+    def _pages(
+        self,
+        q: str,
+        *,
+        country: str | None = None,
+        type: Type | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[SearchRow]]:
+        """Every page of `search`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition)
+
+    def iter_(
+        self,
+        q: str,
+        *,
+        country: str | None = None,
+        type: Type | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[SearchRow]:
+        """Every row of `search`, page after page; `limit` is of each page."""
+        for page in self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition):
+            yield from page.rows
 
     def list_series(
         self,
@@ -1149,6 +1313,7 @@ class Methods(Session):
         cursor: str | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
         all: bool = False,
     ) -> Answer[TendersRow]:
@@ -1156,7 +1321,8 @@ class Methods(Session):
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
         verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so
-        that it gives every release exactly once. People are withheld: `withheld_parties` counts them.
+        that it gives every release exactly once. `ocid` gives one process. People are withheld:
+        `withheld_parties` counts them.
 
         `all` walks every page, and gives them as one answer.
         """
@@ -1168,6 +1334,7 @@ class Methods(Session):
             cursor=cursor,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
             all=all,
         )
@@ -1180,6 +1347,7 @@ class Methods(Session):
         limit: int | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
     ) -> Iterator[Answer[TendersRow]]:
         """Every page of `search_tenders`, all of one edition; `limit` is of each page.
@@ -1193,6 +1361,7 @@ class Methods(Session):
             limit=limit,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
         )
 
@@ -1204,6 +1373,7 @@ class Methods(Session):
         limit: int | None = None,
         query: str | None = None,
         detail: Detail = "full",
+        ocid: str | None = None,
         edition: str | None = None,
     ) -> Iterator[TendersRow]:
         """Every row of `search_tenders`, page after page; `limit` is of each page."""
@@ -1214,6 +1384,7 @@ class Methods(Session):
             limit=limit,
             query=query,
             detail=detail,
+            ocid=ocid,
             edition=edition,
         ):
             yield from page.rows

@@ -113,6 +113,60 @@ class CoverageRow(TypedDict):
     """Days from the newest evidenced publication to the last capture; null without evidence."""
 
 
+class CrossRateInput(TypedDict):
+    """A published rate that a cross rate is computed from."""
+
+    series: str
+    """Series key, as `/v1/macro` serves it."""
+    value: Number
+    """As published, every digit."""
+    unit: str | None
+    """Unit as the source writes it."""
+    available_at: str
+    """The day this vintage became public."""
+    vintage: int
+    """Which vintage of the value it is."""
+    source_ref: str
+    """Source reference: document plus location."""
+    license_class: str
+    """Licence class its source is held under."""
+    observed_at: str
+    """When Sankofa captured it."""
+
+
+class CrossRateRow(TypedDict):
+    """A rate that nobody published: computed from two that were.
+
+    `source_ref` is that of the first input, `license_class` the stricter, `observed_at` the later."""
+
+    source_ref: str
+    """Where it is from: `<source id>:<document>#<location>`."""
+    license_class: str
+    """Licence class the source is held under."""
+    observed_at: str
+    """When Sankofa captured it (RFC 3339, UTC)."""
+    base: str
+    """ISO 4217 code: one unit of it is priced."""
+    quote: str
+    """ISO 4217 code: the price is in units of it."""
+    via: str
+    """ISO 4217 code of the currency that both inputs are rates of."""
+    date: str
+    """The day that both inputs are of."""
+    value: Number
+    """Quote units for one base unit: exact, rounded half-even to 10 significant digits."""
+    unit: str
+    """In words: `KES per NGN`."""
+    available_at: str
+    """The day on which the later of the inputs became public."""
+    method: Literal["derived"]
+    """Never published, always derived."""
+    methodology_ref: Literal["cross-rates-v1"]
+    """Names the formula; see `/methodology/` and this name."""
+    inputs: list[CrossRateInput]
+    """The rate of the base currency, then that of the quote currency."""
+
+
 class CrosswalkMatchRow(TypedDict):
     """An organisation that an outside identifier leads to."""
 

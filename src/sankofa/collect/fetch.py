@@ -7,9 +7,7 @@ has come so far is in a file of its own until it is whole.
 import hashlib
 import os
 import random
-import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import count
@@ -18,10 +16,9 @@ from threading import Event
 from typing import Final, NamedTuple
 
 import httpx
-import msgspec
 
 from sankofa import __version__
-from sankofa.collect import checks
+from sankofa.collect import checks, partials
 from sankofa.collect.errors import CollectFailed, ReplyRefused, Stopped
 from sankofa.collect.network import HostRates, refuse_private_behind_proxy
 from sankofa.collect.plan import PlannedRequest, hide
@@ -29,7 +26,6 @@ from sankofa.collect.state import LastReply
 from sankofa.sources.collecting import Collect
 from sankofa.vault.journal import HttpExchange
 
-_PIECE: Final = 1 << 16
 _SMALL: Final = 1 << 20
 """Up to so many bytes, a transfer that is killed begins anew."""
 _MOST_REDIRECTS: Final = 8
@@ -59,12 +55,6 @@ class Fetched(NamedTuple):
 
     def as_remembered(self) -> LastReply:
         return LastReply(self.sha256, self.size, self.etag, self.last_modified)
-
-
-class _Partial(msgspec.Struct, frozen=True):
-    """What is known of a transfer under way: enough to ask for the rest of the same thing."""
-
-    validator: str
 
 
 class _Cut(Exception):
@@ -99,7 +89,12 @@ class Fetcher:
         self._accept_shrunk = accept_shrunk or collect.may_shrink
         who = f" ({contact})" if contact else ""
         self._folders: set[int] = set()
-        self._agent = f"Sankofa/{__version__}{who}"
+        self._headers = {
+            "User-Agent": f"Sankofa/{__version__}{who}",
+            "Accept": "*/*",
+            "Accept-Encoding": "gzip",
+        }
+        client.headers.update(self._headers)  # once: httpx reads those of a request again for each
 
     def fetch(
         self, call: PlannedRequest, before: LastReply | None, *, conditional: bool = True
@@ -117,7 +112,7 @@ class Fetcher:
                 if attempt + 1 < self._attempts:
                     self._pause(call, attempt, cut.wait)
             except ReplyRefused as failure:
-                _remove(partial)
+                partials.remove(partial)
                 raise ReplyRefused(f"{call.public_url}: {hide(str(failure), call.hidden)}") from None
         raise CollectFailed(f"{call.public_url}: {hide(why, call.hidden)} ({self._attempts} attempts)")
 
@@ -131,15 +126,10 @@ class Fetcher:
     def _attempt(
         self, call: PlannedRequest, conditional: LastReply | None, before: LastReply | None, partial: Path
     ) -> Fetched | None:
-        headers = {
-            "User-Agent": self._agent,
-            "Accept": "*/*",
-            "Accept-Encoding": "gzip",
-            **call.headers,
-        }
-        size, known = _progress(partial)
+        headers = self._headers | call.headers
+        size, known = partials.progress(partial)
         if size and known is None:
-            _remove(partial)
+            partials.remove(partial)
         elif size and known is not None:
             headers |= {"Range": f"bytes={size}-", "If-Range": known.validator}
         if "Range" not in headers and conditional is not None:
@@ -160,15 +150,16 @@ class Fetcher:
         self, call: PlannedRequest, headers: dict[str, str], before: LastReply | None, partial: Path
     ) -> Fetched | None:
         url = asked = httpx.URL(call.url)
-        seen: set[httpx.URL] = set()
+        seen: list[httpx.URL] = []
         method, body = call.method, call.body
         for _ in range(_MOST_REDIRECTS + 1):
             self._refuse_unsafe(url)
             if url in seen:
                 raise ReplyRefused(f"redirects in a circle at {url.host}{url.path}")
-            seen.add(url)
+            seen.append(url)
             self._rates.wait(url.host, self._collect.rate)
-            with self._client.stream(method, url, headers=headers, content=body or None) as reply:
+            own = {name: text for name, text in headers.items() if self._headers.get(name) != text}
+            with self._client.stream(method, url, headers=own, content=body or None) as reply:
                 target = reply.headers.get("location")
                 if reply.status_code in _REDIRECTS and target:
                     following = url.join(target)
@@ -178,7 +169,8 @@ class Fetcher:
                         method, body = "GET", b""
                     url = following
                     continue
-                checks.refuse_login(url, asked)
+                if url is not asked:
+                    checks.refuse_login(url, asked)
                 return self._received(call, reply, url, before, partial, headers)
         raise ReplyRefused(f"more than {_MOST_REDIRECTS} redirects")
 
@@ -205,7 +197,7 @@ class Fetcher:
         if status in (404, 410) and self._collect.may_be_missing:
             return None
         if status == 416:  # the rest of something that is no more
-            _remove(partial)
+            partials.remove(partial)
             raise _Cut("what was begun has changed")
         if status in _AGAIN:
             raise _Cut(f"status {status}", _retry_after(headers))
@@ -249,12 +241,12 @@ class Fetcher:
             if len(content) != expected:
                 raise _Cut(f"{len(content):,} bytes came, {expected:,} were announced")
         except (httpx.TransportError, _Cut):
-            _write(partial, b"".join(pieces))
-            _note(partial, headers)
+            partials.write_private(partial, b"".join(pieces))
+            partials.note(partial, headers)
             raise
         if expected > self._collect.max_bytes:
             raise ReplyRefused(f"the reply has more than max_bytes ({self._collect.max_bytes:,})")
-        _write(path, content)
+        partials.write_private(path, content)
         checks.refuse_other_digest(path, headers)
         checks.refuse_untrue(path, name, headers, content[:1024])
         return expected, hashlib.sha256(content).hexdigest()
@@ -263,17 +255,17 @@ class Fetcher:
         self, reply: httpx.Response, headers: Mapping[str, str], partial: Path, *, resumed: bool
     ) -> None:
         """Write the bytes as they come. Raises _Cut where they end too soon."""
-        size, known = _progress(partial)
-        if resumed and (known is None or not _continues(headers, size)):
-            _remove(partial)
+        size, known = partials.progress(partial)
+        if resumed and (known is None or not partials.continues(headers, size)):
+            partials.remove(partial)
             raise _Cut("the server sent another part than was asked for")
         expected = headers.get("content-length", "")
         if not resumed:
             if size:
-                _remove(partial)
+                partials.remove(partial)
             size = 0
             if not expected.isdigit() or int(expected) > _SMALL:
-                _note(partial, headers)
+                partials.note(partial, headers)
         most = self._collect.max_bytes
         if expected.isdigit() and int(expected) + size > most:
             raise ReplyRefused(
@@ -282,8 +274,8 @@ class Fetcher:
         came = 0
         # Pieces as they come: what a buffer holds back is lost with the connection.
         with (
-            _noted_when_cut(partial, headers),
-            open(partial, "ab" if resumed else "wb", opener=_private) as stream,
+            partials.noted_when_cut(partial, headers),
+            open(partial, "ab" if resumed else "wb", opener=partials.private) as stream,
         ):
             for piece in reply.iter_raw():
                 if self._stop.is_set():
@@ -298,12 +290,12 @@ class Fetcher:
     def _free_path(self, name: str) -> Path:
         """Where a whole file can stand under its own name: others of that name may wait to be ingested."""
         for number in count():
-            folder = self._folder / f"{WHOLE}{number}"
+            folder = f"{self._folder}/{WHOLE}{number}"
             if number not in self._folders:
-                folder.mkdir(mode=0o700, exist_ok=True)
+                Path(folder).mkdir(mode=0o700, exist_ok=True)
                 self._folders.add(number)
-            if not (folder / name).exists():
-                return folder / name
+            if not os.path.exists(path := f"{folder}/{name}"):  # noqa: PTH110 - there are thousands
+                return Path(path)
         raise AssertionError
 
     def _unpacked(
@@ -316,8 +308,8 @@ class Fetcher:
         """Put the content to its place, unpacked and checked; its size and SHA-256. Raises ReplyRefused."""
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding in ("gzip", "x-gzip"):
-            _decompress(partial, path, self._collect.max_bytes)
-            _remove(partial)
+            partials.decompress(partial, path, self._collect.max_bytes)
+            partials.remove(partial)
         elif encoding in ("", "identity"):
             partial.replace(path)
             partial.with_suffix(".json").unlink(missing_ok=True)
@@ -333,51 +325,9 @@ class Fetcher:
 _CREDENTIALS: Final = frozenset({"Authorization", "Cookie", "Proxy-Authorization"})
 
 
-def _progress(partial: Path) -> tuple[int, _Partial | None]:
-    """How much of a transfer is there, and what it is of."""
-    try:
-        known = msgspec.json.decode(partial.with_suffix(".json").read_bytes(), type=_Partial)
-        return partial.stat().st_size, known if known.validator else None
-    except (OSError, msgspec.MsgspecError):
-        return 0, None
-
-
-def _note(partial: Path, headers: Mapping[str, str]) -> None:
-    """A weak ETag says nothing of bytes: such a transfer begins anew."""
-    etag = headers.get("etag", "")
-    validator = etag if etag and not etag.startswith("W/") else headers.get("last-modified", "")
-    ranges = headers.get("accept-ranges", "").lower() != "none"
-    partial.with_suffix(".json").write_bytes(msgspec.json.encode(_Partial(validator if ranges else "")))
-
-
-@contextmanager
-def _noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]:
-    """What was small enough not to be noted before is noted when it turns out to be needed."""
-    try:
-        yield
-    except httpx.TransportError:
-        if not partial.with_suffix(".json").exists():
-            _note(partial, headers)
-        raise
-
-
 def _is_small(headers: Mapping[str, str]) -> bool:
     length = headers.get("content-length", "")
     return length.isdigit() and int(length) <= _SMALL and "content-encoding" not in headers
-
-
-def _write(path: Path, content: bytes) -> None:
-    with open(path, "wb", buffering=0, opener=_private) as stream:
-        stream.write(content)
-
-
-def _remove(partial: Path) -> None:
-    partial.unlink(missing_ok=True)
-    partial.with_suffix(".json").unlink(missing_ok=True)
-
-
-def _continues(headers: Mapping[str, str], size: int) -> bool:
-    return str(headers.get("content-range", "")).startswith(f"bytes {size}-")
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
@@ -389,26 +339,3 @@ def _retry_after(headers: Mapping[str, str]) -> float:
     except ValueError:
         return 0.0
     return max(0.0, (when - datetime.now(UTC)).total_seconds())
-
-
-def _decompress(source: Path, target: Path, most: int) -> None:
-    unzip = zlib.decompressobj(wbits=31)
-    written = 0
-    try:
-        with source.open("rb") as packed, open(target, "wb", opener=_private) as stream:
-            while piece := packed.read(_PIECE):
-                while piece and not unzip.eof:
-                    unpacked = unzip.decompress(piece, 16 * _PIECE)
-                    piece = unzip.unconsumed_tail
-                    written += len(unpacked)
-                    if written > most:
-                        raise ReplyRefused(f"the reply has more than max_bytes ({most:,}) unpacked")
-                    stream.write(unpacked)
-    except zlib.error as failure:
-        raise ReplyRefused(f"the reply is not the gzip that it says it is: {failure}") from failure
-    if not unzip.eof or unzip.unused_data:
-        raise ReplyRefused("the reply is not the gzip that it says it is")
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -83,16 +83,26 @@ class _GuardedTransport(httpx.HTTPTransport):
         self._pool._network_backend = GuardedBackend()  # httpx has no parameter for this
 
 
+class _NoCookies(httpx.Cookies):
+    """What a publisher wants remembered is not: a request is the same whatever was asked before it."""
+
+    def extract_cookies(self, response: httpx.Response) -> None:
+        pass
+
+
 def open_client(*, allow_private: bool) -> httpx.Client:
-    """A client that follows no redirect by itself and finds proxies in the usual variables."""
+    """A client that follows no redirect by itself, takes no cookie and asks through the usual proxies."""
     if allow_private:
-        return httpx.Client(follow_redirects=False, timeout=_TIMEOUT)
-    return httpx.Client(
-        transport=_GuardedTransport(),
-        mounts=_proxies(),
-        follow_redirects=False,
-        timeout=_TIMEOUT,
-    )
+        client = httpx.Client(follow_redirects=False, timeout=_TIMEOUT)
+    else:
+        client = httpx.Client(
+            transport=_GuardedTransport(),
+            mounts=_proxies(),
+            follow_redirects=False,
+            timeout=_TIMEOUT,
+        )
+    client._cookies = _NoCookies()  # httpx copies what it is given
+    return client
 
 
 def _proxies() -> dict[str, httpx.BaseTransport]:

@@ -134,10 +134,11 @@ def _call(collect: Collect, template: str, values: dict[str, Any], jobs: Any, ba
 def _name_in(url: str) -> str:
     """The last part of an address that has an ending, its query included."""
     parts = urlsplit(url)
-    named = [value for _, value in parse_qsl(parts.query) if "." in value.rpartition("/")[2]]
     path = unquote(parts.path.rstrip("/").rpartition("/")[2])
-    if "." not in path and named:
-        return named[-1]
+    if "." not in path:
+        named = [value for _, value in parse_qsl(parts.query) if "." in value.rpartition("/")[2]]
+        if named:
+            return named[-1]
     return path or parts.hostname or "reply"
 
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from sankofa.ledger.store import LedgerReader
+from sankofa.ledger.reader import LedgerReader
+from sankofa.model.observations import unit_of
 
 
 class Indicator(NamedTuple):
@@ -20,7 +21,9 @@ class Indicator(NamedTuple):
     country: str
     indicator: str
     name: str
-    """Empty where no table names it."""
+    """Empty where neither metadata nor a table names it."""
+    unit: str
+    """As metadata have it, else what the name ends with; empty where neither says."""
 
 
 class AnnualVintage(NamedTuple):
@@ -43,6 +46,7 @@ class AnnualYear(msgspec.Struct):
 def annual_vintages(ledger: LedgerReader) -> Iterator[tuple[Indicator, dict[str, AnnualYear]]]:
     """Every indicator of every country, by country and indicator, with its years."""
     names = ledger.indicator_names()
+    described = {info.code: info for _, info in ledger.series_info()}
     for (country, indicator), captured in groupby(ledger.annual(), key=itemgetter(0, 1)):
         years: dict[str, AnnualYear] = {}
         for _, _, capture_id, document, values in captured:
@@ -55,4 +59,7 @@ def annual_vintages(ledger: LedgerReader) -> Iterator[tuple[Indicator, dict[str,
                 known.listed = value is not None
                 if (value or "") != known.vintages[-1].value:
                     known.vintages.append(AnnualVintage(value or "", capture_id, document))
-        yield Indicator(country, indicator, names.get(indicator, "")), years
+        info = described.get(indicator)
+        name = (info.name if info else "") or names.get(indicator, "")
+        unit = (info.unit if info else "") or unit_of(name)
+        yield Indicator(country, indicator, name, unit), years

@@ -12,10 +12,10 @@ from typing import Final
 
 from sankofa.derive.annual import annual_vintages
 from sankofa.derive.series import Series, SeriesReport
-from sankofa.ledger.store import CaptureInfo, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
-from sankofa.model.observations import LONGEST_CODE, unit_of
+from sankofa.model.observations import LONGEST_CODE
 
 FAMILY: Final = "wdi"
 FREQUENCY: Final = "annual"
@@ -27,11 +27,10 @@ def annual_series(
 ) -> Iterator[tuple[Series, str, dict[str, list[SeriesReport]]]]:
     """Each indicator of each country, its name, and the reports of its values by the last day of a year."""
     days: dict[tuple[int, str], int | None] = {}
-    for (country, indicator, name), years in annual_vintages(ledger):
+    for (country, indicator, name, unit), years in annual_vintages(ledger):
         series = f"WDI:{indicator}:{alpha3_of()[country]}"
         if len(series) > LONGEST_CODE:  # nobody could ask for it
             continue
-        unit = unit_of(name)
         reports: dict[str, list[SeriesReport]] = {}
         for year, values in years.items():
             location = f"{indicator} {country} {year}"

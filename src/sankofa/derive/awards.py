@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.derive.tenders import Resolved, Tender
-from sankofa.model.ocds.redaction import fold
+from sankofa.model.folding import fold_in_place
 from sankofa.model.text import one_line
 
 _NOT_AWARDED: Final = ("cancelled", "unsuccessful")
@@ -92,4 +92,4 @@ def _award(number: int, award: _Award, resolved_by_name: dict[str, Resolved], by
 
 
 def _key(name: str) -> str:
-    return fold(one_line(name))
+    return fold_in_place(one_line(name))

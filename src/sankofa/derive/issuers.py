@@ -10,8 +10,8 @@ from sankofa.derive.metrics.full_years import FullYear, full_years
 from sankofa.derive.metrics.lines import concepts_used
 from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.ledger.entities import Entity
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.ledger.reports import Published, Reports
-from sankofa.ledger.store import CaptureInfo, LedgerReader
 from sankofa.model.periods import IssuerYears
 
 

@@ -11,7 +11,7 @@ See contract: QUAL-1, QUAL-2.
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from itertools import groupby
@@ -20,11 +20,13 @@ from typing import Final, NamedTuple
 
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.store import CaptureInfo, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.figures import exact
 from sankofa.model.provenance import SKUS
 from sankofa.sources.registry import Source
 
+TENDERS: Final = "tenders"
+MACRO: Final = "macro"
 PASS: Final = "PASS"  # noqa: S105 - a verdict
 FAIL: Final = "FAIL"
 UNMEASURED: Final = "UNMEASURED"
@@ -67,6 +69,19 @@ class ServedFacts(NamedTuple):
     dated: int
 
 
+class DatasetCounts(NamedTuple):
+    """What was counted of one dataset."""
+
+    figures: dict[str, Decimal]
+    by_source: dict[str, dict[str, Decimal]]
+    newest: dict[str, str]
+    """The newest release day of each source, where any evidences one."""
+
+
+Recall = Callable[[str, Callable[[], DatasetCounts]], DatasetCounts]
+"""Given the name of a dataset and how to count it: counts it, or knows it from before."""
+
+
 class Measurement(NamedTuple):
     """What was measured of every dataset, and which sources fall short of a hard floor."""
 
@@ -83,18 +98,26 @@ def measure(
     day: str,
     served: Mapping[str, ServedFacts],
     metrics: Mapping[str, Decimal],
+    recall: Recall = lambda _, count: count(),
 ) -> Measurement:
     """Measure every dataset as of a day.
 
     `served` are the facts by source; `metrics` is what was measured of the derived values.
     """
     by_source: dict[str, Figures] = defaultdict(dict)  # by source
+    of_tenders = recall(TENDERS, lambda: _tenders(ledger, tenders, captures))
+    of_macro = recall(MACRO, lambda: _macro(ledger, captures))
     by_sku: dict[str, Figures] = {
         "AF-FUND": {**_fundamentals(ledger, list(entities), served, by_source), **metrics},
-        "AF-TENDER": _tenders(ledger, tenders, captures, by_source),
-        "AF-MACRO": _macro(ledger, captures, by_source),
+        "AF-TENDER": {**of_tenders.figures},
+        "AF-MACRO": {**of_macro.figures},
     }
-    newest = _count_intake(ledger, captures, by_source)
+    newest = _count_intake(ledger, by_source)
+    for counts in (of_tenders, of_macro):
+        for source_id, figures in counts.by_source.items():
+            by_source[source_id] |= figures
+        for source_id, last in counts.newest.items():
+            newest[source_id] = max(newest.get(source_id, ""), last)
     for source_id, newest_day in newest.items():
         by_source[source_id]["freshness_days"] = _age(newest_day, day)
     captured = {capture.source_id for capture in captures.values()}
@@ -182,22 +205,26 @@ def _fundamentals(
     }
 
 
-def _tenders(
-    ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]
-) -> Figures:
+def _tenders(ledger: LedgerReader, tenders: Tenders, captures: Mapping[int, CaptureInfo]) -> DatasetCounts:
+    by_source: dict[str, Figures] = defaultdict(dict)
+    newest: dict[str, str] = {}
     releases = valued = 0
     for capture_id, count, with_value in ledger.rows(_SERVED_RELEASES):
         releases, valued = releases + count, valued + with_value
         _add(by_source[captures[capture_id].source_id], "releases", count)
     in_ledger = 0
-    for capture_id, count in ledger.rows("SELECT capture_id, count(*) FROM release GROUP BY capture_id"):
+    for capture_id, count, released in ledger.rows(
+        "SELECT capture_id, count(*), max(release_date) FROM release GROUP BY capture_id"
+    ):
+        source_id = captures[capture_id].source_id
         in_ledger += count
-        _add(by_source[captures[capture_id].source_id], "releases_in_ledger", count)
+        _add(by_source[source_id], "releases_in_ledger", count)
+        newest[source_id] = max(newest.get(source_id, ""), released[:10])
     ((processes, countries),) = ledger.rows(
         "SELECT count(DISTINCT ocid), count(DISTINCT country) FROM release WHERE country <> ''"
     )
     resolved, parties = tenders.resolution_counts()
-    return {
+    figures = {
         "releases": Decimal(releases),
         "releases_in_ledger": Decimal(in_ledger),
         "processes": Decimal(processes),
@@ -206,11 +233,11 @@ def _tenders(
         **_share("share_resolved", resolved, parties),
         **_share("share_with_value", valued, releases),
     }
+    return DatasetCounts(figures, dict(by_source), newest)
 
 
-def _macro(
-    ledger: LedgerReader, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]
-) -> Figures:
+def _macro(ledger: LedgerReader, captures: Mapping[int, CaptureInfo]) -> DatasetCounts:
+    newest: dict[str, str] = {}
     observations: Counter[str] = Counter()
     countries: set[str] = set()
     indicators: set[str] = set()
@@ -230,15 +257,16 @@ def _macro(
         countries.update(filter(None, identity[3:]))
         figures = defaultdict(set)
         for *_, capture_id, _document, released in releases:
-            observations[captures[capture_id].source_id] += len(released)
+            source_id = captures[capture_id].source_id
+            observations[source_id] += len(released)
+            days = (entry.release for entry in released if entry.evidenced)
+            newest[source_id] = max(newest.get(source_id, ""), max(days, default=""))
             dated += sum(entry.evidenced for entry in released)
             undated += sum(not entry.evidenced for entry in released)
             for entry in released:
                 figures[entry.date].add(entry.value)
         values, restated = values + len(figures), restated + _restated(figures)
-    for source_id, count in observations.items():
-        by_source[source_id]["observations"] = Decimal(count)
-    return {
+    counted = {
         "observations": Decimal(annual + dated + undated),
         "series": Decimal(series),
         "indicators": Decimal(len(indicators)),
@@ -246,6 +274,8 @@ def _macro(
         **_share("share_with_evidenced_available_at", dated, annual + dated + undated),
         **_share("restatement_rate", restated, values),
     }
+    by_source = {source_id: {"observations": Decimal(count)} for source_id, count in observations.items()}
+    return DatasetCounts(counted, by_source, {source_id: day for source_id, day in newest.items() if day})
 
 
 def _restated(reported: _FiguresByPeriod) -> int:
@@ -253,10 +283,8 @@ def _restated(reported: _FiguresByPeriod) -> int:
     return sum(len(figures - {"", None}) > 1 for figures in reported.values())
 
 
-def _count_intake(
-    ledger: LedgerReader, captures: Mapping[int, CaptureInfo], by_source: dict[str, Figures]
-) -> dict[str, str]:
-    """Count rejected and withheld records by source; return the newest release day of each source."""
+def _count_intake(ledger: LedgerReader, by_source: dict[str, Figures]) -> dict[str, str]:
+    """Count rejected and withheld records by source; return the newest release day of each that has facts."""
     for source_id, counts in ledger.rows("SELECT source_id, counts FROM capture"):
         reported = json.loads(counts)
         for name in ("rejected", "withheld"):
@@ -264,14 +292,6 @@ def _count_intake(
     newest: dict[str, str] = {}
     for source_id, day in ledger.rows("SELECT source_id, max(available_at) FROM fact GROUP BY source_id"):
         newest[source_id] = day
-    last_releases = "SELECT capture_id, max(release_date) FROM release GROUP BY capture_id"
-    for capture_id, released in ledger.rows(last_releases):
-        source_id = captures[capture_id].source_id
-        newest[source_id] = max(newest.get(source_id, ""), released[:10])
-    for *_, capture_id, _document, reported in ledger.series():
-        source_id = captures[capture_id].source_id
-        days = (entry.release for entry in reported if entry.evidenced)
-        newest[source_id] = max(newest.get(source_id, ""), max(days, default=""))
     return {source_id: day for source_id, day in newest.items() if day}
 
 

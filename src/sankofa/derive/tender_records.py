@@ -17,7 +17,7 @@ import msgspec
 from sankofa.derive.awards import Award, awards
 from sankofa.derive.tenders import EvidencedParties, Resolved, Tender, Tenders
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.store import ReleaseRow
+from sankofa.ledger.reader import ReleaseRow
 from sankofa.model.ocds.release import ReleaseSummary
 
 _TENDERS_PER_CHUNK: Final = 64

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sankofa.derive.awards import Award, awards
 from sankofa.derive.tenders import Tender, Tenders
-from sankofa.ledger.store import ReleaseRow
+from sankofa.ledger.reader import ReleaseRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.figures import exact
 from sankofa.model.vintages import Vintage, vintages

@@ -12,7 +12,7 @@ from sankofa.ledger.entities import Entity
 from sankofa.ledger.party_entities import Party
 from sankofa.ledger.party_matching import Match, PartyMatcher
 from sankofa.ledger.persons import Persons
-from sankofa.ledger.store import LedgerReader, ReleaseRow
+from sankofa.ledger.reader import LedgerReader, ReleaseRow
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.parties import Gate, Identifiers, Organisation
 from sankofa.model.ocds.release import ReleaseSummary, clean_again

@@ -29,19 +29,21 @@ class Damaged(Exception):
 
 
 class Identity(NamedTuple):
-    """Of one state of one file: every write to it, and every replacement, gives another."""
+    """Of one state of one file: every write to it, and every replacement, gives another; a link does not."""
 
     device: int
     inode: int
     size: int
-    changed_ns: int
+    written_ns: int
 
 
 class FileState:
     """What this process knows of a file: it outlives the readers of the file."""
 
-    def __init__(self, identity: Identity, pages: int) -> None:
+    def __init__(self, identity: Identity, pages: int, path: Path) -> None:
         self.identity = identity
+        self.path = path
+        """Where it was opened last: editions that share it have it in several places."""
         self.verified = bytearray(pages)
         self.complete = not pages
         self.damage: str | None = None
@@ -54,25 +56,25 @@ class FileStates:
     """The states of the files this process has opened: reopening a file compares no page again."""
 
     def __init__(self) -> None:
-        self._states: dict[Path, FileState] = {}
+        self._states: dict[tuple[int, int], FileState] = {}
 
     def state(self, path: Path, identity: Identity) -> FileState:
-        known = self._states.get(path)
+        known = self._states.get(identity[:2])
         if known is None or known.identity != identity:
-            known = self._states[path] = FileState(identity, page_count(identity.size))
+            known = self._states[identity[:2]] = FileState(identity, page_count(identity.size), path)
+        known.path = path
         return known
 
-    def damage_in(self, folder: Path) -> str | None:
-        """What was wrong with one of its files when it was last opened, or since."""
-        for path, state in list(self._states.items()):
-            if folder in path.parents and (state.damage or state.suspicion):
-                return state.damage or state.suspicion
-        return None
+    def damage_of(self, status: os.stat_result) -> str | None:
+        """What was wrong with a file when it was last opened, or since."""
+        state = self._states.get((status.st_dev, status.st_ino))
+        return None if state is None else state.damage or state.suspicion
 
     def forget_missing(self) -> None:
         """Drop what is known of files that are gone."""
-        for path in [path for path in list(self._states) if not path.exists()]:
-            self._states.pop(path, None)
+        for key, state in list(self._states.items()):
+            if not state.path.exists():
+                self._states.pop(key, None)
 
 
 def page_count(size: int) -> int:
@@ -240,4 +242,4 @@ def _differs(digests: bytes, expected: bytes, page: int, number: int) -> bool:
 
 
 def _identity(status: os.stat_result) -> Identity:
-    return Identity(status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
+    return Identity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)

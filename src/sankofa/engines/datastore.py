@@ -7,13 +7,18 @@ Statements are written once, with `?` for parameters, in the SQL both understand
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 Row = tuple[Any, ...]
 Block = tuple[bytes | memoryview, bytes | memoryview]
 """The index of a block and its rows, as the edition has them (`edition.format.row_blocks`)."""
 ByteRange = tuple[int, int, int]
-"""Some of the bytes of a block's rows: the id of the block, where they begin and where they end."""
+"""Some of the bytes of a block's rows: the address of the block, where they begin and where they end."""
+BLOCK_BITS: Final = 18
+"""The lower bits of an address are the number of a block in its part, the others that of the part among those
+of its kind: what is in one part moves no address in another."""
+ALIASES: Final = "alias"
+"""The kind under which other keys of an organisation lead to the one that its rows are kept by."""
 Manifest = Mapping[str, Any]
 Turn = Literal["publish", "switch"]
 """What one command at a time may do: build the next edition; move the pointer and remove editions."""
@@ -59,21 +64,35 @@ class LedgerSession(LedgerRows, Protocol):
 
 
 class EditionWriter(Protocol):
-    """An edition being built: invisible to every reader until it is finished."""
+    """An edition being built: invisible to every reader until it is finished.
+
+    It is made of parts. What is written and registered up to `end_part` is one of them.
+    """
 
     files: Path
     """A folder of its own: what is put there, and listed by the manifest, becomes part of the edition."""
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
-        """Append blocks: (id, index, rows), ids ascending."""
+        """Append blocks: (id, index, rows), ids ascending, from 1 in each part."""
 
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         """Append directory rows: (kind, key, first block id, number of blocks)."""
 
+    def end_part(self, content: str) -> None:
+        """The part is whole, and known by `content`, the digest of what was written."""
+
+    def take_over(self, content: str) -> bool:
+        """Whether a part of this content is in a kept edition, whole; then it is in this one as well."""
+
+    def take_over_file(self, name: str, sha256: str) -> bool:
+        """The same for a file of `files`."""
+
     def finish(self, edition: str, manifest: Manifest) -> None:
         """Make it durable and complete under its name. Not yet current.
 
-        `manifest["files"]` has the `name`, `size_bytes` and `sha256` of each file.
+        `manifest["files"]` has the `name`, `size_bytes` and `sha256` of each file. `manifest["parts"]` has of
+        each part its `content`, the `kinds` of keys in it, and the `first` of these keys: the parts of a kind
+        follow each other in the order of their keys. Without it, all that was written is one part.
         """
 
     def abandon(self) -> None:
@@ -92,8 +111,8 @@ class EditionReader(Protocol):
     async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
         """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where no such key is."""
 
-    async def pieces(self, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Bytes out of the rows of blocks, whatever their keys: one piece for each range."""
+    async def pieces(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
+        """Bytes out of the rows of blocks of a kind, whatever their keys: one piece for each range."""
 
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
         """The bytes [start, end) of one of its files, within its size: as many as fit in memory."""

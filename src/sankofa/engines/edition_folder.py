@@ -1,67 +1,99 @@
-"""The editions under HOME: one folder each, with its file of blocks and its Parquet files.
+"""The editions under HOME: one folder each, with its parts and its Parquet files.
 
 editions/<edition>.seal                the SHA-256 of the manifest
 editions/<edition>/manifest.json       what the edition is; the digest of the checksums
 editions/<edition>/checksums           the digests of the pages of every file, one after another
-editions/<edition>/edition.blocks      see `engines.block_file`
+editions/<edition>/parts/<sha256>      see `engines.block_file`
 editions/<edition>/files/*.parquet
+
+A part or file that two editions have in common is one file under two names (`engines.edition_files`).
 """
 
-import asyncio
 import fcntl
 import hashlib
 import os
 import shutil
 import sqlite3
 import tempfile
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from sankofa.engines.block_cache import BlockCache
-from sankofa.engines.block_file import BlockFileReader, BlockFileWriter, NotChecked
-from sankofa.engines.checked_file import DIGEST, CheckedFile, Damaged, FileStates, page_count, page_digests
-from sankofa.engines.datastore import Block, ByteRange, Manifest
-from sankofa.engines.manifest import open_manifest, seal_manifest
-from sankofa.model.errors import EditionError, OperatorError, StoreUnavailable
+from sankofa.engines.block_file import BlockFileWriter
+from sankofa.engines.checked_file import CheckedFile, Damaged, FileStates
+from sankofa.engines.datastore import Manifest
+from sankofa.engines.edition_files import OpenParts, StoredFile, describe_file, link_or_copy
+from sankofa.engines.edition_reader import (
+    CHECKSUMS,
+    FILES,
+    MANIFEST,
+    PARTS,
+    EditionFolderReader,
+    read_manifest,
+    seal_path,
+    stored_files,
+)
+from sankofa.engines.manifest import seal_manifest
+from sankofa.model.errors import EditionError, OperatorError
 
 BUILDING = ".building-"
-FILE = "edition.blocks"
-FILES = "files"
-MANIFEST = "manifest.json"
-CHECKSUMS = "checksums"
-_CHECKED_AT_OPENING_SECONDS = 0.5
-_PIECES_A_TURN = 128
 _PRIVATE_FOLDER, _PRIVATE_FILE, _SEALED_FILE = 0o700, 0o600, 0o400
 
 
 class EditionFolderWriter:
     """See `engines.datastore.EditionWriter`."""
 
-    def __init__(self, editions: Path) -> None:
+    def __init__(self, editions: Path, opened: OpenParts) -> None:
         self._editions = editions
+        self._opened = opened
         for seal in editions.glob("*.seal"):  # of a build that was killed at its last step
             if not seal.with_suffix("").exists():
                 seal.unlink(missing_ok=True)
         self._folder, self._lock = building_folder(editions)
-        self._file = self._folder / FILE
+        self._unfinished = self._folder / "part"
+        self._parts = self._folder / PARTS
         self.files = self._folder / FILES
+        self._blocks: BlockFileWriter | None = None
+        self._kinds: set[str] = set()
+        self._held: dict[str, StoredFile] = {}
+        """Of this edition: parts by their content, files taken over by their SHA-256."""
+        self._kept: dict[str, tuple[Path, StoredFile]] | None = None
+        """Of the editions there are, likewise."""
         try:
-            with operator_errors(self._file):
+            with operator_errors(self._unfinished):
                 self.files.mkdir(_PRIVATE_FOLDER)
-                self._blocks = BlockFileWriter(self._file)
+                self._parts.mkdir(_PRIVATE_FOLDER)
         except BaseException:
             self._remove()
             raise
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
-        with operator_errors(self._file):
-            self._blocks.write(blocks)
+        with operator_errors(self._unfinished):
+            self._part().write(blocks)
 
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
-        with operator_errors(self._file):
-            self._blocks.register(directory)
+        with operator_errors(self._unfinished):
+            rows = list(directory)
+            self._kinds.update(row[0] for row in rows)
+            self._part().register(rows)
+
+    def end_part(self, content: str) -> None:
+        with operator_errors(self._unfinished):
+            self._part().finish()
+            self._blocks = None
+            if content and self.take_over(content):  # it came out as it was
+                self._unfinished.unlink()
+                return
+            stored = describe_file(self._unfinished)
+            self._unfinished.rename(self._parts / stored.sha256)
+            self._held[content] = stored
+
+    def take_over(self, content: str) -> bool:
+        return content in self._held or self._link(content, self._parts, "")
+
+    def take_over_file(self, name: str, sha256: str) -> bool:
+        return self._link(sha256, self.files, name)
 
     def finish(self, edition: str, manifest: Manifest) -> None:
         """Where it is there already, whole, with the same content, that one stays: it may be in service."""
@@ -69,26 +101,25 @@ class EditionFolderWriter:
         if _is_whole(destination, manifest):
             self.abandon()
             return
-        with operator_errors(self._file):
-            self._blocks.finish()
-            paths = [self._file, *(self.files / file["name"] for file in manifest.get("files", ()))]
-            digests = [page_digests(path) for path in paths]
-            checksums = b"".join(pages for pages, _ in digests)
+        with operator_errors(self._unfinished):
+            parts = manifest.get("parts") or self._only_part()
+            stored = [self._held[part["content"]] for part in parts]
+            stored += [self._file(file["name"], file["sha256"]) for file in manifest.get("files", ())]
+            checksums = b"".join(file.pages for file in stored)
             content, seal = seal_manifest(
                 {
                     **manifest,
                     "edition": edition,
-                    "file_bytes": digests[0][1],
+                    "parts": [
+                        {**part, "sha256": file.sha256, "size_bytes": file.size}
+                        for part, file in zip(parts, stored, strict=False)
+                    ],
                     "checksums_sha256": hashlib.sha256(checksums).hexdigest(),
                 }
             )
             (self._folder / CHECKSUMS).write_bytes(checksums)
             (self._folder / MANIFEST).write_bytes(content)
-            for path in (*paths, self._folder / CHECKSUMS, self._folder / MANIFEST):
-                path.chmod(_SEALED_FILE)
-                sync(path)
-            sync(self.files)
-            sync(self._folder)
+            self._make_durable()
             if destination.exists():
                 shutil.rmtree(destination)
             replace_file(seal_path(destination), f"{seal}\n")
@@ -98,9 +129,48 @@ class EditionFolderWriter:
 
     def abandon(self) -> None:
         """On a full disk the last bytes of a file cannot be written; it is closed and removed anyway."""
-        with suppress(OSError):
-            self._blocks.close()
+        if self._blocks is not None:
+            with suppress(OSError):
+                self._blocks.close()
         self._remove()
+
+    def _part(self) -> BlockFileWriter:
+        """The one that is being written."""
+        if self._blocks is None:
+            self._blocks = BlockFileWriter(self._unfinished)
+        return self._blocks
+
+    def _only_part(self) -> list[dict[str, Any]]:
+        """Of what was written without a word of parts."""
+        self.end_part("")
+        return [{"kinds": sorted(self._kinds), "first": "", "content": ""}]
+
+    def _link(self, known_by: str, folder: Path, name: str) -> bool:
+        """Have a file of a kept edition in this one, under its own name unless one is given."""
+        if self._kept is None:
+            self._kept = _files_of_editions(self._editions)
+        if known_by not in self._kept:
+            return False
+        path, stored = self._kept[known_by]
+        try:
+            CheckedFile(path, stored.size, stored.pages, self._opened.states).check_all()
+            link_or_copy(path, folder / (name or stored.sha256))
+        except (Damaged, OSError):
+            return False
+        self._held[known_by] = stored
+        return True
+
+    def _file(self, name: str, sha256: str) -> StoredFile:
+        return self._held.get(sha256) or describe_file(self.files / name)
+
+    def _make_durable(self) -> None:
+        """What was taken over is so already."""
+        for path in (*self._parts.iterdir(), *self.files.iterdir(), *self._folder.glob("*")):
+            if path.is_file() and path.stat().st_mode & 0o777 != _SEALED_FILE:
+                path.chmod(_SEALED_FILE)
+                sync(path)
+        for folder in (self._parts, self.files, self._folder):
+            sync(folder)
 
     def _remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -112,133 +182,22 @@ class EditionFolderWriter:
             os.close(lock)
 
 
-class EditionFolderReader:
-    """See `engines.datastore.EditionReader`. Reads take microseconds, so they run where they are asked."""
-
-    def __init__(
-        self, folder: Path, states: FileStates, cache: BlockCache | None = None, *, check_all: bool = False
-    ) -> None:
-        self._edition = folder.name
-        self.damage: str | None = None
-        try:
-            self.manifest: Manifest = read_manifest(folder)
-            block_file, *files = _open_files(folder, self.manifest, states)
-            _check_files([block_file, *files], float("inf") if check_all else _CHECKED_AT_OPENING_SECONDS)
-            self._block_file = block_file
-            self._files = {file.name: file for file in files}
-            self._scrubbed = [block_file, *files]
-            self._blocks = BlockFileReader(block_file, cache)
-        except FileNotFoundError as failure:
-            missing = Path(failure.filename).name
-            raise EditionError(f"edition {folder.name}: incomplete: {missing} is missing") from None
-        except Damaged as damage:
-            raise EditionError(f"edition {folder.name}: {damage}") from None
-        except (ValueError, KeyError, TypeError, OSError) as failure:
-            raise EditionError(f"edition {folder.name}: corrupt: {failure}") from failure
-
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
-        try:
-            return self._blocks.blocks(kind, key, skip, most)
-        except (NotChecked, Damaged) as reason:
-            await self._check(reason)
-        return await self.blocks(kind, key, skip, most)
-
-    async def pieces(self, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Each may be of a block that has to be decompressed first: others have a turn between them."""
-        pieces: list[bytes | memoryview] = []
-        try:
-            for first in range(0, len(ranges), _PIECES_A_TURN):
-                if first:
-                    await asyncio.sleep(0)
-                pieces += self._blocks.pieces(ranges[first : first + _PIECES_A_TURN])
-        except Damaged as damage:
-            raise self._unavailable(damage) from None
-        return pieces
-
-    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
-        """In a thread: a disk that is slow must not hold up the others."""
-        try:
-            return await asyncio.to_thread(self._files[name].read, start, end)
-        except Damaged as damage:
-            raise self._unavailable(damage) from None
-
-    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        try:
-            return self._blocks.digests(kind, after, most)
-        except (NotChecked, Damaged) as reason:
-            await self._check(reason)
-        return await self.digests(kind, after, most)
-
-    def scrub(self, most: int) -> None:
-        try:
-            self._block_file.check_lease()
-            if most and not self._scrubbed[0].scrub(most):
-                self._scrubbed = [*self._scrubbed[1:], self._scrubbed[0]]
-        except Damaged as damage:
-            self.damage = str(damage)
-
-    def close(self) -> None:
-        self._blocks.close()
-        for file in (self._block_file, *self._files.values()):
-            file.close()
-
-    async def _check(self, reason: NotChecked | Damaged) -> None:
-        """Compare what is to be compared first, in a thread: it is much."""
-        try:
-            if isinstance(reason, Damaged):
-                raise reason
-            await asyncio.to_thread(self._block_file.check, reason.start, reason.end)
-        except Damaged as damage:
-            raise self._unavailable(damage) from None
-
-    def _unavailable(self, damage: Damaged) -> StoreUnavailable:
-        self.damage = str(damage)
-        return StoreUnavailable("datastore", f"edition {self._edition}: {damage}")
-
-
-def seal_path(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.seal")
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """Raises ValueError where it is not the one that was sealed, OSError where it cannot be read."""
-    content = (folder / MANIFEST).read_bytes()
-    try:
-        seal, line_end, rest = seal_path(folder).read_text("ascii").partition("\n")
-    except FileNotFoundError:
-        raise ValueError(f"its seal {seal_path(folder).name} is missing: publish again") from None
-    if not line_end or rest:
-        raise ValueError(f"its seal {seal_path(folder).name} is damaged")
-    return open_manifest(content, seal, folder.name)
-
-
-def _open_files(folder: Path, manifest: Manifest, states: FileStates) -> list[CheckedFile]:
-    """The file of blocks and every Parquet file, each with the digests of its pages."""
-    checksums = (folder / CHECKSUMS).read_bytes()
-    if hashlib.sha256(checksums).hexdigest() != manifest["checksums_sha256"]:
-        raise Damaged(f"corrupt: {CHECKSUMS} is not what was published")
-    paths = [(folder / FILE, manifest["file_bytes"])]
-    paths += [(folder / FILES / file["name"], file["size_bytes"]) for file in manifest.get("files", ())]
-    files = []
-    start = 0
-    for path, size in paths:
-        end = start + DIGEST * page_count(size)
-        files.append(CheckedFile(path, size, checksums[start:end], states))
-        start = end
-    return files
-
-
-def _check_files(files: Iterable[CheckedFile], seconds: float) -> None:
-    """For so long; what is left is compared when it is read, and by `scrub`."""
-    deadline = time.monotonic() + seconds
-    for file in files:
-        if not file.check_all(deadline - time.monotonic()):
-            return
+def _files_of_editions(editions: Path) -> dict[str, tuple[Path, StoredFile]]:
+    """Whatever the kept editions have: parts by their content, files by their SHA-256; the newest first."""
+    found: dict[str, tuple[Path, StoredFile]] = {}
+    for path in sorted(editions.glob(f"*/{MANIFEST}")):
+        with suppress(OSError, ValueError, KeyError, TypeError, Damaged):
+            manifest = read_manifest(path.parent)
+            parts = manifest["parts"]
+            for number, (named, file) in enumerate(stored_files(path.parent, manifest)):
+                known_by = parts[number]["content"] if number < len(parts) else file.sha256
+                found[known_by] = named, file
+    return found
 
 
 def _is_whole(folder: Path, manifest: Manifest) -> bool:
     try:
-        reader = EditionFolderReader(folder, FileStates(), check_all=True)
+        reader = EditionFolderReader(folder, OpenParts(FileStates()), check_all=True)
     except EditionError:
         return False
     reader.close()

@@ -32,6 +32,7 @@ _SAME_FILES_SECONDS = 0.25
 _SCHEMA = "CREATE TABLE IF NOT EXISTS stored (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 _GET = "SELECT value FROM stored WHERE name = ?"
 _PUT = "INSERT INTO stored VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+_REPLACE = "UPDATE stored SET value = ?3 WHERE name = ?1 AND value = ?2 RETURNING name"
 _NAMES = "SELECT name FROM stored WHERE name >= ?1 AND name < ?1 || char(0x10FFFF) ORDER BY name"
 
 
@@ -75,6 +76,12 @@ class EmbeddedKeyValue:
     async def put(self, name: str, value: bytes) -> None:
         """Killed at any instruction, it leaves no process with a value it trusts and should not: what others
         hold is worth nothing from before the value is stored until after, and one writes at a time."""
+        await self._change(_PUT, (name, value))
+
+    async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
+        return bool(await self._change(_REPLACE, (name, expected, value)))
+
+    async def _change(self, statement: str, values: tuple[str | bytes, ...]) -> list[Any]:
         async with self._writing():
             self._notice_other_files()
             try:
@@ -83,7 +90,7 @@ class EmbeddedKeyValue:
                 self._drop_counters()
                 raise self._unavailable(error) from error
             try:
-                await self._rows(_PUT, (name, value))
+                return await self._rows(statement, values)
             finally:
                 with suppress(OSError):  # then every get goes on looking the value up
                     self._open_counters().end_change()
@@ -175,7 +182,10 @@ class EmbeddedKeyValue:
             except (sqlite3.Error, OSError) as error:
                 deadline = deadline or time.monotonic() + _CALL_SECONDS
                 if not _is_busy(error) or time.monotonic() > deadline:
-                    if statement != _PUT:  # on a full disk reading goes on, but opening again would fail
+                    if statement not in (
+                        _PUT,
+                        _REPLACE,
+                    ):  # on a full disk reading goes on, but opening again would fail
                         self._drop_values()
                     raise self._unavailable(error) from error
             await asyncio.sleep(_BUSY_SECONDS)

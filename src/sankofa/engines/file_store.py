@@ -16,19 +16,18 @@ from typing import Any
 import msgspec
 
 from sankofa.engines.block_cache import BLOCK_CACHE_BYTES, BlockCache
-from sankofa.engines.checked_file import FileStates
+from sankofa.engines.checked_file import Damaged, FileStates
 from sankofa.engines.datastore import EditionList, Row, Turn
+from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import (
-    FILE,
-    EditionFolderReader,
     EditionFolderWriter,
     make_private_folder,
     open_private,
     operator_errors,
-    read_manifest,
     remove_edition,
     replace_file,
 )
+from sankofa.engines.edition_reader import EditionFolderReader, read_manifest, stored_files
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 _listed = msgspec.json.Decoder(list[Any]).decode
@@ -46,7 +45,7 @@ class FileStore:
         self._published = self._editions / "PUBLISHED"
         self._schema = ledger_schema
         self._states = FileStates()
-        self._cache = BlockCache(cache_bytes)
+        self._opened = OpenParts(self._states, BlockCache(cache_bytes))
 
     def ledger(self) -> "SqliteLedger":
         make_private_folder(self._home)
@@ -71,13 +70,13 @@ class FileStore:
         with operator_errors(self._editions):
             make_private_folder(self._home)
             make_private_folder(self._editions)
-            return EditionFolderWriter(self._editions)
+            return EditionFolderWriter(self._editions, self._opened)
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionFolderReader:
         if not _EDITION_ID.match(edition):
             raise EditionError(f"edition {edition!r}: not the name of an edition")
         self._states.forget_missing()
-        return EditionFolderReader(self._editions / edition, self._states, self._cache, check_all=check_all)
+        return EditionFolderReader(self._editions / edition, self._opened, check_all=check_all)
 
     def list_editions(self) -> EditionList:
         try:
@@ -162,23 +161,20 @@ class FileStore:
                 os.fsync(stream.fileno())
 
     async def ping(self) -> None:
-        """The current edition is there, sealed and of its size, and no damage was seen in it."""
+        """The current edition is there, sealed, every file of its size, and no damage was seen in it."""
         current = self.list_editions().current
         if current is None:
             raise StoreUnavailable("datastore", "no edition is published")
         folder = self._editions / current
         try:
-            descriptor = os.open(folder / FILE, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                size = read_manifest(folder)["file_bytes"]
-                if os.fstat(descriptor).st_size != size or not os.pread(descriptor, 1, size - 1):
-                    raise ValueError(f"{FILE} has not {size} bytes")
-            finally:
-                os.close(descriptor)
-        except (OSError, ValueError, KeyError) as failure:
+            for path, file in stored_files(folder, read_manifest(folder)):
+                status = path.stat()
+                if status.st_size != file.size:
+                    raise ValueError(f"{path.name} has not {file.size} bytes")
+                if damage := self._states.damage_of(status):
+                    raise StoreUnavailable("datastore", f"edition {current}: {damage}")
+        except (OSError, ValueError, KeyError, Damaged) as failure:
             raise StoreUnavailable("datastore", str(failure)) from failure
-        if damage := self._states.damage_in(folder):
-            raise StoreUnavailable("datastore", f"edition {current}: {damage}")
 
     def close(self) -> None:
         """Nothing is held: every reader has a file of its own."""

@@ -1,7 +1,7 @@
 """What the service asks of a key-value store.
 
 Two stores are used, for keys and for usage; each is read or counted once per request, so the
-protocol is eight calls and nothing more. Every failure, whatever the engine, is a StoreUnavailable
+protocol is nine calls and nothing more. Every failure, whatever the engine, is a StoreUnavailable
 raised within a second: a surface answers 503 and never hangs behind a frozen dependency.
 """
 
@@ -28,6 +28,9 @@ class KeyValue(Protocol):
 
     async def put(self, name: str, value: bytes) -> None:
         """Store the value; once this returns it survives a restart, and every process sees it."""
+
+    async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
+        """Put the value where the one that is stored is `expected`, in one atomic step; whether it was."""
 
     async def names(self, prefix: str) -> list[str]:
         """The names of the stored values that begin with the prefix, sorted."""

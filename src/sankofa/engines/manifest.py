@@ -40,6 +40,18 @@ class _File(_Strict, frozen=True):
     rows_left_out: _Count | UnsetType = UNSET
 
 
+class _Part(_Strict, frozen=True):
+    """Some keys of some kinds, and their blocks: from `first` on, up to the first key of the next part."""
+
+    kinds: list[str]
+    first: str
+    content: str
+    """A digest of what is in it, the same on every engine."""
+    sha256: _Sha256 | UnsetType = UNSET
+    size_bytes: _Count | UnsetType = UNSET
+    """Of the file that it is, where it is one."""
+
+
 class _LeftOut(_Strict, frozen=True):
     source: str
     why: str
@@ -94,8 +106,8 @@ class _Manifest(_Strict, frozen=True):
     name_buckets: _Count | UnsetType = UNSET
     macro_name_buckets: _Count | UnsetType = UNSET
     quality: list[str] | UnsetType = UNSET
-    # What the engine adds: of files, the size and the digests of their pages; of PostgreSQL, its tables.
-    file_bytes: _Count | UnsetType = UNSET
+    parts: list[_Part] | UnsetType = UNSET
+    # What the engine adds: of files the digests of their pages; of PostgreSQL, its tables.
     checksums_sha256: _Sha256 | UnsetType = UNSET
     tables: _Tables | UnsetType = UNSET
 

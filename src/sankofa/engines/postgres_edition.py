@@ -67,6 +67,8 @@ _ROW_OF = {
     "block": "int8send(id) || int4send(octet_length(idx)) || idx || rows",
     "file": "int4send(part) || convert_to(name, 'UTF8') || bytes",
 }
+PART_BITS = 32
+"""The upper bits of the id of a block are the number of its part in the edition."""
 FILE_PART = 256 * 1024
 """Bytes of a file that are one row: few enough to answer a small range without reading much more."""
 _BLOCK_HEAD = struct.Struct(">qi")
@@ -110,6 +112,8 @@ class PostgresEditionWriter:
         self._is_whole = is_whole
         self._schema = f"sankofa_building_{uuid.uuid4().hex}"
         self._directory, self._block, self._file = _Sum(), _Sum(), _Sum()
+        self._part = 0
+        self._kinds: set[str] = set()
         make_private_folder(home)
         self._connection = server.connect()
         self.files, self._lock = building_folder(home)
@@ -124,16 +128,28 @@ class PostgresEditionWriter:
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
         with self._copy("block", "int8", "bytea", "bytea") as copy:
-            for block in blocks:
-                number, index, rows = block
+            for number, index, rows in blocks:
+                number += self._part << PART_BITS
                 self._block.add(_BLOCK_HEAD.pack(number, len(index)), index, rows)
-                copy.write_row(block)
+                copy.write_row((number, index, rows))
 
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         with self._copy("directory", "text", "text", "int8", "int8") as copy:
-            for row in directory:
+            for kind, key, first, count in directory:
+                self._kinds.add(kind)
+                row = (kind, key, first + (self._part << PART_BITS), count)
                 self._directory.add("\x1f".join(map(str, row)).encode())
                 copy.write_row(row)
+
+    def end_part(self, content: str) -> None:
+        self._part += 1
+
+    def take_over(self, content: str) -> bool:
+        """Every edition has rows of its own."""
+        return False
+
+    def take_over_file(self, name: str, sha256: str) -> bool:
+        return False
 
     def finish(self, edition: str, manifest: Manifest) -> None:
         """Where it is there already, whole, with the same content, that one stays: it may be in service."""
@@ -148,7 +164,8 @@ class PostgresEditionWriter:
             "block": self._block.as_dict(),
             "file": self._file.as_dict(),
         }
-        content, seal = seal_manifest({**manifest, "edition": edition, "tables": tables})
+        parts = manifest.get("parts") or [{"kinds": sorted(self._kinds), "first": "", "content": ""}]
+        content, seal = seal_manifest({**manifest, "edition": edition, "parts": parts, "tables": tables})
         with operator_errors():
             self._connection.execute(b"INSERT INTO manifest VALUES (%s)", (content.decode(),))
         self._run(_CREATE_SEALS)

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sankofa.engines.datastore import ByteRange, EditionList, Manifest, Turn
+from sankofa.engines.datastore import BLOCK_BITS, ByteRange, EditionList, Manifest, Turn
 from sankofa.engines.postgres_edition import (
     FILE_PART,
+    PART_BITS,
     PostgresEditionWriter,
     TableCheck,
     read_manifest,
@@ -279,6 +280,11 @@ class PostgresEditionReader:
         self._links = links
         self._check = check
         self._report = report
+        self._parts: dict[str, list[int]] = {}
+        """By kind, the numbers of the parts that have keys of it."""
+        for number, part in enumerate(manifest["parts"]):
+            for kind in part["kinds"]:
+                self._parts.setdefault(kind, []).append(number)
         text = READ_BLOCKS.format(schema=schema_of(edition))
         self._statement = Statement(b"blocks:" + edition.encode(), text.encode())
         text = READ_PIECES.format(schema=schema_of(edition))
@@ -302,10 +308,13 @@ class PostgresEditionReader:
                 blocks.append((index, rows))
         return blocks
 
-    async def pieces(self, ranges: Sequence[ByteRange]) -> list[bytes]:
+    async def pieces(self, kind: str, ranges: Sequence[ByteRange]) -> list[bytes]:
         if not ranges:
             return []
-        columns = zip(*((block, start, end - start) for block, start, end in ranges), strict=True)
+        parts = self._parts[kind]
+        columns = zip(
+            *((_block_id(parts, block), start, end - start) for block, start, end in ranges), strict=True
+        )
         values = [b"{%b}" % ",".join(map(str, column)).encode() for column in columns]
         result = await self._ask(self._pieces, values)
         pieces = [result.get_value(row, 0) or b"" for row in range(result.ntuples)]
@@ -357,3 +366,8 @@ class PostgresEditionReader:
 
     def close(self) -> None:
         """The connections belong to the store."""
+
+
+def _block_id(parts: Sequence[int], address: int) -> int:
+    """Of a block by its address: see `engines.datastore.BLOCK_BITS`."""
+    return (parts[address >> BLOCK_BITS] << PART_BITS) + (address & ((1 << BLOCK_BITS) - 1))

@@ -12,7 +12,14 @@ from typing import Any, Final, TypeVar
 from zlib import crc32
 
 from sankofa.engines.keyvalue import PROBE, Window
-from sankofa.engines.redis_layout import COUNT_SCRIPT, COUNT_SHA, VALUES, counter_names, counter_words
+from sankofa.engines.redis_layout import (
+    COUNT_SCRIPT,
+    COUNT_SHA,
+    REPLACE_SCRIPT,
+    VALUES,
+    counter_names,
+    counter_words,
+)
 from sankofa.engines.redis_url import NodesUrl
 from sankofa.model.errors import SettingsError, StoreUnavailable
 
@@ -51,6 +58,10 @@ class RedisClusterKeyValue:
 
     async def put(self, name: str, value: bytes) -> None:
         await self._call(lambda client: client.hset(_hash_of(name), name, value))
+
+    async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
+        script = methodcaller("eval", REPLACE_SCRIPT, 1, _hash_of(name), name, expected, value)
+        return bool(await self._call(script) == 1)
 
     async def names(self, prefix: str) -> list[str]:
         stored: list[bytes] = []

@@ -16,7 +16,14 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from sankofa.engines.keyvalue import PROBE, Window
-from sankofa.engines.redis_layout import COUNT_SCRIPT, COUNT_SHA, VALUES, counter_names, counter_words
+from sankofa.engines.redis_layout import (
+    COUNT_SCRIPT,
+    COUNT_SHA,
+    REPLACE_SCRIPT,
+    VALUES,
+    counter_names,
+    counter_words,
+)
 from sankofa.model.errors import SettingsError, StoreUnavailable
 
 try:
@@ -27,8 +34,11 @@ except ImportError as missing:
 _CALL_SECONDS = 0.8
 _WATCH_SECONDS = 0.05
 
-_NOT_PRIMARY = ("READONLY", "MASTERDOWN")
-"""Codes of a server that others have become the primary of."""
+_NOT_PRIMARY = ("READONLY", "MASTERDOWN", "NOREPLICAS")
+"""Codes of a server that others have become the primary of, or that its replicas have left for another."""
+_LOOK_SECONDS = 1.0
+"""How often sentinels are asked, while there are calls, whether the server is still the primary: one that
+comes back after they chose another takes writes for seconds, which are lost when it has to follow."""
 
 _Word = str | bytes | int
 
@@ -43,6 +53,7 @@ class _Link(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.lost = ""
+        self.address: tuple[str, int] | None = None
         self._reader = hiredis.Reader()
         self._waiting: deque[tuple[float, asyncio.Future[object]]] = deque()
         self._outbox: list[bytes] = []
@@ -140,7 +151,7 @@ class _Server:
         link = _Link(loop)
         try:
             async with asyncio.timeout_at(deadline):
-                host, port = await self._address()
+                link.address = host, port = await self.address()
                 await loop.create_connection(lambda: link, host, port, ssl=self._tls)
                 for command in self._greeting:
                     reply = await link.call(deadline, *command)
@@ -152,7 +163,7 @@ class _Server:
             link.drop("could not be reached")
         return link
 
-    async def _address(self) -> tuple[str, int]:
+    async def address(self) -> tuple[str, int]:
         return self._host, self._port
 
 
@@ -169,7 +180,8 @@ class _WatchedServer(_Server):
         login = self._url.credentials
         self._greeting = _greeting(login.get("username", ""), login.get("password", ""), self._url.database)
 
-    async def _address(self) -> tuple[str, int]:
+    async def address(self) -> tuple[str, int]:
+        """Raises _LinkError."""
         try:
             return await self._find(self._url)
         except self._no_primary as failure:
@@ -191,8 +203,10 @@ class RedisKeyValue:
 
     def __init__(self, url: str, component: str) -> None:
         self._component = component
-        watched = url.partition(":")[0].endswith("+sentinel")
-        self._server: _Server = _WatchedServer(url) if watched else _Server(url)
+        self._watched = url.partition(":")[0].endswith("+sentinel")
+        self._server: _Server = _WatchedServer(url) if self._watched else _Server(url)
+        self._looking: asyncio.Task[None] | None = None
+        self._looked = 0.0
         self._link: _Link | None = None
         self._dialling: asyncio.Task[_Link] | None = None
 
@@ -206,6 +220,12 @@ class RedisKeyValue:
         reply = await self._call("HSET", VALUES, name, value)
         if not isinstance(reply, int):
             raise self._unavailable(reply)
+
+    async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
+        reply = await self._call("EVAL", REPLACE_SCRIPT, "1", VALUES, name, expected, value)
+        if not isinstance(reply, int):
+            raise self._unavailable(reply)
+        return reply == 1
 
     async def names(self, prefix: str) -> list[str]:
         reply = await self._call("HKEYS", VALUES)
@@ -242,6 +262,9 @@ class RedisKeyValue:
         """A link of an event loop that has ended went with it; an attempt under way ends by itself."""
         loop, dialling, link = asyncio.get_running_loop(), self._dialling, self._link
         self._dialling = self._link = None
+        if self._looking is not None and not self._looking.done() and self._looking.get_loop() is loop:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
         if dialling is not None and not dialling.done() and dialling.get_loop() is loop:
             link = await asyncio.shield(dialling)
         if link is not None and link.loop is loop:
@@ -255,6 +278,10 @@ class RedisKeyValue:
         link = self._link
         if link is None or link.lost or link.loop is not loop:
             link = await self._connected(deadline)
+            self._looked = loop.time()
+        elif self._watched and loop.time() - self._looked > _LOOK_SECONDS:
+            self._looked = loop.time()
+            self._looking = loop.create_task(self._look(link))
         try:
             reply = await link.call(deadline, *words)
         except _LinkError as error:
@@ -262,6 +289,14 @@ class RedisKeyValue:
         if isinstance(reply, hiredis.ReplyError) and _code(reply) in _NOT_PRIMARY:
             link.drop("no longer the primary")  # the next call looks for the server that is
         return reply
+
+    async def _look(self, link: _Link) -> None:
+        """Let go of a server that is no longer the primary; whoever calls next dials the one that is."""
+        try:
+            if await self._server.address() != link.address:
+                link.drop("no longer the primary")
+        except _LinkError:
+            pass  # no sentinel answers: nobody can have chosen another
 
     async def _connected(self, deadline: float) -> _Link:
         """Join the attempt under way, or begin one; it goes on for the others if this caller is cancelled."""

@@ -16,6 +16,12 @@ for i, key in ipairs(KEYS) do
 end
 return counts
 """
+REPLACE_SCRIPT: Final = """
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+return 1
+"""
+"""Of a hash, a field, the value that is expected and the one to put in its place."""
 COUNT_SHA: Final = hashlib.sha1(COUNT_SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sankofa.ledger.store import CaptureInfo, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.identifiers import STRONG, in_one_spelling, service_id
 from sankofa.model.records import Profile
 

@@ -22,7 +22,7 @@ from sankofa.ledger.store import Ledger
 from sankofa.ledger.tenders import ReleaseIngester, too_long_text
 from sankofa.model.countries import country
 from sankofa.model.errors import FormatError, OperatorError
-from sankofa.model.observations import AnnualColumn, SeriesColumn
+from sankofa.model.observations import AnnualColumn, SeriesColumn, SeriesInfo
 from sankofa.model.records import (
     EntityRecord,
     Fact,
@@ -215,6 +215,8 @@ def _take(
                 counts.read += 1
                 counts.rejected += 1
                 reject(rejected)
+        elif type(record) is SeriesInfo:
+            capture.macro.describe(record)
         elif type(record) is Rejected:
             counts.read += 1
             counts.rejected += 1

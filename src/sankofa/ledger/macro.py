@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sankofa.engines.datastore import LedgerRows, LedgerSession, Row
-from sankofa.model.observations import AnnualColumn, ReportedValue, SeriesColumn, quoted_in
+from sankofa.model.observations import AnnualColumn, ReportedValue, SeriesColumn, SeriesInfo, quoted_in
 from sankofa.model.records import Record, Rejected
 
 _BATCH = 5_000
@@ -37,6 +37,11 @@ _NAMES_BY_SOURCE = """
     SELECT i.indicator, i.name FROM indicator AS i JOIN capture AS c ON c.capture_id = i.capture_id
     WHERE c.source_id = ? ORDER BY i.indicator, i.capture_id
 """
+_INFO_BY_SOURCE = """
+    SELECT i.code, i.name, i.unit FROM series_info AS i JOIN capture AS c ON c.capture_id = i.capture_id
+    WHERE c.source_id = ? ORDER BY i.code, i.capture_id
+"""
+_INFO = "SELECT capture_id, code, name, unit FROM series_info ORDER BY code, capture_id"
 _FORGET_STAGED = {  # a statement that appends nothing: what was staged goes
     "annual": "INSERT INTO annual SELECT * FROM staged_annual WHERE 1 = 0",
     "series": "INSERT INTO series SELECT * FROM staged_series WHERE 1 = 0",
@@ -79,6 +84,7 @@ class MacroCapture:
         self._series: list[SeriesColumn] = []
         self._names: dict[str, str] = {}
         self._known_names: dict[str, str] | None = None
+        self._info: dict[str, SeriesInfo] = {}
         self._pending = self._part = 0
         self._forecasts = self._appended = self._unchanged = self._in_passing = 0
 
@@ -118,6 +124,10 @@ class MacroCapture:
         if self._pending >= _SERIES_BATCH:
             self.flush()
 
+    def describe(self, info: SeriesInfo) -> None:
+        """What metadata say of a code: the last that a file says, where it says it twice."""
+        self._info[info.code] = info
+
     def flush(self) -> None:
         if self._annual:
             self._flush_annual()
@@ -125,6 +135,8 @@ class MacroCapture:
             self._flush_series()
         if self._names:
             self._flush_names()
+        if self._info:
+            self._flush_info()
 
     def tally(self) -> Tally:
         """Since the last one."""
@@ -218,6 +230,23 @@ class MacroCapture:
                 "INSERT INTO indicator SELECT * FROM staged_indicator WHERE true ON CONFLICT DO NOTHING"
             )
 
+    def _flush_info(self) -> None:
+        said = self._session.query(_INFO_BY_SOURCE, (self._source_id,))
+        known = {code: (name, unit) for code, name, unit in said}
+        news = [
+            one
+            for one in self._info.values()
+            if known.get(one.code) != (one.name, one.unit) and not (one.code in known and self._repeated)
+        ]
+        self._unchanged += len(self._info) - len(news)
+        self._info.clear()
+        if news:
+            rows = [(one.code, self._id, one.name, one.unit) for one in sorted(news)]
+            self._session.stage("series_info", rows)
+            self._appended += self._session.absorb(
+                "INSERT INTO series_info SELECT * FROM staged_series_info WHERE true ON CONFLICT DO NOTHING"
+            )
+
     def _held(self, table: str, query: str, keys: set[Any]) -> Iterator[Row]:
         """What the source said before of the columns at hand."""
         if not keys:
@@ -297,3 +326,9 @@ def series_rows(session: LedgerRows) -> Iterator[tuple[Any, ...]]:
 def indicator_names(session: LedgerRows) -> dict[str, str]:
     """What each indicator was last called."""
     return dict(session.query(_NAMES))
+
+
+def series_info(session: LedgerRows) -> Iterator[tuple[int, SeriesInfo]]:
+    """(capture_id, what metadata say), by code, oldest first."""
+    for capture_id, *info in session.query(_INFO):
+        yield capture_id, SeriesInfo(*info)

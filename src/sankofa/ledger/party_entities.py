@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sankofa.ledger.entities import Claim, Entity, Statement
 from sankofa.ledger.party_matching import PartyMatcher, normalised, register_numbers
 from sankofa.ledger.persons import Persons
-from sankofa.ledger.store import CaptureInfo
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.identifiers import service_id
 from sankofa.model.records import Profile
 

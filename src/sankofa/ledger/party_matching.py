@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
 from sankofa.ledger.entities import Entity
+from sankofa.model.folding import search_form
 from sankofa.model.identifiers import make_identifier
-from sankofa.model.names import fold
 from sankofa.model.organisations import LEI_SCHEMES, in_companies_register
 
 Key = TypeVar("Key")
@@ -99,4 +99,4 @@ def _see(index: dict[Key, str], key: Key, service_id: str) -> None:
 
 def normalised(name: str) -> str:
     """A name as two writers of it agree: case, accents, punctuation and the spelling of its form aside."""
-    return " ".join(filter(None, (_SPELLED.get(word, word) for word in fold(name).split())))
+    return " ".join(filter(None, (_SPELLED.get(word, word) for word in search_form(name).split())))

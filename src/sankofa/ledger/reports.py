@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from sankofa.ledger.reader import CaptureInfo, FactColumns, LedgerReader
 from sankofa.ledger.rounded_dates import real_and_rounded
-from sankofa.ledger.store import CaptureInfo, FactColumns, LedgerReader
 from sankofa.model.days import ordinal
 from sankofa.model.facts import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED
 from sankofa.model.financial_years import YearEvidence

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
-from sankofa.ledger.store import CaptureInfo, FactColumns
+from sankofa.ledger.reader import CaptureInfo, FactColumns
 from sankofa.model.days import ordinal
 from sankofa.model.financial_years import ROUNDED_WITHIN, YEAR
 

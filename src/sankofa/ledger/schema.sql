@@ -139,6 +139,15 @@ CREATE TABLE IF NOT EXISTS indicator (
     PRIMARY KEY (indicator, capture_id)
 ) /* clustered */;
 
+-- What the metadata of its source call a series or an indicator, and its unit, from a capture on; empty where they do not say.
+CREATE TABLE IF NOT EXISTS series_info (
+    code       TEXT NOT NULL,
+    capture_id BIGINT NOT NULL,
+    name       TEXT NOT NULL,
+    unit       TEXT NOT NULL,
+    PRIMARY KEY (code, capture_id)
+) /* clustered */;
+
 -- What one document told of one series and its source had not told before, in the order of the document:
 -- [[date, day it became public, value, unit, place in the document], ...]; the value is empty where it was withdrawn.
 CREATE TABLE IF NOT EXISTS series (

@@ -16,9 +16,10 @@ _LONGEST_ENUM: Final = 12
 """Words of an optional argument that are spelled out; more only where one of them is needed."""
 
 _IN_SHORT: Final = {
-    "as_of": "Point in time; today where omitted",
-    "country": "ISO alpha-2 code",
-    "cursor": "next_cursor of the page before",
+    "as_of": "Point in time; default today",
+    "base": "Priced currency",
+    "country": "ISO alpha-2",
+    "cursor": "The last next_cursor",
     "from": "Earliest day",
     "limit": "Most rows",
     "metric": "Slug of a metric",
@@ -34,6 +35,8 @@ _IN_SHORT: Final = {
     "line_items": "Only these line items",
     "detail": "full: with the OCDS release",
     "query": "Words to look for",
+    "quote": "Currency of the price",
+    "via": "Third currency",
     "id_type": "Kind of identifier",
 }
 """What an argument is, where the description of the parameter says more than an agent needs."""

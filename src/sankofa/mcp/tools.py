@@ -41,19 +41,16 @@ class Tool:
 
     def describe(self) -> types.Tool:
         operation = self.operation
-        title = operation.summary.rstrip(".")
         return types.Tool(
             name=self.name,
-            title=title,
+            title=self.name.replace("_", " ").capitalize(),
             description=operation.agent.description
             or "\n\n".join(filter(None, (operation.summary, operation.description))),
             input_schema=self._input_schema(),
             output_schema=answer_schema(operation),
+            # What only reads can be repeated: no hint is needed for that.
             annotations=types.ToolAnnotations(
-                read_only_hint=True,
-                destructive_hint=False,
-                idempotent_hint=True,
-                open_world_hint=False,
+                read_only_hint=True, destructive_hint=False, open_world_hint=False
             ),
         )
 
@@ -112,10 +109,11 @@ class Tool:
             name: argument_schema(parameter, defaults.get(parameter.argument, parameter.default))
             for name, parameter in self._parameters.items()
         }
+        required = [name for name, parameter in self._parameters.items() if parameter.required]
         return {
             "type": "object",
             "properties": properties,
-            "required": [name for name, parameter in self._parameters.items() if parameter.required],
+            **({"required": required} if required else {}),
             "additionalProperties": False,
         }
 

@@ -179,8 +179,9 @@ class StoreUnavailable(Problem):
 
     status, slug, title = 503, "store-unavailable", "Temporarily unavailable"
 
-    def __init__(self, component: str, detail: str = "did not answer") -> None:
-        super().__init__(f"The {component} is temporarily unavailable; retry.")
+    def __init__(self, component: str, detail: str = "did not answer", *, message: str = "") -> None:
+        """`message` is for the caller, where there is more to say than that."""
+        super().__init__(message or f"The {component} is temporarily unavailable; retry.")
         self.component = component
         self.cause = detail
 

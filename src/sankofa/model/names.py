@@ -1,8 +1,9 @@
 """Names of organisations as people search for them: without accents, punctuation and legal forms."""
 
-import unicodedata
 from collections.abc import Iterator
 from typing import Final
+
+from sankofa.model.folding import search_form
 
 LEGAL_FORMS: Final = frozenset(
     (
@@ -15,26 +16,18 @@ LEGAL_FORMS: Final = frozenset(
 )
 """Words that say what kind of body it is, as they look after folding. Dropped for searching only."""
 
-_DROPPED = dict.fromkeys(map(ord, ".'`\u2019\u00b4\u02bc"))  # dots and every kind of apostrophe
 _LONG_ENOUGH = 4
-
-
-def fold(name: str) -> str:
-    """Lower case, no accents, `&` as "and", dots and apostrophes closed up, other punctuation as spaces."""
-    plain = unicodedata.normalize("NFKD", name.casefold().translate(_DROPPED)).replace("&", " and ")
-    letters = (c if c.isalnum() else " " for c in plain if not unicodedata.combining(c))
-    return " ".join("".join(letters).split())
 
 
 def words(name: str) -> list[str]:
     """The words a name is indexed by; the legal form only where there is nothing else."""
-    every = fold(name).split()
+    every = search_form(name).split()
     return [word for word in every if word not in LEGAL_FORMS and word != "and"] or every
 
 
 def code_words(text: str) -> list[str]:
     """The words of a code or of what it stands for: `FX.EUR.ZAR` is three. None is a legal form there."""
-    return fold(text.replace(".", " ")).split()
+    return search_form(text.replace(".", " ")).split()
 
 
 def neighbourhood(word: str) -> Iterator[str]:
@@ -43,6 +36,29 @@ def neighbourhood(word: str) -> Iterator[str]:
     if len(word) >= _LONG_ENOUGH:
         for position in range(len(word)):
             yield word[:position] + word[position + 1 :]
+
+
+def are_near(word: str, other: str) -> bool:
+    """Whether two words share a form of their neighbourhoods, without making these."""
+    if word == other:
+        return True
+    if len(word) < len(other):
+        word, other = other, word
+    longer = len(word) - len(other)
+    if len(word) < _LONG_ENOUGH or longer > 1:
+        return False
+    if not longer and len(other) < _LONG_ENOUGH:
+        return False
+    end = len(other)
+    start = 0
+    while start < end and word[start] == other[start]:
+        start += 1
+    while end > start and word[end + longer - 1] == other[end - 1]:
+        end -= 1
+    if longer:
+        return start == end
+    one, two = word[start:end], other[start:end]
+    return end - start <= 1 or one[1:] == two[:-1] or one[:-1] == two[1:]
 
 
 def slips(word: str, other: str) -> int:

@@ -71,6 +71,16 @@ class SeriesColumn(NamedTuple):
     """True where a value that is new is public on the day it is of (a reference rate)."""
 
 
+class SeriesInfo(NamedTuple):
+    """What a publisher's metadata says of a series or an indicator."""
+
+    code: str
+    name: str
+    """Empty where they do not say."""
+    unit: str
+    """Empty where they do not say."""
+
+
 def series_key(text: str) -> str:
     """A series' key in upper case; a rate is FX.<base>.<quote>. Raises ValueError."""
     key = text.upper()
@@ -93,7 +103,7 @@ def quoted_in(series: str) -> str:
 
 
 def series_name(series: str, family: str, frequency: str, country: str) -> str:
-    """A series in words: no source names one, so they are those of its key, family, frequency and country."""
+    """A series in words where its source has none: those of its key, family, frequency and country."""
     kind, *pair = series.split(".")
     if kind == "FX" and len(pair) == 2:
         base, quote = (f"{currency_name(code)} ({code})" if currency_name(code) else code for code in pair)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sankofa.model.observations import AnnualColumn, SeriesColumn
+from sankofa.model.observations import AnnualColumn, SeriesColumn, SeriesInfo
 
 
 class Fact(NamedTuple):
@@ -108,6 +108,7 @@ Record = (
     Fact
     | AnnualColumn
     | SeriesColumn
+    | SeriesInfo
     | EntityRecord
     | IdentifierLink
     | Release

@@ -18,8 +18,6 @@ from sankofa.model.observations import FREQUENCIES
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
 
-FOLLOWED = ("crosswalk", "entities", "fundamentals", "macro-annual", "macro-series", "tenders")
-"""The datasets whose changes can be followed, in the order in which changes are listed."""
 Figure = Annotated[Decimal, Meta(extra={"figure": True})]
 """A figure as it was given, every digit kept, as against a number rounded to ten digits."""
 _Day = date  # where a row has a field of that name
@@ -136,74 +134,6 @@ class CrosswalkMatchRow(CrosswalkRow, frozen=True, kw_only=True):
     legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
 
 
-class CompactTenderRow(Row, frozen=True, kw_only=True):
-    """One OCDS release, without the release itself."""
-
-    buyer_service_id: Annotated[str | None, Meta(description="The buyer, where resolved.")]
-    country: Annotated[str, Meta(description="ISO 3166-1 alpha-2.")]
-    ocid: Annotated[str, Meta(description="Open Contracting process identifier.", min_length=1)]
-    release_id: Annotated[str, Meta(description="Of the release within its process.", min_length=1)]
-    release_date: Annotated[
-        str, Meta(description="An instant in UTC.", extra_json_schema={"format": "date-time"})
-    ]
-    tag: Annotated[list[str], Meta(description="Release tags as published.")]
-    title: Annotated[str | None, Meta(description="Of the tender.")]
-    category: Annotated[str | None, Meta(description="As published by the source portal.")]
-    procurement_method: Annotated[str | None, Meta(description="As published.")]
-    status: Annotated[str | None, Meta(description="Of the tender, as published.")]
-    value_amount: Annotated[
-        Figure | None, Meta(description="The tender's own value, every digit; null where not published.")
-    ]
-    value_currency: Annotated[str | None, Meta(description="ISO 4217.")]
-    buyer_name: Annotated[str | None, Meta(description="Null where not established to be an organisation.")]
-    award_count: Annotated[int, Meta(description="Awards in this release.", ge=0)]
-    withheld_parties: Annotated[
-        int, Meta(description="Parties not established to be organisations: never served.", ge=0)
-    ]
-
-
-class TenderRow(CompactTenderRow, frozen=True, kw_only=True):
-    """One OCDS release."""
-
-    release: Annotated[
-        msgspec.Raw,
-        Meta(
-            description="The cleaned OCDS release: fields of the standard and its extensions; zero is null.",
-            extra_json_schema={"type": "object"},
-        ),
-    ]
-
-
-class PartyIdentifier(msgspec.Struct, frozen=True):
-    """How a register names a party."""
-
-    scheme: Annotated[str, Meta(description="The register, as an org-id.guide code where published so.")]
-    id: Annotated[str, Meta(description="Its number there.")]
-
-
-class TenderPartyRow(Row, frozen=True, kw_only=True):
-    """A buyer or supplier named in releases, in one role."""
-
-    service_id: Annotated[str | None, Meta(description="Organisation identifier; null when unresolved.")]
-    name: Annotated[str, Meta(description="As published.", min_length=1)]
-    role: Annotated[str, Meta(description="In the words of OCDS: buyer, supplier, tenderer.")]
-    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
-    identifier: Annotated[PartyIdentifier | None, Meta(description="Its first, as published.")]
-    org_evidence: Annotated[
-        str, Meta(description="Why it is taken for an organisation, `kind: detail`.", min_length=1)
-    ]
-    match_method: Annotated[
-        str | None,
-        Meta(
-            description="How it was resolved; null when unresolved.",
-            extra_json_schema={"enum": ["lei", "identifier", "name", None]},
-        ),
-    ]
-    release_count: Annotated[int, Meta(description="Releases that name it in this role.", ge=1)]
-    first_seen: Annotated[date, Meta(description="Day of the earliest of them.")]
-    last_seen: Annotated[date, Meta(description="Day of the latest of them.")]
-
-
 class MetricInput(msgspec.Struct, frozen=True):
     """One figure that a value is computed from, or that proves a part of it to be nothing."""
 
@@ -275,27 +205,6 @@ class MacroSeriesRow(Row, frozen=True, kw_only=True):
     vintage: Annotated[int, Meta(description="1 is the value as first released.", ge=1)]
 
 
-class QualityRow(Row, frozen=True, kw_only=True):
-    """One measure of a dataset's coverage or freshness."""
-
-    sku: Annotated[str, Meta(description="The dataset.", extra_json_schema={"enum": list(SKUS)})]
-    measure: Annotated[str, Meta(description="What is measured.")]
-    value: Annotated[Decimal | None, Meta(description="Null where it was not measured.")]
-    floor: Annotated[
-        Decimal | None, Meta(description="The least it may be (of age, rejects and restatements: the most).")
-    ]
-    status: Annotated[
-        str | None,
-        Meta(
-            description="Null where there is no floor; a floor not measured is never a pass.",
-            extra_json_schema={"enum": ["PASS", "FAIL", "UNMEASURED", None]},
-        ),
-    ]
-    measured_at: Annotated[
-        str, Meta(description="The instant of the last capture.", extra_json_schema={"format": "date-time"})
-    ]
-
-
 class FactRow(Row, frozen=True, kw_only=True):
     """The latest vintage of one value of any dataset, with who it is of and where it is from."""
 
@@ -339,88 +248,6 @@ class FactRow(Row, frozen=True, kw_only=True):
         Meta(
             description="Extracted from a document, or published as data.",
             extra_json_schema={"enum": list(SHARED_METHODS)},
-        ),
-    ]
-
-
-class ExportRow(Row, frozen=True, kw_only=True):
-    """One published Parquet file."""
-
-    name: Annotated[str, Meta(description="Of the file; a large table is several.")]
-    sku: Annotated[
-        str | None,
-        Meta(
-            description="The dataset it is of; null where it is of all.",
-            extra_json_schema={"enum": [*SKUS, None]},
-        ),
-    ]
-    signal_key: Annotated[str | None, Meta(description="The signal panel it is; null where it is none.")]
-    access: Annotated[
-        str,
-        Meta(description="Open files need no key.", extra_json_schema={"enum": ["open", "licensed"]}),
-    ]
-    license: Annotated[str, Meta(description="SPDX id, or a reference of ours.")]
-    url: Annotated[str, Meta(description="Where it is fetched.", extra_json_schema={"format": "uri"})]
-    media_type: Annotated[str, Meta(description="application/vnd.apache.parquet.")]
-    size_bytes: Annotated[int, Meta(description="Of the file.", ge=0)]
-    sha256: Annotated[str, Meta(description="Of the file; its ETag too.", pattern="^[0-9a-f]{64}$")]
-    row_count: Annotated[int, Meta(description="Rows in it.", ge=0)]
-    columns: Annotated[list[str], Meta(description="Names of its columns, in order.")]
-    min_tier: Annotated[
-        str | None,
-        Meta(
-            description="The least tier of a key that may fetch it; null where none is needed.",
-            extra_json_schema={"enum": ["starter", None]},
-        ),
-    ]
-    updated_at: Annotated[
-        str,
-        Meta(
-            description="The instant of the edition's last capture.",
-            extra_json_schema={"format": "date-time"},
-        ),
-    ]
-
-
-class UsageRow(Row, frozen=True, kw_only=True):
-    """Where a key stands."""
-
-    tier: Annotated[str, Meta(description="Of the key: sample, starter or professional.")]
-    minute_limit: Annotated[int, Meta(description="Requests per UTC minute.", ge=0)]
-    minute_used: Annotated[int, Meta(description="Requests in this minute, this one included.", ge=0)]
-    minute_reset_at: Annotated[
-        str, Meta(description="When the next minute begins.", extra_json_schema={"format": "date-time"})
-    ]
-    month_limit: Annotated[int, Meta(description="Requests per UTC calendar month.", ge=0)]
-    month_used: Annotated[int, Meta(description="Requests in this month, this one included.", ge=0)]
-    month_reset_at: Annotated[
-        str, Meta(description="When the next month begins.", extra_json_schema={"format": "date-time"})
-    ]
-    expires_at: Annotated[
-        str | None,
-        Meta(description="The last second in which the key is valid; null where it does not expire."),
-    ]
-
-
-class ChangeRow(Row, frozen=True, kw_only=True):
-    """One row that is not as it was in an earlier edition."""
-
-    dataset: Annotated[
-        str, Meta(description="Which rows it is one of.", extra_json_schema={"enum": list(FOLLOWED)})
-    ]
-    change: Annotated[
-        str,
-        Meta(
-            description="Removed: withheld now, or no longer served.",
-            extra_json_schema={"enum": ["added", "changed", "removed"]},
-        ),
-    ]
-    key: Annotated[list[str], Meta(description="What tells the row apart from every other of its dataset.")]
-    row: Annotated[
-        msgspec.Raw,
-        Meta(
-            description="The row as its endpoint serves it; null where it was removed.",
-            extra_json_schema={"type": ["object", "null"]},
         ),
     ]
 

@@ -34,11 +34,10 @@ _SERIES_ONLY = "of series mode only, which `series` or `as_of` asks for"
 _FOR_AGENTS = AgentView(
     description="""\
 Macroeconomic values, newest first; 100 rows where `limit` is omitted. Annual mode: yearly indicators by
-`country` and World Bank `indicator` code, e.g. {"country":"NG","indicator":"NY.GDP.MKTP.CD"}; no release
-date is evidenced for them, so there are none under an `as_of`. Series mode, where `series` or `as_of` is
-given: exchange rates and price indices as known on a day, e.g.
-{"series":"FX.EUR.ZAR","as_of":"2024-06-30","from_date":"2024-01-01"}; FX.<base>.<quote> is quote units for
-one base unit, never inverted. An argument of the other mode is a 400.""",
+`country` and World Bank `indicator` code, e.g. {"country":"NG","indicator":"NY.GDP.MKTP.CD"}; none under an
+`as_of`. Series mode, where `series` or `as_of` is given: exchange rates and price indices as known on a day,
+e.g. {"series":"FX.EUR.ZAR","as_of":"2024-06-30"}; FX.<base>.<quote> is quote units for one base unit. An
+argument of the other mode is a 400.""",
     narrow_by=("series", "indicator", "country", "from_date"),
 )
 
@@ -103,7 +102,7 @@ async def get_macro(
         most = call.grant.rows(limit)
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
         selection = await _annual(walk, country or "", (indicator or "").upper(), years, most)
-        nearest = await nearest_series(walk.edition, indicator, selection)
+        nearest = {} if selection.count else await nearest_series(walk.edition, indicator)
         return walk.answer(selection, as_of=None, shape=MacroAnnualRow, members=nearest)
     since, until = _day(from_, 0), _day(to, FOREVER)
     filters = (series_type, frequency, country)
@@ -114,7 +113,7 @@ async def get_macro(
     day = walk.day.toordinal()
     most = call.grant.rows(limit)
     selection = await _series(walk, series, filters, DayRange(day, since, min(until, day)), most)
-    nearest = await nearest_series(walk.edition, series, selection)
+    nearest = {} if selection.count else await nearest_series(walk.edition, series)
     return walk.answer(selection, as_of=walk.day, shape=MacroSeriesRow, members=nearest)
 
 

@@ -134,6 +134,27 @@ class Country(_Declared):
 
 
 @dataclass(frozen=True)
+class Currency(_Declared):
+    """A currency by its ISO 4217 code, in any case. An unknown one has no rows."""
+
+    example: str
+
+    def read(self, text: str, today: date) -> str:
+        if not self._admits(text):
+            raise ValueError("expected an ISO 4217 code")
+        return text.upper()
+
+    def schema(self) -> JsonSchema:
+        return {
+            "type": "string",
+            "pattern": "^[A-Za-z]{3}$",
+            "minLength": 3,
+            "maxLength": 3,
+            "examples": [self.example],
+        }
+
+
+@dataclass(frozen=True)
 class DayOrYear(_Declared):
     """A calendar day, or a year as a number; the operation decides which of the two it takes."""
 

@@ -18,8 +18,8 @@ from sankofa.model.observations import (
 )
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.provenance import SKUS
-from sankofa.model.rows import FOLLOWED
-from sankofa.operations.parameter_types import Choice, Country, Day, DayOrYear, Text, Whole, Words
+from sankofa.model.service_rows import FOLLOWED
+from sankofa.operations.parameter_types import Choice, Country, Currency, Day, DayOrYear, Text, Whole, Words
 
 TOOL_ONLY = "tool only"
 """Marks a parameter that the MCP tool takes and the endpoint does not."""
@@ -142,6 +142,11 @@ TenderQueryParameter = Annotated[
     Text(r"^[^\x00-\x1f\x7f]{1,200}$", "road maintenance", longest=200),
     "Words that title and description must have, all of them.",
 ]
+OcidParameter = Annotated[
+    str | None,
+    Text(r"^[^\x00-\x1f\x7f]{1,200}$", longest=200),  # an example would narrow those of the others to nothing
+    "Only the releases of this contracting process, as published. Name its `country` too.",
+]
 DetailParameter = Annotated[
     Literal["compact", "full"],
     Choice(("compact", "full"), "full"),
@@ -190,6 +195,17 @@ ToParameter = Annotated[
     DayOrYear("2024-12-31"),
     "The latest: a date in series mode, a date or a year in annual mode.",
 ]
+BaseCurrencyParameter = Annotated[
+    str, Currency("GBP"), "The currency that is priced: ISO 4217 code, in any case."
+]
+QuoteCurrencyParameter = Annotated[
+    str, Currency("ZAR"), "The currency that the price is in: ISO 4217 code, in any case."
+]
+ViaParameter = Annotated[
+    str | None, Currency("EUR"), "Only through this third currency: ISO 4217 code, in any case."
+]
+FromDayParameter = Annotated[date | None, Day(example="2024-01-01"), "The earliest date."]
+ToDayParameter = Annotated[date | None, Day(example="2024-12-31"), "The latest date."]
 SignalKeyParameter = Annotated[
     str,
     Text("^[a-z0-9-]+$", "macro-momentum"),

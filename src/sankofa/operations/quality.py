@@ -1,7 +1,7 @@
 """GET /v1/quality-metrics/{sku}."""
 
 from sankofa.model.errors import NotFound
-from sankofa.model.rows import QualityRow
+from sankofa.model.service_rows import QualityRow
 from sankofa.operations.contract import AgentView, Answer, Call, operation
 from sankofa.operations.paging import block_and_row, first_page
 from sankofa.operations.parameters import CursorParameter, LimitOrAllParameter, SkuParameter

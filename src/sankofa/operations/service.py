@@ -22,6 +22,8 @@ from sankofa.engines.keyvalue import KeyValue
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import Problem, SettingsError, StoreUnavailable, Unauthorized
 from sankofa.operations.observing import Observer
+from sankofa.replication.following_store import FollowingStore
+from sankofa.replication.state import FollowState
 from sankofa.settings import Settings
 
 _log = logging.getLogger("sankofa.access")
@@ -62,9 +64,9 @@ class Service:
                 await self._records.prepare()
             except SettingsError as failure:
                 _log.error(failure)
-        with suppress(StoreUnavailable, TimeoutError):
-            await asyncio.wait_for(self.edition.look(), _FIRST_LOOK)
-        self._watching = asyncio.create_task(self.edition.watch())
+        first_look = asyncio.create_task(self.edition.look())
+        await asyncio.wait({first_look}, timeout=_FIRST_LOOK)
+        self._watching = asyncio.create_task(self.edition.watch(first_look))
 
     async def stop(self) -> None:
         if self._watching is not None:
@@ -74,6 +76,13 @@ class Service:
         await self.keystore.close()
         await self.usagestore.close()
         self.datastore.close()
+
+    def following(self) -> tuple[FollowState, str | None] | None:
+        """What is known of the place that editions are followed from, and what is wrong; None without one."""
+        if not isinstance(self.datastore, FollowingStore):
+            return None
+        state = self.datastore.following()
+        return state, state.complaint(self.clock())
 
     def today(self) -> date:
         return self.clock().date()
@@ -95,6 +104,10 @@ class Service:
 
 
 def open_store(settings: Settings) -> Datastore:
+    if settings.editions:
+        if settings.datastore != "sqlite:":
+            raise SettingsError("SANKOFA_EDITIONS: editions are followed into files in HOME: unset DATASTORE")
+        return FollowingStore(settings.home, SCHEMA, settings.block_cache_bytes)
     return open_datastore(settings.datastore, settings.home, SCHEMA, cache_bytes=settings.block_cache_bytes)
 
 

@@ -6,7 +6,7 @@ from sankofa.edition.format.keys import party_key, searched_words
 from sankofa.edition.read.tenders import TenderFilter, tenders_of_all, tenders_of_country, without_release
 from sankofa.model.facts import TENDER
 from sankofa.model.ocds.parties import role as canonical_role
-from sankofa.model.rows import CompactTenderRow, TenderPartyRow, TenderRow
+from sankofa.model.tender_rows import CompactTenderRow, TenderPartyRow, TenderRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
 from sankofa.operations.paging import block_and_row, first_page
 from sankofa.operations.parameter_types import JsonSchema
@@ -15,6 +15,7 @@ from sankofa.operations.parameters import (
     CursorParameter,
     DetailParameter,
     LimitParameter,
+    OcidParameter,
     OptionalServiceIdParameter,
     ReleasedFromParameter,
     RoleParameter,
@@ -26,7 +27,9 @@ _FILTERS: Final[dict[str, JsonSchema]] = {
     "filters": {
         "type": "object",
         "description": "What was applied: null where nothing narrows the answer by it.",
-        "properties": {name: {"type": ["string", "null"]} for name in ("country", "from", "query", "detail")},
+        "properties": {
+            name: {"type": ["string", "null"]} for name in ("country", "from", "query", "detail", "ocid")
+        },
         "required": ["country", "from", "query", "detail"],
         "additionalProperties": False,
     }
@@ -35,8 +38,9 @@ _TENDERS_FOR_AGENTS: Final = AgentView(
     description="""\
 Public tenders (OCDS releases), newest first, of all countries unless `country` is named. `query` keeps
 those whose title and description have every word; `filters` says what was applied. Rows are compact:
-`detail` "full" adds the whole release, which can be large. 100 rows where `limit` is omitted; go on with
-`cursor` and the same filters. People are never served: `withheld_parties` counts them.
+`detail` "full" adds the whole release, which can be large; `ocid` gives the releases of one process.
+100 rows where `limit` is omitted; go on with `cursor` and the same filters. People are never served:
+`withheld_parties` counts them.
 Example: {"country":"ZA","query":"road maintenance","from_date":"2024-01-01","limit":20}""",
     defaults={"country": None, "detail": "compact"},
     narrow_by=("query", "country", "from_date"),
@@ -62,7 +66,7 @@ Example: {"country":"NG","role":"supplier","limit":20}""",
     tool_names={"from": "from_date"},
     members=_FILTERS,
     sample_walks=True,
-    extensions=("query", "detail"),
+    extensions=("query", "detail", "ocid"),
     agent=_TENDERS_FOR_AGENTS,
 )
 async def search_tenders(
@@ -74,19 +78,21 @@ async def search_tenders(
     cursor: CursorParameter = None,
     query: TenderQueryParameter = None,
     detail: DetailParameter = "full",
+    ocid: OcidParameter = None,
 ) -> Answer:
     """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
     Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
     verbatim with the same filters; null on the last page. A walk stays on the edition it began with, so that
-    it gives every release exactly once. People are withheld: `withheld_parties` counts them.
+    it gives every release exactly once. `ocid` gives one process. People are withheld: `withheld_parties`
+    counts them.
     """
     words = tuple(sorted(searched_words(query))) if query is not None else None
-    walk = first_page(call, "tenders", country, from_, words, open_to_sample=True)
+    walk = first_page(call, "tenders", country, from_, words, *_process(ocid), open_to_sample=True)
     if cursor is not None:
         walk = await walk.after(cursor)
     most = call.grant.rows(limit)
-    wanted = TenderFilter(from_.toordinal() if from_ else 0, words)
+    wanted = TenderFilter(from_.toordinal() if from_ else 0, words, ocid)
     compact = detail == "compact"
     if country is None:
         selection = await tenders_of_all(walk.edition, wanted, most, walk.start, compact=compact)
@@ -98,8 +104,15 @@ async def search_tenders(
         "query": query,
         "detail": detail,
     }
+    if ocid is not None:
+        applied["ocid"] = ocid
     shape = CompactTenderRow if compact else TenderRow
     return walk.answer(selection, members={"filters": applied}, shape=shape)
+
+
+def _process(ocid: str | None) -> tuple[str, ...]:
+    """The filter by process; none where all are asked for, so that cursors given before it are still good."""
+    return () if ocid is None else ("ocid", ocid)
 
 
 @operation(

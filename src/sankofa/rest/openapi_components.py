@@ -234,6 +234,16 @@ _CHECK: Final = _object(
     },
 )
 
+_FOLLOWING: Final = _object(
+    "Only of a node that follows editions from elsewhere.",
+    {
+        "edition": {"type": ["string", "null"], "description": "The one that is current there."},
+        "answered_at": {"type": ["string", "null"], "description": "When it last answered (UTC)."},
+        "age_seconds": {"type": ["number", "null"], "description": "How long ago that was."},
+        "reason": {"type": ["string", "null"], "description": "Why what is served may not be the newest."},
+    },
+)
+
 _STATUS: Final = _object(
     "What a real read of each dependency gave.",
     {
@@ -245,8 +255,11 @@ _STATUS: Final = _object(
         "checks": _object("By dependency.", dict.fromkeys(_STORES, _CHECK)),
         "degraded": {
             "type": "array",
-            "items": {"type": "string", "enum": list(_STORES)},
-            "description": "The dependencies that did not answer.",
+            "items": {"type": "string", "enum": [*_STORES, "editions"]},
+            "description": "The dependencies that did not answer; `editions` where the place does not that "
+            "editions are followed from, which stops no answer.",
         },
+        "following": _FOLLOWING,
     },
+    optional=("following",),
 )

@@ -9,13 +9,15 @@ import msgspec
 
 from sankofa import __version__
 from sankofa.access.domains import Site
+from sankofa.derive.cross_rates import methodology as cross_rates_methodology
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.metrics.methodology import methodology
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model import errors
+from sankofa.model.cross_rates import METHODOLOGY as CROSS_RATES
 from sankofa.model.days import instant
-from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA
+from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA, Headers
 from sankofa.operations.build_id import build_id
 from sankofa.operations.encodings import choose_encoding, compressed
 from sankofa.operations.service import Service, probe
@@ -52,6 +54,7 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
         pages[f"/methodology/{metric.methodology_ref}"] = _explanation(methodology(metric))
     for panel in panels().values():
         pages[f"/methodology/{panel.methodology_ref}"] = _explanation(panel_methodology(panel))
+    pages[f"/methodology/{CROSS_RATES}"] = _explanation(cross_rates_methodology())
     return {path: OpenPage(answer) for path, answer in pages.items()}
 
 
@@ -107,7 +110,29 @@ class _Status:
             "degraded": degraded,
         }
         headers = [JSON, NO_STORE] + ([(b"retry-after", b"2")] if degraded else [])
-        return Response(503 if degraded else 200, headers, msgspec.json.encode(body))
+        return Response(
+            503 if degraded else 200, headers, msgspec.json.encode(body | self._following(degraded))
+        )
+
+    def _following(self, degraded: list[str]) -> dict[str, object]:
+        """Of a node that follows editions: how old its knowledge is. It answers all the same, so the status
+        code stays: a balancer that took away every node for that would turn old data into none."""
+        following = self._service.following()
+        if following is None:
+            return {}
+        state, complaint = following
+        age = state.age_seconds(self._service.clock())
+        members: dict[str, object] = {
+            "following": {
+                "edition": state.remote_edition or None,
+                "answered_at": state.answered_at or None,
+                "age_seconds": None if age is None else round(age, 1),
+                "reason": complaint,
+            }
+        }
+        if complaint is not None:
+            members |= {"status": "degraded", "degraded": [*degraded, "editions"]}
+        return members
 
 
 class _Description:
@@ -126,16 +151,21 @@ class _Description:
             document = await asyncio.to_thread(_described, site.settings)
             self._bodies[site.base_url] = document, hashlib.sha256(document).hexdigest()[:16]
         body, tag = self._bodies[site.base_url]
-        headers = [(b"cache-control", b"public, max-age=300"), (b"vary", b"Accept-Encoding")]
-        encoding = choose_encoding(head.accept_encoding, len(body))
-        quoted_tag = f'"{tag}.{encoding}"' if encoding else f'"{tag}"'
-        headers.append((b"etag", quoted_tag.encode()))
-        if head.if_none_match.strip() == b"*" or matching_tag(head.if_none_match, tag):
-            return Response(304, headers, b"")
-        if encoding:
-            headers.append((b"content-encoding", encoding.encode()))
-            return Response(200, [JSON, *headers], await compressed(body, encoding))
-        return Response(200, [JSON, *headers], body)
+        return await _cacheable(head, [JSON], body, tag)
+
+
+async def _cacheable(head: Head, headers: Headers, body: bytes, tag: str | None = None) -> Response:
+    """A document that anybody may keep for five minutes, and ask again whether it is still the same."""
+    tag = tag or hashlib.sha256(body).hexdigest()[:16]
+    encoding = choose_encoding(head.accept_encoding, len(body))
+    quoted_tag = f'"{tag}.{encoding}"' if encoding else f'"{tag}"'
+    caching = [_FOR_FIVE_MINUTES, (b"vary", b"Accept-Encoding"), (b"etag", quoted_tag.encode())]
+    if head.if_none_match.strip() == b"*" or matching_tag(head.if_none_match, tag):
+        return Response(304, caching, b"")
+    if encoding:
+        caching.append((b"content-encoding", encoding.encode()))
+        return Response(200, [*headers, *caching], await compressed(body, encoding))
+    return Response(200, [*headers, *caching], body)
 
 
 def _described(settings: Settings) -> bytes:
@@ -155,7 +185,7 @@ def _resource_metadata(service: Service, path: str) -> Callable[[Head], Awaitabl
             "bearer_methods_supported": ["header"],
             "api_key_methods_supported": ["X-API-Key", "Authorization: Bearer"],
         }
-        return Response(200, [JSON, _FOR_FIVE_MINUTES], msgspec.json.encode(body))
+        return await _cacheable(head, [JSON], msgspec.json.encode(body))
 
     return answer
 
@@ -164,7 +194,7 @@ def _guide_for_models(service: Service) -> Callable[[Head], Awaitable[Response]]
     async def answer(head: Head) -> Response:
         text = guide_for_models((await _site(service, head)).settings)
         kind = (b"content-type", b"text/plain; charset=utf-8")
-        return Response(200, [kind, _FOR_FIVE_MINUTES, _NOSNIFF], text.encode())
+        return await _cacheable(head, [kind, _NOSNIFF], text.encode())
 
     return answer
 
@@ -172,7 +202,7 @@ def _guide_for_models(service: Service) -> Callable[[Head], Awaitable[Response]]
 def _explanation(page: str) -> Callable[[Head], Awaitable[Response]]:
     text = page.encode()
 
-    async def explain(_: Head) -> Response:
-        return Response(200, [(b"content-type", b"text/markdown; charset=utf-8"), _NOSNIFF], text)
+    async def explain(head: Head) -> Response:
+        return await _cacheable(head, [(b"content-type", b"text/markdown; charset=utf-8"), _NOSNIFF], text)
 
     return explain

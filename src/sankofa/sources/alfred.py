@@ -13,12 +13,15 @@ import msgspec
 from sankofa.model.days import parse_day
 from sankofa.model.errors import FormatError
 from sankofa.model.figures import exact
-from sankofa.model.observations import ReportedValue, SeriesColumn, series_key
+from sankofa.model.observations import ReportedValue, SeriesColumn, SeriesInfo, series_key
 from sankofa.model.records import Record, Rejected
+from sankofa.model.text import name
 from sankofa.sources.base import InputFile, adapter
 
 _EXPECTED: Final = "expected observations of FRED or ALFRED (JSON) in a file named after the series"
 _FOREVER: Final = "9999-12-31"
+_LONGEST_NAME: Final = 500
+_LONGEST_UNIT: Final = 100
 _FAMILIES: Final = (
     ("cpi", r"CPI|CUUR|CUSR|PCEPI|.*CPI(?:ALL|A)"),
     ("ppi", r"PPI|WPU"),
@@ -45,7 +48,22 @@ class _Document(msgspec.Struct):
     output_type: int = 1
 
 
+class _Described(msgspec.Struct):
+    """A series in FRED's own words."""
+
+    id: str
+    title: str
+    units: str
+
+
+class _Descriptions(msgspec.Struct):
+    """Metadata of series (`fred/series`)."""
+
+    seriess: list[_Described]
+
+
 _decode = msgspec.json.Decoder(_Document).decode
+_descriptions = msgspec.json.Decoder(_Descriptions).decode
 
 
 @adapter("alfred")
@@ -53,20 +71,42 @@ def read(file: InputFile) -> Iterator[Record]:
     """Observations of FRED and ALFRED (JSON) with their real-time periods; a file is named after its series.
 
     A value is public from realtime_start; where no other follows the day after realtime_end, it was
-    withdrawn.
+    withdrawn. Metadata of series (`fred/series`) give their names and units.
     """
     readable = 0
-    for name, stream in file.documents(".json"):
+    for path, stream in file.documents(".json"):
         try:
-            yield from _series(PurePosixPath(name).name, stream.read())
+            data = stream.read()
+            yield from _metadata(data) or _series(PurePosixPath(path).name, data)
             readable += 1
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as failure:
             reason = str(failure) if type(failure) is ValueError else "not such a document"
             if not file.is_zip:
                 raise FormatError(f"{file.name}: {_EXPECTED}; {reason}") from None
-            yield Rejected(name, reason)
+            yield Rejected(path, reason)
     if not readable:
         raise FormatError(f"{file.name}: {_EXPECTED}; the archive holds none")
+
+
+def _metadata(data: bytes) -> list[Record]:
+    """What FRED's metadata say of each series; nothing where a document is something else.
+
+    Raises ValueError for a series that nothing could be found by.
+    """
+    try:
+        described = _descriptions(data).seriess
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return []
+    return [
+        SeriesInfo(series_key(one.id), _text(one.title, _LONGEST_NAME), _text(one.units, _LONGEST_UNIT))
+        for one in described
+    ]
+
+
+def _text(text: str, longest: int) -> str:
+    """On one line; nothing where it is longer than that."""
+    line = name(text) or ""
+    return line if len(line) <= longest else ""
 
 
 def _series(document: str, data: bytes) -> Iterator[Record]:

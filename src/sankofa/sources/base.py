@@ -29,6 +29,8 @@ class Limits(NamedTuple):
     document_bytes: int = Settings.ingest_document_bytes
     line_bytes: int = Settings.ingest_line_bytes
     text_length: int = Settings.ingest_text_length
+    xbrl_seconds: int = Settings.ingest_xbrl_seconds
+    xbrl_memory_bytes: int = Settings.ingest_xbrl_memory_bytes
 
     @classmethod
     def of(cls, settings: Settings) -> "Limits":

@@ -3,7 +3,7 @@
 import codecs
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple
 
 from sankofa.model.errors import FormatError
@@ -22,13 +22,19 @@ class Table(NamedTuple):
 
 
 def read_table(title: str, stream: IO[bytes], *columns: str) -> Table | None:
-    """The table whose header has these columns (in lower case), under a preamble or not; None where none has.
+    """The table whose header has these columns (in lower case), under a preamble or not; None without one."""
+    return read_table_of(title, stream, (columns,))
+
+
+def read_table_of(title: str, stream: IO[bytes], headers: Iterable[Iterable[str]]) -> Table | None:
+    """The same where a header may have any of several sets of columns.
 
     Comma, semicolon or tab; UTF-8, or UTF-16 where a mark says so.
     """
     encoding = next((name for mark, name in _MARKS if peek(stream).startswith(mark)), "utf-8")
     # What is not UTF-8 is told from its line alone, by `words`: names are the only text there is in a table.
     text = io.TextIOWrapper(stream, encoding, "surrogateescape", newline="")
+    sets = [frozenset(columns) for columns in headers]
     for number in range(1, _LONGEST_PREAMBLE):
         try:
             line = text.readline(_LONGEST_LINE)
@@ -36,7 +42,8 @@ def read_table(title: str, stream: IO[bytes], *columns: str) -> Table | None:
             break
         separator = max(",;\t", key=line.count)
         header = [cell.strip() for cell in next(csv.reader([line.lstrip("\ufeff")], delimiter=separator), [])]
-        if {cell.lower() for cell in header}.issuperset(columns):
+        named = {cell.lower() for cell in header}
+        if any(named >= columns for columns in sets):
             return Table(header, _rows(title, text, separator, number))
     text.detach()
     return None

@@ -16,11 +16,11 @@ import msgspec
 from sankofa.model.countries import alpha3_of, country
 from sankofa.model.errors import FormatError
 from sankofa.model.figures import exact
-from sankofa.model.observations import AnnualColumn, indicator_code
+from sankofa.model.observations import AnnualColumn, SeriesInfo, indicator_code
 from sankofa.model.records import Record, Rejected, Skipped
 from sankofa.model.text import fit, one_line
 from sankofa.sources.base import InputFile, adapter
-from sankofa.sources.tables import Table, peek, read_table, words
+from sankofa.sources.tables import Table, peek, read_table_of, words
 
 _EXPECTED: Final = (
     "expected World Bank indicators: a page of the Indicators API (JSON), a table with a column per year, "
@@ -40,7 +40,15 @@ _AGGREGATES: Final = frozenset(
 )
 _YEAR = re.compile(r"([12][0-9]{3})(?: \[YR\1\])?\Z")
 _NOTHING: Final = ("", "..")
-_COMPANIONS: Final = re.compile(r"metadata_|wdicountry|wdiseries|wdifootnote", re.IGNORECASE)
+_COMPANIONS: Final = re.compile(r"metadata_country|wdicountry|wdifootnote|wdi.*time", re.IGNORECASE)
+_METADATA: Final = (
+    ("indicator_code", "indicator_name", "source_note"),
+    ("series code", "indicator name", "long definition"),
+    ("code", "indicator name", "long definition"),
+)
+"""The columns that tell metadata: of a download of the API, the bulk archive (WDISeries.csv), DataBank.
+The first has the code, the second the name."""
+_LONGEST_UNIT: Final = 100
 
 
 class _Named(msgspec.Struct):
@@ -55,6 +63,16 @@ class _Point(msgspec.Struct):
     value: msgspec.Raw = msgspec.Raw(b"null")
     countryiso3code: str | None = None
     obs_status: str | None = None
+    unit: str | None = None
+
+
+class _Described(msgspec.Struct):
+    """An indicator in the metadata of the API (`/v2/indicator/...`)."""
+
+    id: str
+    name: str
+    source_note: str = msgspec.field(name="sourceNote")
+    unit: str | None = None
 
 
 class _Refusal(msgspec.Struct):
@@ -62,6 +80,7 @@ class _Refusal(msgspec.Struct):
 
 
 _pages = msgspec.json.Decoder(tuple[msgspec.Raw, list[_Point] | None]).decode
+_descriptions = msgspec.json.Decoder(tuple[msgspec.Raw, list[_Described]]).decode
 _refusals = msgspec.json.Decoder(tuple[_Refusal]).decode
 
 
@@ -70,7 +89,8 @@ def read(file: InputFile) -> Iterator[Record]:
     """World Bank indicators: Indicators API v2 JSON, the WDI bulk CSV and DataBank tables, tidy CSV.
 
     The indicator of a tidy CSV is the name of its file. UTF-8 or UTF-16; a preamble is passed over.
-    Aggregates are skipped, and so are forecasts.
+    Aggregates are skipped, and so are forecasts. Metadata of indicators, of the API or as tables, give
+    their names and units.
     """
     readable = False
     for name, stream in file.documents(".csv", ".json", ".txt"):
@@ -88,11 +108,15 @@ def read(file: InputFile) -> Iterator[Record]:
 
 def _document(title: str, document: str, stream: IO[bytes]) -> Iterator[Record] | None:
     if peek(stream).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{"):
-        return _page(title, document, stream.read())
-    table = read_table(title, stream, "country code")
+        data = stream.read()
+        return _descriptions_of(document, data) or _page(title, document, data)
+    table = read_table_of(title, stream, (("country code",), *_METADATA))
     if table is None:
         return None
     header = [name.lower() for name in table.header]
+    for columns in _METADATA:
+        if set(columns) <= set(header):
+            return _metadata(document, table, header, columns)
     code = next((header.index(n) for n in ("indicator code", "series code") if n in header), None)
     years = {column: year[1] for column, name in enumerate(table.header) if (year := _YEAR.match(name))}
     if code is not None and years:
@@ -203,6 +227,37 @@ def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Ite
         yield AnnualColumn(indicator, alpha2, document, values, None, "", frozenset(unread[alpha2]))
 
 
+def _metadata(document: str, table: Table, header: list[str], columns: tuple[str, ...]) -> Iterator[Record]:
+    """One line per indicator; the unit where there is a column for it."""
+    code_at, name_at = (header.index(column) for column in columns[:2])
+    unit_at = header.index("unit of measure") if "unit of measure" in header else None
+    for line, row in table.rows:
+        if len(row) <= max(code_at, name_at):  # a blank line, or the notes below a table
+            continue
+        unit = row[unit_at] if unit_at is not None and unit_at < len(row) else ""
+        try:
+            yield SeriesInfo(_code(row[code_at]), _name(row[name_at]), _unit(unit))
+        except ValueError as failure:
+            yield Rejected(f"{document} line {line}", str(failure))
+
+
+def _descriptions_of(document: str, data: bytes) -> Iterator[Record] | None:
+    """Metadata of the API; None where a document is something else."""
+    try:
+        _, described = _descriptions(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+    def records() -> Iterator[Record]:
+        for number, one in enumerate(described):
+            try:
+                yield SeriesInfo(_code(one.id), _name(one.name), _unit(one.unit or ""))
+            except ValueError as failure:
+                yield Rejected(f"{document} row {number}", str(failure))
+
+    return records()
+
+
 def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
     """A page of the API. Raises FormatError for what is none, in its own words where it is a refusal."""
     try:
@@ -218,6 +273,7 @@ def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
         ) from None
     columns: dict[tuple[str, str], dict[str, str]] = {}
     names: dict[str, str] = {}
+    units: dict[str, str] = {}
     skipped = 0
     for number, point in enumerate(points or ()):
         alpha2 = _place(point.countryiso3code or point.country.id)
@@ -234,6 +290,8 @@ def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
             value = _value("" if text == "null" else text)
             columns.setdefault((indicator, alpha2), {})[point.date] = value
             names[indicator] = _name(point.indicator.value or "")
+            if point.unit:
+                units[indicator] = _unit(point.unit)
         except ValueError as failure:
             yield Rejected(f"{document} row {number}", str(failure))
     if skipped:
@@ -241,6 +299,8 @@ def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
     for (indicator, alpha2), values in columns.items():
         given = {year: value for year, value in values.items() if value}
         yield AnnualColumn(indicator, alpha2, document, given, frozenset(values), names[indicator])
+    for indicator, unit in units.items():
+        yield SeriesInfo(indicator, names[indicator], unit)
 
 
 def _value(text: str) -> str:
@@ -267,3 +327,9 @@ def _code(text: str) -> str:
 def _name(text: str) -> str:
     name = one_line(words(text).strip().strip('"'))
     return name if fit(name) and len(name) <= 500 else ""
+
+
+@lru_cache(maxsize=8192)
+def _unit(text: str) -> str:
+    unit = _name(text)
+    return unit if len(unit) <= _LONGEST_UNIT else ""

@@ -95,6 +95,10 @@ class Objects:
         sync_folder(target.parent)
         return digest
 
+    def stored_files(self) -> list[Path]:
+        """Every object as it is stored, without drafts."""
+        return sorted(path for path in self._folder.glob("*/*") if not path.name.startswith(_DRAFT))
+
     def remove_drafts(self) -> None:
         """Of writers that were killed."""
         for draft in self._folder.glob(f"*/{_DRAFT}*"):

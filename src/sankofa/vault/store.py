@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +30,7 @@ from sankofa.vault.objects import (
 )
 
 _COPIES: Final = ".read-"
+_PIECE: Final = 32 << 20
 
 
 class Verified(NamedTuple):
@@ -173,6 +174,21 @@ class Vault:
             except ObjectDamaged as failure:
                 raise ObjectDamaged(_named(received, str(failure))) from failure
             yield path
+
+    def is_empty(self) -> bool:
+        return not (self._folder / "journal.jsonl").exists()
+
+    def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Every file of the vault by its path in it, in pieces: for a copy while files are taken in.
+
+        The journal comes first, as it stands between two of its lines; everything it tells of is there.
+        """
+        with self._journal.writing():
+            journal = (self._folder / "journal.jsonl").read_bytes()
+        yield "journal.jsonl", iter((journal,))
+        for path in self._objects.stored_files():
+            with suppress(FileNotFoundError), path.open("rb") as stream:  # it may have expired meanwhile
+                yield path.relative_to(self._folder).as_posix(), iter(lambda s=stream: s.read(_PIECE), b"")  # type: ignore[misc]
 
     def verify(self) -> Verified:
         """Read every byte and hold it against the journal."""

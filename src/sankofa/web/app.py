@@ -28,7 +28,16 @@ from sankofa.web.keys import forget_or_keep_key
 from sankofa.web.languages import language
 from sankofa.web.page_cache import PageCache, Written
 from sankofa.web.request import LANGUAGE_COOKIE, PageRequest, read_request
-from sankofa.web.responses import HTML, PAGE_HEADERS, PICTURES, Reply, asset_reply, chart_reply, encoded
+from sankofa.web.responses import (
+    HTML,
+    PAGE_HEADERS,
+    PICTURES,
+    PUBLIC_HEADERS,
+    Reply,
+    asset_reply,
+    chart_reply,
+    encoded,
+)
 from sankofa.web.view import Page, Routes, View
 from sankofa.web.visit import Visit
 from sankofa.web.writing import ASSETS, write_page, write_problem
@@ -130,7 +139,7 @@ class WebApp:
             written = await self._build(page, visit)
             if page.cached and written.status == 200:
                 self._cache.put(key, written)
-        return await self._reply(written, visit)
+        return await self._reply(page, written, visit)
 
     async def _authenticate(self, page: Page, visit: Visit) -> Grant | None:
         """The grant of the visitor's key, counted; None on a page that needs none."""
@@ -184,8 +193,8 @@ class WebApp:
         body = write_page(view, visit, part).encode()
         return Written(view.status, body, (HTML,), hashlib.blake2b(body, digest_size=12).hexdigest())
 
-    async def _reply(self, written: Written, visit: Visit) -> Reply:
-        headers: Headers = [*written.headers, *PAGE_HEADERS]
+    async def _reply(self, page: Page, written: Written, visit: Visit) -> Reply:
+        headers: Headers = [*written.headers, *(PUBLIC_HEADERS if _is_for_all(page, visit) else PAGE_HEADERS)]
         if visit.usage is not None:
             headers += rate_headers(visit.usage)
         if (chosen := visit.request.query.get("lang")) is not None:
@@ -230,6 +239,13 @@ def _observed(scope: Scope, reply: Reply, began: float, request_id: str) -> Obse
         request_id=request_id,
         headers=scope["headers"],
     )
+
+
+def _is_for_all(page: Page, visit: Visit) -> bool:
+    """Whether every visitor of this language gets these very bytes, so that a cache may give them to all."""
+    request = visit.request
+    own = request.api_key or b"cookie" in request.headers or "lang" in request.query
+    return page.cached and not page.needs_key and not own
 
 
 def _cache_key(visit: Visit, edition_id: str, grant: Grant | None) -> tuple[object, ...]:

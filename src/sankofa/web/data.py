@@ -5,17 +5,11 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any, Final
 
+from sankofa.model.countries import alpha3_of
+from sankofa.model.errors import NotFound
 from sankofa.web.visit import Result, Row, Visit
 
 _TENDERS_SHOWN: Final = 10
-_MOST_INDICATORS: Final = 40
-_PAGES_OF_COUNTRY: Final = {
-    "issuers": "/companies",
-    "releases": "/tenders",
-    "series": "/macro",
-    "indicators": "/macro",
-}
-"""Where what is counted of a country is shown; the first of them that it has is where it leads."""
 
 
 async def search(visit: Visit, words: str, country: str) -> Result:
@@ -52,18 +46,14 @@ async def vintages(visit: Visit, service_id: str, line_item: str) -> Result:
     return await visit.ask("get_fundamentals", service_id=service_id, vintages="all", line_items=line_item)
 
 
-async def countries(visit: Visit) -> list[Row]:
-    """The countries there is something of, with how much and where to look."""
-    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for row in await coverage(visit):
+async def countries(visit: Visit, *, shown: bool = True) -> dict[str, dict[str, int]]:
+    """What there is of each country: how many of each unit that coverage counts."""
+    counts: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in await coverage(visit, shown=shown):
         if row["country"]:
-            counts[row["country"]][row["unit_of_count"]] += row["count"]
-    found = []
-    for country, units in counts.items():
-        unit = next(unit for unit in _PAGES_OF_COUNTRY if unit in units)
-        address = visit.address(_PAGES_OF_COUNTRY[unit], country=country)
-        found.append({"country": country, "count": units[unit], "unit": unit, "address": address})
-    return sorted(found, key=lambda row: (list(_PAGES_OF_COUNTRY).index(row["unit"]), -row["count"]))
+            units = counts[row["country"]]
+            units[row["unit_of_count"]] = units.get(row["unit_of_count"], 0) + row["count"]
+    return counts
 
 
 async def tender_countries(visit: Visit) -> list[str]:
@@ -76,26 +66,26 @@ async def tender_countries(visit: Visit) -> list[str]:
     return sorted(totals, key=lambda country: -totals[country])
 
 
-async def catalogue(visit: Visit, words: str, country: str, cursor: str) -> dict[str, Any]:
-    """Series and indicators, those that have the words where some are given."""
-    result = await visit.ask("list_series", q=words, country=country, cursor=cursor)
-    indicators = {row["series"]: row for row in result.rows if not row["vintages"]}
-    if not words and not cursor:
-        # Indicators come after the series, and there are many: those of one country stand for all.
-        some = await visit.ask("get_macro", shown=False, country=country or "ZA", limit=visit.most_rows(2000))
-        for row in some.rows:
-            indicators.setdefault(
-                row["indicator"], {"series": row["indicator"], "name": row["indicator_name"]}
-            )
-    return {
-        "series": [row for row in result.rows if row["vintages"]],
-        "indicators": list(indicators.values())[:_MOST_INDICATORS],
-        "next_cursor": None if visit.call.grant.sample else result.members.get("next_cursor"),
-        "truncated": result.truncated,
-    }
+async def series_entry(visit: Visit, series: str) -> Row:
+    """What the catalogue says of a series, or of the indicator whose tables it is made of; maybe nothing."""
+    family, _, rest = series.partition(":")
+    code, _, country = rest.partition(":")
+    asked = {"q": code, "country": country} if country else {"q": family}
+    result = await visit.ask("list_series", shown=False, **asked)
+    return next((row for row in result.rows if row["series"] in (series, code)), {})
 
 
-async def releases(visit: Visit, series: str, rows: Sequence[Row]) -> list[date]:
+async def releases_of_indicator(visit: Visit, indicator: str, country: str) -> Row | None:
+    """The series that the tables of an indicator amount to, and on how many days it was released."""
+    series = f"WDI:{indicator}:{alpha3_of().get(country, country)}"
+    try:
+        result = await visit.ask("get_series_vintages", shown=False, series=series)
+    except NotFound:
+        return None
+    return {"series": series, "vintages": len(result.rows)} if result.rows else None
+
+
+async def releases(visit: Visit, series: str) -> list[date]:
     """The days on which a series was released, the first first."""
     result = await visit.ask("get_series_vintages", series=series, limit=visit.most_rows(1000))
     return sorted({date.fromisoformat(row["release_date"]) for row in result.rows})
@@ -106,9 +96,9 @@ async def sources(visit: Visit) -> list[Row]:
     return (await visit.ask("get_sources")).rows
 
 
-async def coverage(visit: Visit, country: str = "") -> list[Row]:
+async def coverage(visit: Visit, country: str = "", *, shown: bool = True) -> list[Row]:
     """Per dataset and country how much there is."""
-    return (await visit.ask("get_coverage", country=country)).rows
+    return (await visit.ask("get_coverage", shown=shown, country=country)).rows
 
 
 async def issuers(visit: Visit) -> dict[str, Any]:

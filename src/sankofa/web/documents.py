@@ -11,10 +11,12 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 import sankofa
+from sankofa.derive.cross_rates import methodology as cross_rates_methodology
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.metrics.methodology import methodology
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology as panel_methodology
+from sankofa.model.cross_rates import METHODOLOGY as CROSS_RATES
 
 _TOP: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _SLUG: Final = re.compile(r"[^\w\- ]")
@@ -69,6 +71,8 @@ def documents() -> Mapping[str, Document]:
     for panel in panels().values():
         name = f"methodology/{panel.methodology_ref}"
         found[name] = _document(name, f"docs/{name}.md", panel_methodology(panel))
+    name = f"methodology/{CROSS_RATES}"
+    found[name] = _document(name, f"docs/{name}.md", cross_rates_methodology())
     return found
 
 

@@ -69,6 +69,11 @@ class Language:
             return _NOTHING
         return self._localised(f"{Decimal(str(value)) * 100:,.{digits}f}") + "\N{NO-BREAK SPACE}%"
 
+    def signed_share(self, value: Decimal | float) -> str:
+        """A change as a percentage with its sign."""
+        sign = "+" if value > 0 else ""
+        return sign + self.share(value, 0)
+
     def rounded(self, value: Decimal | float | None, digits: int = 2) -> str:
         return _NOTHING if value is None else self._localised(f"{Decimal(str(value)):,.{digits}f}")
 
@@ -80,6 +85,11 @@ class Language:
                 scale = 1e3 if letter == "k" else limit
                 return self._localised(f"{number / scale:.4g}") + letter
         return self._localised(f"{number:.6g}")
+
+    def brief(self, value: Decimal | int | float) -> str:
+        """A figure at a glance: at most four digits."""
+        number = float(value)
+        return self.short(value) if abs(number) >= 1e4 else self._localised(f"{number:,.4g}")
 
     def size(self, count: int) -> str:
         """A number of bytes."""

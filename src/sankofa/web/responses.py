@@ -39,6 +39,11 @@ PAGE_HEADERS: Final[Headers] = [
     (b"cache-control", b"private, no-cache"),
     (b"vary", b"Cookie, X-API-Key, Accept-Language, Accept-Encoding"),
 ]
+PUBLIC_HEADERS: Final[Headers] = [
+    (name, b"public, max-age=300") if name == b"cache-control" else (name, value)
+    for name, value in PAGE_HEADERS
+]
+"""Of a page that is the same for every visitor without a cookie."""
 PICTURES: Final = "/docs/pictures/"
 _PICTURE_TYPES: Final = {"svg": b"image/svg+xml", "png": b"image/png"}
 _ALONE: Final = (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; sandbox")

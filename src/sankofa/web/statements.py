@@ -27,8 +27,13 @@ class StatementTable(msgspec.Struct, frozen=True):
     restated: int
 
 
-def arrange(rows: Iterable[Row], order: Sequence[str], cadence: str) -> StatementTable:
-    """Put the rows of an answer into a table; where several tell the same, the currency used most counts."""
+def arrange(
+    rows: Iterable[Row], order: Sequence[str], cadence: str, *, truncated: bool = False
+) -> StatementTable:
+    """Put the rows of an answer into a table; where several tell the same, the currency used most counts.
+
+    Of a `truncated` answer the oldest period is left out where less than half of it was given.
+    """
     rows = list(rows)
     currencies = Counter(row["currency_reported"] for row in rows if row["currency_reported"])
     currency = currencies.most_common(1)[0][0] if currencies else None
@@ -38,6 +43,9 @@ def arrange(rows: Iterable[Row], order: Sequence[str], cadence: str) -> Statemen
         if place not in cells or _weight(row, currency) > _weight(cells[place], currency):
             cells[place] = row
     periods = sorted({period for _, period in cells}, reverse=True)[: _MOST_PERIODS[cadence]]
+    given = Counter(period for _, period in cells)
+    if truncated and len(periods) > 1 and 2 * given[periods[-1]] < given[periods[0]]:
+        periods.pop()
     lines = []
     for item in order:
         line = [cells.get((item, period)) for period in periods]

@@ -2,7 +2,7 @@
 
 import hashlib
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from sankofa.web.documents import inline
+from sankofa.web.labels import label, metric_value
 from sankofa.web.languages import LANGUAGES, Language
 from sankofa.web.request import PageRequest
 from sankofa.web.view import View
@@ -80,6 +81,8 @@ def _context(view: View, visit: Visit) -> dict[str, Any]:
         **view.context,
         "_": language.text,
         "fmt": language,
+        "label": partial(label, language),
+        "metric_value": partial(metric_value, language),
         "visit": visit,
         "title": view.title,
         "charts": {chart.name: chart for chart in view.charts},

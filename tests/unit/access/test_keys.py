@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -28,6 +28,12 @@ class Values:
 
     async def put(self, name: str, value: bytes) -> None:
         self.stored[name] = value
+
+    async def replace(self, name: str, expected: bytes, value: bytes) -> bool:
+        if self.stored.get(name) != expected:
+            return False
+        self.stored[name] = value
+        return True
 
     async def names(self, prefix: str) -> list[str]:
         return sorted(name for name in self.stored if name.startswith(prefix))
@@ -175,3 +181,45 @@ def test_a_record_of_an_earlier_version_stays_valid(keys: Keys, values: Values) 
     for field in (b"expires_at", b"counted_as", b"replaced_by"):
         assert field not in stored, "a key without them is stored as it always was"
     assert asyncio.run(keys.authenticate(key)).expires_at is None
+
+
+class Interrupted(Values):
+    """Something else happens between the reading of a record and what follows from it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meanwhile: list[Callable[[], Awaitable[object]]] = []
+
+    async def get(self, name: str) -> bytes | None:
+        stored = await super().get(name)
+        if name.startswith("key:") and self.meanwhile:
+            await self.meanwhile.pop()()
+        return stored
+
+
+@pytest.mark.parametrize("command", ["reseal", "expire", "revoke"])
+def test_a_revocation_beside_another_change_is_not_lost(command: str) -> None:
+    values = Interrupted()
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    before = Keys(SealedRecords(values, [b"old"]), Settings(), lambda: now)
+    after = Keys(SealedRecords(values, [b"new", b"old"]), Settings(), lambda: now + timedelta(days=1))
+
+    async def scene() -> None:
+        key = await before.create("starter")
+        record = await before.find(key)
+        _, old, new = await before.replace(key)
+        values.meanwhile = [lambda: before.revoke(record.id)]
+        changes = {
+            "reseal": after.reseal,
+            "expire": lambda: after.expire(old, new, timedelta(hours=1)),
+            "revoke": lambda: after.revoke(key),
+        }
+        await changes[command]()
+        assert not values.meanwhile
+        left = await after.find(key)
+        assert left.revoked_at == "2026-01-01T00:00:00Z"
+        assert (left.replaced_by == new.id) == (command == "expire")
+        with pytest.raises(Unauthorized):
+            await after.authenticate(key)
+
+    asyncio.run(scene())

@@ -9,8 +9,8 @@ from sankofa.derive.metrics.figures import Fact, Figure
 from sankofa.derive.metrics.full_years import both_years
 from sankofa.derive.metrics.identities import pass_over_contradictions
 from sankofa.derive.metrics.lines import Lines, items_asked
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report
-from sankofa.ledger.store import CaptureInfo
 from sankofa.model.routes import SELF, Route, Term, parse, table
 from tests.unit.derive.test_full_years import flow, issuer
 from tests.world.route_examples import read_examples, route_key, routes_with_a_filing

@@ -161,10 +161,7 @@ async def revoke(store: Keys, _: Domains, id_or_key: str) -> None:
 @keys.command("reseal")
 @with_keys
 async def reseal(store: Keys, _: Domains) -> None:
-    """Seal the records of keys and domains with the first secret of KEYS_SECRET, so that the others can go.
-
-    Run no other command on keys or domains meanwhile.
-    """
+    """Seal keys and domains with the first secret of KEYS_SECRET, so that the others can go."""
     resealed, refused = await store.reseal()
     click.echo(f"{resealed} records sealed with the first secret")
     if refused:

@@ -28,7 +28,10 @@ def status() -> None:
     async def look() -> dict[str, tuple[str | None, float]]:
         service = Service(settings.load())
         try:
-            return await probe(service)
+            checks = await probe(service)
+            if (following := service.following()) is not None:
+                checks["editions"] = (following[1], 0.0)
+            return checks
         finally:
             await service.stop()
 

@@ -9,7 +9,7 @@ from sankofa.derive.awards import Award, awards
 from sankofa.derive.signals.calendar import captured_until, quarter, quarter_number
 from sankofa.derive.signals.contract import Basis
 from sankofa.derive.signals.tendering import buyer_key, instant_of, party_key
-from sankofa.ledger.store import CaptureInfo
+from sankofa.ledger.reader import CaptureInfo
 
 
 class QuarterAward(NamedTuple):

@@ -10,7 +10,7 @@ from datetime import date
 from functools import cache
 from typing import Final, NamedTuple
 
-from sankofa.ledger.store import CaptureInfo
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import ordinal
 
 MONTHS_IN_A_QUARTER: Final = 3

@@ -14,7 +14,7 @@ import sankofa.derive.signals.panels
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.tenders import Tenders
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.store import CaptureInfo, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 from sankofa.model.panel_keys import panel_key
 from sankofa.model.provenance import SKUS, strictest
 from sankofa.model.rows import Row

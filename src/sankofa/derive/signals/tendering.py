@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sankofa.derive.tenders import Resolved, Tender
 from sankofa.ledger.party_matching import normalised
-from sankofa.ledger.store import CaptureInfo
+from sankofa.ledger.reader import CaptureInfo
 
 
 class TenderPeriod(NamedTuple):

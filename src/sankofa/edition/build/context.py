@@ -1,6 +1,6 @@
 """What a dataset is built from, and how one is declared."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -8,16 +8,21 @@ from typing import NamedTuple
 
 import msgspec
 
-from sankofa.derive.quality import Measurement, measure
+from sankofa.derive.quality import MACRO as MACRO_COUNTS
+from sankofa.derive.quality import TENDERS as TENDER_COUNTS
+from sankofa.derive.quality import DatasetCounts, Measurement, measure
 from sankofa.derive.tender_records import RecordedTenders
 from sankofa.derive.tenders import EvidencedParties, Tenders
+from sankofa.edition.build.build_record import BuildRecord, load_record, save_record
 from sankofa.edition.build.fact_counts import served_facts
+from sankofa.edition.build.inputs import MACRO, NAMES, TENDERS, BuildInputs
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.metric_rows import METRICS, Standings, coverage
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.party_entities import with_parties
-from sankofa.ledger.store import CaptureInfo, Ledger, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.ledger.store import Ledger
 from sankofa.model.days import ordinal
 from sankofa.model.errors import CheckFailed
 from sankofa.model.provenance import (
@@ -61,6 +66,17 @@ class BuildContext:
         self.ledger: LedgerReader = ledger.without(refused) if self._is_partial else ledger
         self._despite_floors = despite_floors
         self._issuer_cache = issuer_cache
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """The registry that it is built with."""
+        return self._sources
+
+    @cached_property
+    def seals(self) -> list[tuple[int, str]]:
+        """Of every capture of the whole ledger, what it is sealed with: by table a digest of its rows."""
+        rows = self._whole.rows("SELECT capture_id, content FROM seal ORDER BY position")
+        return [(capture_id, content) for capture_id, content in rows]
 
     @property
     def manifest_extras(self) -> dict[str, object]:
@@ -134,10 +150,31 @@ class BuildContext:
             day,
             served,
             self._metric_coverage(day),
+            self._recalled,
         )
         if measured.shortfalls and not self._despite_floors:
             raise CheckFailed("; ".join(measured.shortfalls))
         return measured
+
+    def _recalled(self, dataset: str, count: Callable[[], DatasetCounts]) -> DatasetCounts:
+        """What was counted of a dataset when it was last what it is now."""
+        reads = {TENDER_COUNTS: (TENDERS, NAMES), MACRO_COUNTS: (MACRO,)}[dataset]
+        return self.memory.recall(
+            f"quality-{dataset}", self.inputs.digest(dataset, reads), DatasetCounts, count
+        )
+
+    @cached_property
+    def inputs(self) -> BuildInputs:
+        return BuildInputs(self)
+
+    @cached_property
+    def memory(self) -> BuildRecord:
+        """What the last build made of which inputs."""
+        return load_record(self._issuer_cache and self._issuer_cache / "datasets")
+
+    def remember(self, record: BuildRecord) -> None:
+        """For the next build."""
+        save_record(self._issuer_cache and self._issuer_cache / "datasets", record)
 
     def _metric_coverage(self, day: str) -> dict[str, Decimal]:
         """The coverage of every metric, from what was derived of each issuer."""

@@ -15,6 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import sankofa.edition.build.datasets
 from sankofa.edition.build.prepared_rows import PreparedRows
 from sankofa.edition.build.row_ranges import RowRanges
+from sankofa.edition.build.tally import CoverageTally
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.model.rows import Row
 
@@ -45,6 +46,8 @@ class Outcome(NamedTuple):
     manifest_extras: Mapping[str, object] = MappingProxyType({})
     sources: Set[str] | None = None
     """The sources of its rows, where `source_ref` names only one of several."""
+    tally: CoverageTally | None = None
+    """How much there is of each source, for coverage."""
 
 
 Building = Generator[KeyRows, None, Outcome]
@@ -76,8 +79,18 @@ class Dataset(NamedTuple):
     """How the rows of a key are cut into blocks, which whoever reads them must know."""
     needs: tuple[str, ...] = ()
     """The kinds that are built before it."""
+    tallies: tuple[str, ...] = ()
+    """The kinds whose tally it is given, after what it needs."""
+    reads: tuple[str, ...] | None = None
+    """All that it is made of (`build.inputs`), besides what it needs; None where that cannot be told, and it
+    is built anew each time."""
     ranged: bool = False
     """Whether a dataset that needs it leads to its rows."""
+    partitioned: bool = False
+    """Whether its keys come in their order, and it is cut into several parts between them."""
+    by_organisation: bool = False
+    """Whether its keys are service ids, and it is built of some organisations at a time: the builder takes
+    the context and these. What all such datasets have of an organisation is kept together."""
 
 
 _DATASETS: dict[str, Dataset] = {}
@@ -89,14 +102,20 @@ def dataset(
     pack: Pack = pack,
     *,
     needs: tuple[str, ...] = (),
+    tallies: tuple[str, ...] = (),
+    reads: tuple[str, ...] | None = None,
     ranged: bool = False,
+    partitioned: bool = False,
+    by_organisation: bool = False,
 ) -> Callable[[B], B]:
     """Declare the function below as the builder of this kind of rows."""
 
     def declare(build: B) -> B:
         if kind in _DATASETS:
             raise TypeError(f"dataset {kind}: declared twice")
-        _DATASETS[kind] = Dataset(kind, row, build, pack, needs, ranged)
+        _DATASETS[kind] = Dataset(
+            kind, row, build, pack, needs, tallies, reads, ranged, partitioned, by_organisation
+        )
         return build
 
     return declare
@@ -130,7 +149,7 @@ def in_order(declared: Iterable[Dataset]) -> tuple[Dataset, ...]:
         if kind not in by_kind:
             raise TypeError(f"dataset {needed_by[-1]}: needs {kind!r}, which no dataset is")
         if kind not in ordered:
-            for need in by_kind[kind].needs:
+            for need in (*by_kind[kind].needs, *by_kind[kind].tallies):
                 add(need, (*needed_by, kind))
             ordered[kind] = by_kind[kind]
 

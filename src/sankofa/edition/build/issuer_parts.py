@@ -23,7 +23,7 @@ import msgspec
 from sankofa.derive.issuers import Issuer
 from sankofa.edition.build.issuer_cache import IssuerCache
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.store import CaptureInfo, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, LedgerReader
 
 _COMPUTED_WITH = ("msgspec", "pyarrow", "pycountry")
 _write = msgspec.msgpack.Encoder().encode
@@ -79,6 +79,14 @@ class Issuers:
         """What was made of an issuer for a dataset; empty where nothing was."""
         return self._cache.read(service_id, kind)
 
+    def key(self, service_id: str) -> bytes:
+        """A digest of all that the parts of an issuer are made of; empty where it has none."""
+        return self._cache.key(service_id)
+
+    def size(self, service_id: str) -> int:
+        """How many bytes all its parts have."""
+        return self._cache.size(service_id)
+
     def _take(self, issuer: Issuer, key: bytes) -> None:
         name = issuer.entity.service_id
         if not self._cache.carry(name, key):
@@ -86,7 +94,7 @@ class Issuers:
             self._cache.put(name, key, {kind: part for kind, part in parts if part})
 
     def _key(self, entity: Entity, known: list[tuple[str, list[int]]], captures: dict[int, bytes]) -> bytes:
-        key = blake2b(_code(), digest_size=16)
+        key = blake2b(code_digest(), digest_size=16)
         identity = (entity.service_id, entity.legal_name, entity.country, known, list(self._makes))
         key.update(_write(identity))
         for number in sorted({number for _, numbers in known for number in numbers}):
@@ -99,7 +107,7 @@ def _said(capture: CaptureInfo) -> tuple[object, ...]:
 
 
 @cache
-def _code() -> bytes:
+def code_digest() -> bytes:
     """Tells one way of making from another: whatever is changed in the package, everything is made anew."""
     digest = blake2b(digest_size=16)
     for path, content in sorted(_sources(files("sankofa"), "")):

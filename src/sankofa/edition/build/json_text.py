@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from sankofa.ledger.store import CaptureInfo
+from sankofa.ledger.reader import CaptureInfo
 
 
 class ProvenanceText:

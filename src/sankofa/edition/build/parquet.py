@@ -2,22 +2,24 @@
 
 Rows wait in small batches; a row group is encoded and compressed by a thread of its own, which leaves the
 interpreter to the build meanwhile. The same rows give the same bytes: nothing in a file tells when or where
-it was written. The footer names the edition, so files are closed once that has its name.
+it was written, or for which edition. So one whose rows did not change is the same file in the next edition.
 """
 
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import compute
 
+from sankofa.edition.build.build_record import TableRecord
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.parquet_columns import ParquetColumns, parquet_columns
 from sankofa.edition.build.tables import MIN_TIER, Table, tables
@@ -47,11 +49,21 @@ _NO_STATISTICS: Final = ("release",)
 class ParquetFiles:
     """The files of an edition being built."""
 
-    def __init__(self, folder: Path, context: BuildContext, rows_in_a_file: int = ROWS_IN_A_FILE) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        context: BuildContext,
+        rows_in_a_file: int = ROWS_IN_A_FILE,
+        taken: Mapping[str, TableRecord] = MappingProxyType({}),
+    ) -> None:
+        """`taken` are the tables whose files are those of an edition before."""
         self._context = context
+        self._taken = taken
         self._encoder = ThreadPoolExecutor(1, "parquet")
         self._open = {
-            table.name: TableWriter(folder, table, self._encoder, rows_in_a_file) for table in tables()
+            table.name: TableWriter(folder, table, self._encoder, rows_in_a_file)
+            for table in tables()
+            if table.name not in taken
         }
         self._rows = {table.name: table.rows(context) for table in tables()}
         self._derived_from: dict[str, Set[str]] = {}
@@ -92,8 +104,8 @@ class ParquetFiles:
 
     def make(self, name: str) -> None:
         """The rows that a table makes itself."""
-        writer = self._open[name]
-        self._add(writer, "", self._rows[name].make())
+        if (writer := self._open.get(name)) is not None:
+            self._add(writer, "", self._rows[name].make())
 
     def _add(self, writer: "TableWriter", key: str, rows: Iterable[object]) -> None:
         name = writer.table.name
@@ -103,28 +115,25 @@ class ParquetFiles:
             if further:
                 self.offer(name, key, row)
 
-    def flush(self) -> bytes:
-        """Write what waits; a digest of everything that the files hold but their footers."""
-        digest = hashlib.sha256()
+    def finish(self) -> dict[str, list[dict[str, Any]]]:
+        """Write what waits and close every file; by table, what the manifest says of each."""
         for kind in list(self._columns):
             self._offer_waiting(kind)
         for writer in self._open.values():
             writer.flush()
         self._encoder.shutdown()
-        for writer in self._open.values():
-            digest.update(json.dumps(writer.identity(self._attribution(writer))).encode())
-        return digest.digest()
-
-    def finish(self, edition: str) -> list[dict[str, Any]]:
-        """Close every file; what the manifest says of each."""
-        return [
-            one for writer in self._open.values() for one in writer.finish(edition, self._attribution(writer))
-        ]
+        return {
+            table.name: self._taken[table.name].files
+            if table.name in self._taken
+            else self._open[table.name].finish(self._attribution(self._open[table.name]))
+            for table in tables()
+        }
 
     def _attribution(self, writer: "TableWriter") -> str:
         """Whom the rows of a file are owed to: every source they are from, and no other."""
         derived = self._derived_from.get(writer.table.takes_from)
-        return "; ".join(self._context.owed(writer.sources if derived is None else derived))
+        named = writer.sources | self._rows[writer.table.name].input_sources
+        return "; ".join(self._context.owed(named if derived is None else derived))
 
     def abandon(self) -> None:
         """What was written goes with the folder."""
@@ -180,12 +189,8 @@ class TableWriter:
         for part in self._parts:
             part.abandon()
 
-    def identity(self, attribution: str) -> list[object]:
-        """What makes these files other ones, but for the name of the edition."""
-        return [self._metadata(attribution), [[part.rows, part.digest] for part in self._parts]]
-
-    def finish(self, edition: str, attribution: str) -> list[dict[str, Any]]:
-        metadata = {"edition": edition, **self._metadata(attribution)}
+    def finish(self, attribution: str) -> list[dict[str, Any]]:
+        metadata = self._metadata(attribution)
         described = []
         for number, part in enumerate(self._parts, 1):
             stem = self.table.name if len(self._parts) == 1 else f"{self.table.name}-{number:04d}"

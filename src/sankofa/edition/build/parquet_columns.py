@@ -121,7 +121,7 @@ def _maker(arrow: pa.DataType) -> Make:
 
 
 def _nested(arrow: pa.DataType) -> Make:
-    return lambda values: pa.array(msgspec.to_builtins(values), arrow)
+    return lambda values: pa.array(msgspec.to_builtins(values, builtin_types=(date,)), arrow)
 
 
 def _days(values: Sequence[date | str | None]) -> pa.Array:

@@ -6,11 +6,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
+
+from sankofa.edition.build.build_record import BuildRecord, TableRecord
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import datasets
 from sankofa.edition.build.tables import tables
+from sankofa.edition.build.taking_over import TakenOver
 from sankofa.edition.build.writer import DatasetWriter
 from sankofa.edition.format.edition_id import (
     edition_name,
@@ -24,9 +28,6 @@ from sankofa.engines.datastore import Datastore
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import CheckFailed, EditionError, OperatorError
 from sankofa.sources.registry import Source
-
-if TYPE_CHECKING:
-    pass
 
 
 def publish(
@@ -123,40 +124,26 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
     writer = store.build()
     files: ParquetFiles | None = None
     try:
-        digest = hashlib.sha256()
-        files = ParquetFiles(writer.files, context)
-        dataset_writer = DatasetWriter(writer, digest.update, files)
+        taken = TakenOver(ordered, tables(), context)
+        taken.take(context.memory, writer)
+        files = ParquetFiles(writer.files, context, taken=taken.tables)
+        dataset_writer = DatasetWriter(writer, files, taken)
         for dataset in ordered:
             progress(dataset.kind)
             dataset_writer.write(dataset, context)
         for table in tables():
             progress(table.name)
             files.make(table.name)
-        digest.update(files.flush())
-        # The same rows in another layout, or in spite of a floor, are another edition.
-        manifest_extras = context.manifest_extras | dataset_writer.manifest_extras
-        digest.update(json.dumps([LAYOUT, manifest_extras], sort_keys=True).encode())
-        notices = context.notices()
-        digest.update(json.dumps([notices, context.held_sources], sort_keys=True).encode())
-        edition = edition_name(context.ledger_clock, context.last_capture, digest.hexdigest())
-        manifest = {
-            "format": LAYOUT,
-            "edition": edition,
-            "built_from": context.ledger_clock,
-            "content_sha256": digest.hexdigest(),
-            "rows": dict(sorted(dataset_writer.rows.items())),
-            "indexes": dict(sorted(dataset_writer.indexes.items())),
-            "conflicts": [
-                f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in context.resolution.conflicts
-            ],
-            "crosswalk_loaded": context.resolution.crosswalk_loaded,
-            "proven": context.resolution.proven,
-            "sources": context.held_sources,
-            "notices": notices,
-            "files": files.finish(edition),
-            **manifest_extras,
+        of_tables = files.finish()
+        manifest = _manifest(context, dataset_writer, [one for own in of_tables.values() for one in own])
+        writer.finish(manifest["edition"], manifest)
+        written = {
+            name: TableRecord(taken.inputs[name], own)
+            for name, own in of_tables.items()
+            if name in taken.inputs
         }
-        writer.finish(edition, manifest)
+        partitions, results = dataset_writer.partitions, context.memory.results
+        context.remember(BuildRecord(dataset_writer.record, written, partitions, results))
     except BaseException as failure:
         writer.abandon()
         if files is not None:
@@ -165,6 +152,35 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
             raise OperatorError(f"the edition could not be written: {failure}") from failure
         raise
     return manifest
+
+
+def _manifest(context: BuildContext, written: DatasetWriter, files: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the edition is. Its name follows from that; the parts enter by what is in them, which is the same
+    on every engine."""
+    said = {
+        "format": LAYOUT,
+        "rows": dict(sorted(written.rows.items())),
+        "indexes": dict(sorted(written.indexes.items())),
+        "sources": context.held_sources,
+        "notices": context.notices(),
+        "files": files,
+        **context.manifest_extras,
+        **written.manifest_extras,
+    }
+    content = [[part.kinds, part.first, part.content] for part in written.parts]
+    digest = hashlib.sha256(json.dumps([said, content], sort_keys=True).encode()).hexdigest()
+    return {
+        **said,
+        "edition": edition_name(context.ledger_clock, context.last_capture, digest),
+        "built_from": context.ledger_clock,
+        "content_sha256": digest,
+        "conflicts": [
+            f"{c.identifier} claimed by {', '.join(c.claimed_by)}" for c in context.resolution.conflicts
+        ],
+        "crosswalk_loaded": context.resolution.crosswalk_loaded,
+        "proven": context.resolution.proven,
+        "parts": msgspec.to_builtins(written.parts),
+    }
 
 
 def switch(store: Datastore, edition: str, keep: int) -> None:

@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.derive.metrics.standing import Stretch
 from sankofa.edition.build.metric_rows import Standings
 from sankofa.edition.format.screen_index import (
     DAYS_PER_MARK,
@@ -23,7 +22,6 @@ from sankofa.edition.format.screen_index import (
 )
 from sankofa.engines.datastore import ByteRange
 from sankofa.model.days import FOREVER
-from sankofa.model.metric_states import State
 
 _NOWHERE = "?"  # an issuer without a country: in no country's pages
 
@@ -44,14 +42,6 @@ class MetricValues(NamedTuple):
     countries: "array[int]"
 
 
-class Omitted(NamedTuple):
-    """The days of one issuer that show no value, by number of the metric."""
-
-    service_id: str
-    aliases: tuple[str, ...]
-    stretches: list[tuple[int, Stretch]]
-
-
 class ScreenIndex:
     """Collects what the pages are made of, issuer by issuer in the order of their service_id."""
 
@@ -64,10 +54,8 @@ class ScreenIndex:
         ]
         self._countries: dict[str, int] = {}
         self._rows = 0
-        self._issuers: list[tuple[str, tuple[str, ...], int]] = []
-        self._missing = array("i")
 
-    def add(self, service_id: str, aliases: tuple[str, ...], country: str | None, own: Standings) -> None:
+    def add(self, country: str | None, own: Standings) -> None:
         counted_in = country or _NOWHERE
         number = self._countries.setdefault(counted_in, len(self._countries))
         begin = 0
@@ -80,30 +68,13 @@ class ScreenIndex:
             column.countries.extend((number,) * count)
             begin = end
         self._rows += begin
-        missing = 0
         before = (-1, 0)
-        for metric, first, until, state in own.stretches():
+        for metric, first, _, state in own.stretches():
             changes = self._changes[metric][counted_in]
             changes[first, state] += 1
             if before[0] == metric:
                 changes[first, before[1]] -= 1
             before = (metric, state)
-            if state != State.STANDS:
-                self._missing.extend((metric, first, until, state))
-                missing += 1
-        self._issuers.append((service_id, aliases, missing))
-
-    def omitted(self) -> Iterator[Omitted]:
-        """Of each issuer, the days on which a metric has no value, and why."""
-        at = 0
-        for service_id, aliases, count in self._issuers:
-            words = self._missing[at : at + 4 * count]
-            at += 4 * count
-            stretches = [
-                (words[n], Stretch(words[n + 1], words[n + 2], State(words[n + 3])))
-                for n in range(0, 4 * count, 4)
-            ]
-            yield Omitted(service_id, aliases, stretches)
 
     def years(self) -> list[int]:
         """The calendar years in which anything changes, oldest first: few, however far off a mistyped one is.

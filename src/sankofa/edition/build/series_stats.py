@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sankofa.derive.series import Series, SeriesReport
 from sankofa.edition.build.tally import NEVER, Counted, CoverageTally, TallyKey
-from sankofa.ledger.store import CaptureInfo
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.facts import MACRO
 from sankofa.model.vintages import Vintage
 
@@ -64,6 +64,13 @@ class SeriesStats:
         counted = self._by_source.setdefault(report.capture_id, Counted())
         counted.add(0, 1, day, day, report.available if report.evidenced else NEVER)
 
+    @property
+    def newest_capture(self) -> int:
+        """The capture of the report in force of the newest date."""
+        if self.newest is None:
+            raise ValueError("a series without values")
+        return self.newest[0].capture_id
+
     def releases(self) -> list[SeriesRelease]:
         """Newest first."""
         releases = []
@@ -77,7 +84,7 @@ class SeriesStats:
         if self.newest is None:
             raise ValueError("a series without values")
         report, last = self.newest
-        capture = captures[report.capture_id]
+        capture = captures[self.newest_capture]
         location = self._newest_of[report.available][1]
         return CatalogueEntry(
             identity.series, False, identity.series_type, identity.frequency, identity.country,

@@ -25,6 +25,8 @@ class TableRows:
 
     def __init__(self, context: BuildContext) -> None:
         self.context = context
+        self.input_sources: set[str] = set()
+        """The sources of its rows that no `source_ref` of theirs names: those of further inputs."""
 
     def take(self, key: str, row: Any) -> Iterable[object]:
         """What the table has of one row of the dataset, or of another table's row."""
@@ -56,6 +58,8 @@ class Table:
     open: bool = False
     """Whether its file needs no key: then it has no row of a class that does (`KEYED_CLASSES`)."""
     methodology: str = ""
+    reads: tuple[str, ...] | None = None
+    """What its rows are made of where it takes from nothing; see `build.dataset.Dataset`."""
 
 
 _TABLES: dict[str, Table] = {}

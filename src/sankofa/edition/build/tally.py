@@ -1,7 +1,7 @@
 """How much an edition has of each source, by dataset and country."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from sankofa.model.days import FOREVER
@@ -57,6 +57,17 @@ class CoverageTally:
     def items(self) -> Iterator[tuple[TallyKey, Counted]]:
         """In the order in which coverage is served."""
         return ((key, self._counted[key]) for key in sorted(self._counted))
+
+    def as_rows(self) -> list[tuple[str, str, str, str, int, int, int, int, int]]:
+        """To be written down."""
+        return [(*key, one.count, one.rows, one.first, one.last, one.published) for key, one in self.items()]
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[tuple[str, str, str, str, int, int, int, int, int]]) -> "CoverageTally":
+        tally = cls()
+        for sku, country, source_id, unit, *counts in rows:
+            tally[TallyKey(sku, country, source_id, unit)].add(*counts)
+        return tally
 
     def update(self, other: "CoverageTally") -> None:
         for key, counted in other.items():

@@ -1,10 +1,13 @@
 """The kinds of rows in an edition, and the keys that rows are found by."""
 
 from typing import Final
+from zlib import crc32
 
-from sankofa.model.names import fold
+from sankofa.model.folding import search_form
 
+ENTITIES: Final = "entity"
 TENDERS: Final = "tender"
+PROCESSES: Final = "tender_process"
 MACRO_ANNUAL: Final = "macro-annual"
 MACRO_SERIES: Final = "macro-series"
 FACTS: Final = "fact"
@@ -21,6 +24,8 @@ SOURCES: Final = "source"
 COVERAGE: Final = "coverage"
 
 TENDERS_PER_BLOCK: Final = 32
+PROCESS_LISTS: Final = 1024
+"""Lists that the releases of a country are spread over by their ocid."""
 FACTS_PER_BLOCK: Final = 128
 ENTRIES_PER_BLOCK: Final = 64
 """Rows of the catalogue of series in a block."""
@@ -80,7 +85,16 @@ def party_key(country: str | None = None, role: str | None = None, service_id: s
 
 def searched_words(text: str) -> set[str]:
     """The words a tender is found by, and a query is read as."""
-    return set(fold(text).split())
+    return set(search_form(text).split())
+
+
+def process_list(country: str, ocid: str) -> tuple[str, int]:
+    """The list that has the releases of a process, and the hash that they are marked with in it.
+
+    A list is pairs of a hash and the number of a release, so that a million processes are few keys.
+    """
+    hashed = crc32(ocid.encode())
+    return f"{country}|{hashed % PROCESS_LISTS:03x}", hashed - (1 << 31)
 
 
 def panel_kind(key: str) -> str:

@@ -133,9 +133,9 @@ class Edition:
         """The keys of a kind that follow a key, in order, each with a digest of its blocks where known."""
         return await self._reader.digests(kind, after, most)
 
-    async def rows_at(self, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
-        """Rows, or parts of them, by where they stand."""
-        return await self._reader.pieces(ranges)
+    async def rows_at(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
+        """Rows of a kind, or pieces of them, by where they stand."""
+        return await self._reader.pieces(kind, ranges)
 
     async def select(
         self,
@@ -285,9 +285,15 @@ class Edition:
 def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) -> Edition:
     """Raises EditionError when it is corrupt, incomplete, gone, or of another layout."""
     reader = store.open(edition_id, check_all=check_all)
-    if reader.manifest.get("format") != LAYOUT:
+    layout = reader.manifest.get("format")
+    if layout != LAYOUT:
         reader.close()
-        raise EditionError(f"edition {edition_id}: of another layout: run `sankofa publish` to build it anew")
+        remedy = "run `sankofa publish` to build it anew"
+        if isinstance(layout, int) and layout > LAYOUT:
+            remedy = "a newer version published it, install that one"
+        raise EditionError(
+            f"edition {edition_id}: of another layout, {layout}, and this version reads {LAYOUT}: {remedy}"
+        )
     return Edition(edition_id, reader)
 
 

@@ -32,12 +32,24 @@ class EditionManager:
         self._try_again = 0.0
         self._complaints: list[str] = []
         self._older = _Older(store)
+        self._opening: str | None = "the current edition"
+        """What is being opened, until the first look has come to an end."""
 
     def get(self) -> Edition:
-        """Raises StoreUnavailable while there is none."""
+        """Raises StoreUnavailable while there is none, with what is so: it is being opened and verified, or
+        cannot be served, or none is published."""
         if self._edition is None:
-            raise StoreUnavailable("datastore", "no edition is published")
+            raise self._unavailable()
         return self._edition
+
+    def _unavailable(self) -> StoreUnavailable:
+        if self._opening is not None:
+            message = "The current edition is being opened and verified; retry."
+            cause = f"{self._opening} is being opened and verified"
+            return StoreUnavailable("datastore", cause, message=message)
+        if self._refused:
+            return StoreUnavailable("datastore", f"edition {self._refused} cannot be served")
+        return StoreUnavailable("datastore", "no edition is published")
 
     async def for_cursor(self, edition_id: str) -> Edition:
         """A kept edition, for a walk that began on it. Raises InvalidParameter when it is gone."""
@@ -75,14 +87,18 @@ class EditionManager:
         await asyncio.to_thread(self._scrub)
         current = listed.current
         if current is None or (self._edition is not None and self._edition.id == current):
+            self._opening = None
             return
         if current == self._refused and time.monotonic() < self._try_again:
             return
         before = self._edition
+        self._opening = f"edition {current}"
         try:
             self._edition, complaints = await asyncio.to_thread(self._open, current)
         except EditionError as failure:
             complaints = [str(failure)]
+        finally:
+            self._opening = None
         if complaints:
             self._refused, self._try_again = current, time.monotonic() + _REFUSED_FOR
             if complaints != self._complaints:
@@ -109,8 +125,11 @@ class EditionManager:
             return open_newest_usable(self._store)
         return open_edition(self._store, current), []
 
-    async def watch(self) -> None:
-        """Look for a new edition until cancelled, whatever happens."""
+    async def watch(self, first_look: "asyncio.Task[None] | None" = None) -> None:
+        """Look for a new edition until cancelled, whatever happens; from the end of the first look on."""
+        if first_look is not None:
+            await asyncio.wait({first_look})
+            first_look.exception()  # the next look meets it again, and says so
         blind = False
         while True:
             await asyncio.sleep(_LOOK_EVERY)

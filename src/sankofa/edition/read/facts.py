@@ -187,7 +187,7 @@ async def macro_facts(
             await turns.step()
         if not blocks:
             break
-    rows: list[Run] = list(await edition.rows_at(ranges))
+    rows: list[Run] = list(await edition.rows_at(MACRO_FACTS, ranges))
     return Selection(rows, len(rows), truncated=following is not None, following=following)
 
 

@@ -55,7 +55,7 @@ async def screen(
         return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
     last = after + most
     counts, ranges = _read(memoryview(page), day.toordinal(), year, smallest_first, after, last)
-    rows = await edition.rows_at(ranges)
+    rows = await edition.rows_at("metrics", ranges)
     more = counts[State.STANDS] > last
     selection = Selection(
         _ranked(rows, day, after),

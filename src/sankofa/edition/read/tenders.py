@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from typing import Final, NamedTuple
 
+import msgspec
+
 from sankofa.edition.format.day_index import DayRows
-from sankofa.edition.format.keys import TENDERS, TENDERS_PER_BLOCK
+from sankofa.edition.format.keys import PROCESSES, TENDERS, TENDERS_PER_BLOCK, process_list
 from sankofa.edition.format.row_blocks import Run
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.turns import Turns
@@ -31,10 +33,19 @@ _NEWEST_FIRST: Final = bytes(255 - n for n in range(256))
 
 
 class TenderFilter(NamedTuple):
-    """Which releases are asked for: from a day on (0: from the first), with all of some words (None: any)."""
+    """Which releases are asked for: from a day on (0: from the first), with all of some words, of a process.
+
+    None of the last two: any.
+    """
 
     earliest: int
     words: Sequence[str] | None
+    ocid: str | None = None
+
+    @property
+    def by_index(self) -> bool:
+        """Whether an index tells which they are; else they follow each other."""
+        return bool(self.words) or self.ocid is not None
 
     @property
     def nothing(self) -> bool:
@@ -63,8 +74,8 @@ async def tenders_of_country(
     """The next releases of a country."""
     first = int(start[0]) if start else 0
     end = 0 if wanted.nothing else await _end(edition, country, wanted.earliest)
-    if wanted.words:
-        hits = await _search(edition, country, wanted.words, first, end, most)
+    if wanted.by_index:
+        hits = await _hits(edition, country, wanted, first, end, most)
         after = hits[most] if len(hits) > most else end
         numbers: Sequence[int] = hits[:most]
     else:
@@ -176,7 +187,7 @@ async def _countries(
         if day is not None:
             at_day = days.first_row(day)
             first = int(served.get(country, end if at_day is None else at_day))
-        hits = await _search(edition, country, wanted.words, first, end, most) if wanted.words else None
+        hits = await _hits(edition, country, wanted, first, end, most) if wanted.by_index else None
         found.append(_Country(edition, country, days, first, end, hits))
     return found
 
@@ -235,6 +246,33 @@ async def _end(edition: Edition, country: str, earliest: int) -> int:
 
 def _end_of(days: DayRows, earliest: int) -> int:
     return (days.first_row(earliest - 1) or 0) if earliest else days.count
+
+
+async def _hits(
+    edition: Edition, country: str, wanted: TenderFilter, first: int, end: int, most: int
+) -> list[int]:
+    """The numbers of the next rows that an index finds, one more than asked for where there are more."""
+    if wanted.ocid is None:
+        return await _search(edition, country, wanted.words or (), first, end, most)
+    numbers = [n for n in await _releases_of(edition, country, wanted.ocid) if first <= n < end]
+    for word in wanted.words or ():
+        numbers = _intersection(numbers, await edition.numbers("tender_word", f"{country}|{word}"))
+    return numbers[: most + 1]
+
+
+async def _releases_of(edition: Edition, country: str, ocid: str) -> list[int]:
+    """The numbers of the releases of a process. Others may have its hash, so each row is looked at."""
+    name, hashed = process_list(country, ocid)
+    pairs = await edition.numbers(PROCESSES, name)
+    written = msgspec.json.encode(ocid)[1:-1]
+    numbers = []
+    turns = Turns(_BLOCKS_A_TURN)
+    for number in [number for one, number in zip(pairs[::2], pairs[1::2], strict=True) if one == hashed]:
+        block, row = divmod(number, TENDERS_PER_BLOCK)
+        if (await _briefs(edition, country, block))[row].place[1] == written:
+            numbers.append(number)
+        await turns.step()
+    return numbers
 
 
 async def _search(

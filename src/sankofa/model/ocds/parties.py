@@ -13,8 +13,9 @@ import msgspec
 
 from sankofa.model.countries import country as country_code
 from sankofa.model.countries import country_named
+from sankofa.model.folding import fold_in_place
 from sankofa.model.ocds.fields import Json, Walk
-from sankofa.model.ocds.redaction import Secrets, fold
+from sankofa.model.ocds.redaction import Secrets
 from sankofa.model.text import one_line
 
 ROLES: Final = {
@@ -205,7 +206,7 @@ def _refer(
     written = body.get("name")
     if written != party:
         name = _name(body)
-        if name and name != party and fold(name) != fold(party):
+        if name and name != party and fold_in_place(name) != fold_in_place(party):
             if gate(name, (), country) is None:
                 secrets.add(name)
             name = ""
@@ -244,7 +245,7 @@ def _withhold(body: dict[str, Json], roles: list[str], sifted: _Sifted, secrets:
     subject = name or party_id or (identifiers[0][1] if identifiers else "")
     if not subject:
         return False
-    sifted.withheld[fold(subject)] = None
+    sifted.withheld[fold_in_place(subject)] = None
     return True
 
 
@@ -267,7 +268,10 @@ def _check_legal_names(body: dict[str, Json], name: str, gate: Gate, country: st
         legal = identifier.get("legalName") if type(identifier) is dict else None
         if not legal or legal == name:
             continue
-        if fold(one_line(legal)) != fold(name) and gate(one_line(legal), (), country) is None:
+        if (
+            fold_in_place(one_line(legal)) != fold_in_place(name)
+            and gate(one_line(legal), (), country) is None
+        ):
             del identifier["legalName"]
             secrets.add(legal)
 

@@ -8,13 +8,13 @@ or Mrs or is to be written to (`c/o`), are cut whether anything was withheld or 
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Set
 from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Final
 
 from sankofa.model.countries import country_names
+from sankofa.model.folding import composed, fold_in_place
 from sankofa.model.ocds.name_runs import LEAST_SINGLE, PARTICLES, TITLES, WORD, Name, Token, runs
 from sankofa.model.ocds.secret_index import LiteralIndex, NameIndex
 from sankofa.model.organisations.tables import tables
@@ -44,7 +44,6 @@ _OF_OFFICES: Final = frozenset(
     "publics registrar responsable service services support".split()
 )
 """Words of those who are written to; some are surnames too."""
-_ACCENTED = re.compile(r"[^\x00-\x7f]")
 _UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LEAST_DIGITS: Final = 5
 _MANY: Final = 32
@@ -88,13 +87,13 @@ class Secrets:
 
     def spare(self, name: str) -> None:
         """Do not cut single words of this organisation's name: it is served anyway."""
-        self._public.update(WORD.findall(fold(name)))
+        self._public.update(WORD.findall(fold_in_place(name)))
 
     def may_repeat(self, text: str) -> bool:
         """Whether a text may repeat a secret: a quick test that never misses one."""
         if self._many:
             return True
-        folded = fold(text)
+        folded = fold_in_place(text)
         for literal in self._literals:
             if literal in folded:
                 return True
@@ -146,7 +145,7 @@ class Secrets:
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         spans = [match.span() for match in _EMAIL.finditer(text)] if "@" in text else []
         spans += self._addressed(text)
-        folded = fold(text)
+        folded = fold_in_place(text)
         for digits in self._numbers_in(folded):
             spans += (match.span() for match in _number(digits).finditer(folded))
         spans += self._literal_spans(folded)
@@ -200,7 +199,7 @@ class Secrets:
                 continue
             start = end = mark.end()
             while word := _NAME_WORD.match(text, end):
-                plain = fold(word.group().rstrip(" .\t\n"))
+                plain = fold_in_place(word.group().rstrip(" .\t\n"))
                 if plain in _ordinary() or plain in self._public:
                     break
                 if _is_small(text[end]) and plain not in PARTICLES:
@@ -241,7 +240,7 @@ def _is_small(letter: str) -> bool:
 def _ordinary() -> frozenset[str]:
     """Words that stand in many texts and in the names of many firms, and are hardly anyone's surname."""
     known = tables()
-    countries = {word for name in country_names() for word in WORD.findall(fold(name))}
+    countries = {word for name in country_names() for word in WORD.findall(fold_in_place(name))}
     of_tenders = resources.files(__package__).joinpath("ordinary.txt").read_text().split("\n\n", 1)[1].split()
     return known.business | known.nouns | known.qualifiers | known.explaining | countries | {*of_tenders}
 
@@ -255,7 +254,7 @@ def _offices() -> frozenset[str]:
 @lru_cache(maxsize=65536)
 def _read(text: str) -> tuple[str, frozenset[str]]:
     """How a text is recognised: literally, by the words of a name, or both. Cached: the same people recur."""
-    text = fold(text.strip())
+    text = fold_in_place(text.strip())
     if _ADDRESS.match(text) and "@" not in text:  # a web address names a site, not its owner
         return "", frozenset()
     if "@" in text or sum(c.isdigit() for c in text) >= _LEAST_DIGITS:
@@ -293,27 +292,3 @@ def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         span = start, end
     if span is not None:
         yield span
-
-
-def composed(text: str) -> str:
-    """Every letter one character, accents and all."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
-
-
-def fold(text: str) -> str:
-    """Lower case without accents, letter by letter: positions are the same as in the composed text."""
-    if text.isascii():
-        return text.lower()
-    text = composed(text)
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a letter that is two in lower case
-        return "".join(map(_folded, text))
-    return _ACCENTED.sub(lambda letter: _folded(letter.group()), lowered)
-
-
-@lru_cache(maxsize=4096)
-def _folded(character: str) -> str:
-    lowered = unicodedata.normalize("NFD", character.lower())[:1]
-    if lowered == "\u03c2":  # the sigma at a word's end, whose capital is that of any other
-        return "\u03c3"
-    return lowered if len(lowered) == 1 else character

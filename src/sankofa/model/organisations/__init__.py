@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 
 from stdnum import lei
 
+from sankofa.model.folding import fold
 from sankofa.model.organisations.names import body_by_name, marked_as_person, worth_reading
-from sankofa.model.organisations.reading import fold, parts
+from sankofa.model.organisations.reading import parts
 from sankofa.model.organisations.tables import registers
 from sankofa.model.registers import register_code
 

@@ -1,8 +1,8 @@
 """A name as the gate reads it: folded words, split into parts, with abbreviations marked."""
 
 import re
-import unicodedata
-from itertools import filterfalse
+
+from sankofa.model.folding import fold
 
 DOT = "."
 """What ends the folded form of a dotted abbreviation: `S.A.` is read as `sa.`, and `SA` as `sa`."""
@@ -17,18 +17,7 @@ _TOGETHER = re.compile(
 )
 """Words between several parties in one name; each party must be proven."""
 _STROKES = (("a/s", "a.s."), ("s/a", "s.a."), ("n/v", "n.v."))
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_UNDECOMPOSED = {0x0131: "i", 0x0142: "l", 0x00F8: "o", 0x0111: "d"}  # letters Unicode does not take apart
 _QUOTE = re.compile(_QUOTES)
-
-
-def fold(text: str) -> str:
-    """Lower case without accents and without characters nobody sees."""
-    text = text.casefold()
-    if text.isascii():
-        return text
-    plain = unicodedata.normalize("NFKD", _UNSEEN.sub("", text))
-    return "".join(filterfalse(unicodedata.combining, plain)).translate(_UNDECOMPOSED)
 
 
 def parts(folded: str) -> list[list[str]]:

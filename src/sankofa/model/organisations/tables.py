@@ -7,7 +7,8 @@ from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
 
-from sankofa.model.organisations.reading import DOT, fold, phrase
+from sankofa.model.folding import fold
+from sankofa.model.organisations.reading import DOT, phrase
 
 SURE: Final = 4
 """Proof whatever stands before it."""

@@ -19,6 +19,8 @@ class Chart(msgspec.Struct, frozen=True):
     """The elements inside the picture; every text in them is escaped."""
     columns: tuple[str, ...]
     rows: Sequence[Sequence[object]]
+    role: str = "img"
+    """`group` for a picture with links in it, which a reader of the screen enters."""
 
     @property
     def markup(self) -> Markup:
@@ -33,7 +35,7 @@ class Chart(msgspec.Struct, frozen=True):
     def _svg(self, style: str) -> str:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {self.width} {self.height}" '
-            f'width="{self.width}" height="{self.height}" role="img" direction="ltr" '
+            f'width="{self.width}" height="{self.height}" role="{self.role}" direction="ltr" '
             f'aria-label="{escape(self.title)}">{style}<title>{escape(self.title)}</title>'
             f"{self.drawing}</svg>"
         )

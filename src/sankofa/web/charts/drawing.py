@@ -1,4 +1,4 @@
-"""The kinds of charts: steps, lines, bars, heat maps and small multiples."""
+"""The kinds of charts: steps, lines, heat maps and small multiples."""
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
@@ -10,9 +10,10 @@ from sankofa.web.charts.chart import Chart, dot, line, path, text
 from sankofa.web.charts.scales import DayScale, ValueScale
 
 _SHORTEST_TAIL = 120
+_MOST_VALUES_WRITTEN = 9
 NOTHING = "\N{EN DASH}"
-WIDTH, HEIGHT = 720, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 32
+WIDTH, HEIGHT = 860, 320
+LEFT, RIGHT, TOP, BOTTOM = 60, 16, 18, 32
 Write = Callable[[float], str]
 """How a value is written at an axis."""
 
@@ -41,6 +42,7 @@ def step_chart(
     write: Write,
     table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
     chosen: date | None = None,
+    width: int = WIDTH,
 ) -> Chart:
     """A value against the day it became known: each holds until the next, the last until now.
 
@@ -49,20 +51,39 @@ def step_chart(
     first, last = steps[0].day, steps[-1].day
     tail = timedelta(days=max((last - first).days, _SHORTEST_TAIL))
     until = max(min(until, max(last, chosen or last) + tail), first)
-    days = DayScale(first, until, _LEFT, WIDTH - _RIGHT)
-    values = ValueScale((float(step.value) for step in steps), _TOP + 10, HEIGHT - _BOTTOM)
+    days = DayScale(first, until, LEFT, width - RIGHT)
+    values = ValueScale((float(step.value) for step in steps), TOP + 10, HEIGHT - BOTTOM)
     points: list[tuple[float, float]] = []
     for step, following in zip(steps, [*steps[1:], None], strict=True):
         y = values(float(step.value))
         points.append((days(step.day), y))
         points.append((days(following.day if following else until), y))
-    parts = [_axes(days, values, write), path(points, "line main")]
+    parts = [_axes(days, values, write, width=width), path(points, "line main")]
     if chosen is not None and first <= chosen <= until:
-        parts.append(line(days(chosen), _TOP, days(chosen), HEIGHT - _BOTTOM, "chosen"))
+        parts.append(line(days(chosen), TOP, days(chosen), HEIGHT - BOTTOM, "chosen"))
     for number, step in enumerate(steps):
         kind = "dot" if number == 0 else "dot restated"
-        parts.append(dot(days(step.day), values(float(step.value)), kind, step.label, 5))
-    return Chart(name, title, WIDTH, HEIGHT, "".join(parts), *table)
+        x, y = days(step.day), values(float(step.value))
+        parts.append(dot(x, y, kind, step.label, 5))
+        if len(steps) <= _MOST_VALUES_WRITTEN and _reads_anew(steps, number, write):
+            parts.append(_value_beside(x, y, write(float(step.value)), steps, number, width))
+    return Chart(name, title, width, HEIGHT, "".join(parts), *table)
+
+
+def _reads_anew(steps: Sequence[KnownValue], number: int, write: Write) -> bool:
+    """Whether a step looks different from the one before, as short as it is written."""
+    return number == 0 or write(float(steps[number].value)) != write(float(steps[number - 1].value))
+
+
+def _value_beside(
+    x: float, y: float, words: str, steps: Sequence[KnownValue], number: int, width: int
+) -> str:
+    """The value at its dot: above where it rose, below where it fell or a rise begins; inside the picture."""
+    fell = number > 0 and steps[number].value < steps[number - 1].value
+    if number == 0:
+        fell = steps[1].value > steps[0].value if len(steps) > 1 else False
+    anchor = "end" if x > width - 90 else "start"
+    return text(x + (-6 if anchor == "end" else 6), y + (18 if fell else -9), words, "value", anchor)
 
 
 def line_chart(
@@ -77,47 +98,17 @@ def line_chart(
     """Values against the day they are of, one line each; the last is drawn on top."""
     every = [(day, float(value)) for one in lines for day, value in one.points]
     if not every:
-        return Chart(name, title, WIDTH, 60, text(_LEFT, 34, NOTHING), *table)
-    days = DayScale(min(d for d, _ in every), max(d for d, _ in every), _LEFT, WIDTH - _RIGHT)
-    values = ValueScale((value for _, value in every), _TOP, height - _BOTTOM)
+        return Chart(name, title, WIDTH, 60, text(LEFT, 34, NOTHING), *table)
+    days = DayScale(min(d for d, _ in every), max(d for d, _ in every), LEFT, WIDTH - RIGHT)
+    values = ValueScale((value for _, value in every), TOP, height - BOTTOM)
     parts = [_axes(days, values, write, height)]
     if chosen is not None and min(d for d, _ in every) <= chosen <= max(d for d, _ in every):
-        parts.append(line(days(chosen), _TOP, days(chosen), height - _BOTTOM, "chosen"))
+        parts.append(line(days(chosen), TOP, days(chosen), height - BOTTOM, "chosen"))
     for one in lines:
         points = [(days(day), values(float(value))) for day, value in one.points]
         parts.append(f"<g><title>{escape(one.label)}</title>{path(points, f'line {one.kind}')}</g>")
         if len(points) == 1:
             parts.append(dot(*points[0], "dot", one.label, 3))
-    return Chart(name, title, WIDTH, height, "".join(parts), *table)
-
-
-def bar_chart(
-    name: str,
-    title: str,
-    bars: Sequence[tuple[str, Decimal | float]],
-    write: Write,
-    table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
-    height: int = 220,
-) -> Chart:
-    """Values side by side, upwards and downwards from zero."""
-    if not bars:
-        return Chart(name, title, WIDTH, 60, text(_LEFT, 34, NOTHING), *table)
-    values = ValueScale((float(value) for _, value in bars), _TOP, height - _BOTTOM, zero=True)
-    width = (WIDTH - _LEFT - _RIGHT) / len(bars)
-    zero = values(0)
-    parts = [_value_axis(values, write)]
-    every = max(1, len(bars) // 8)
-    for number, (label, value) in enumerate(bars):
-        x, y = _LEFT + number * width, values(float(value))
-        kind = "bar" if value >= 0 else "bar below"
-        parts.append(
-            f'<rect class="{kind}" x="{x + width * 0.12:.1f}" y="{min(y, zero):.1f}" '
-            f'width="{max(width * 0.76, 0.5):.1f}" height="{max(abs(zero - y), 0.5):.1f}">'
-            f"<title>{escape(label)}: {escape(write(float(value)))}</title></rect>"
-        )
-        if number % every == 0:
-            parts.append(text(x + width / 2, height - 10, label, anchor="middle"))
-    parts.append(line(_LEFT, zero, WIDTH - _RIGHT, zero, "axis"))
     return Chart(name, title, WIDTH, height, "".join(parts), *table)
 
 
@@ -135,32 +126,33 @@ def heat_map(
     """
     periods = sorted({period for period, _ in cells}, reverse=True)
     row_height = 16 if len(periods) <= 24 else 9
-    height = _TOP + len(periods) * row_height + _BOTTOM
+    height = TOP + len(periods) * row_height + BOTTOM
+    edge = WIDTH - RIGHT - 8
     first, last = min(day for _, day in cells), max(day for _, day in cells)
     left = 84
-    days = DayScale(min(first, periods[-1]), last, left, WIDTH - _RIGHT - 8)
+    days = DayScale(min(first, periods[-1]), last, left, edge)
     most = max(count for count, _ in cells.values())
     parts = []
     for day, label in days.ticks:
         x = days(day)
-        parts += [line(x, _TOP, x, height - _BOTTOM, "grid"), text(x, height - 10, label, anchor="middle")]
+        parts += [line(x, TOP, x, height - BOTTOM, "grid"), text(x, height - 10, label, anchor="middle")]
     for number, period in enumerate(periods):
-        y = _TOP + number * row_height
+        y = TOP + number * row_height
         if row_height > 10 or number % 2 == 0:
             parts.append(text(left - 8, y + row_height - 4, period.isoformat(), anchor="end"))
-        parts.append(line(left, y + row_height / 2, WIDTH - _RIGHT, y + row_height / 2, "grid"))
+        parts.append(line(left, y + row_height / 2, WIDTH - RIGHT, y + row_height / 2, "grid"))
     rows = {period: number for number, period in enumerate(periods)}
     for (period, day), (count, restated) in sorted(cells.items()):
         shade = min(4, 1 + int(3.999 * count / most))
         kind = f"heat heat{shade}" + (" restated" if restated else "")
-        x, y = days(day), _TOP + rows[period] * row_height
+        x, y = days(day), TOP + rows[period] * row_height
         parts.append(
             f'<rect class="{kind}" x="{x - 3.5:.1f}" y="{y + 1:.1f}" '
             f'width="7" height="{row_height - 2}" rx="1.5">'
             f"<title>{escape(words(period, day, count, restated))}</title></rect>"
         )
     if chosen is not None and first <= chosen <= last:
-        parts.append(line(days(chosen), _TOP - 6, days(chosen), height - _BOTTOM, "chosen"))
+        parts.append(line(days(chosen), TOP - 6, days(chosen), height - BOTTOM, "chosen"))
     return Chart(name, title, WIDTH, height, "".join(parts), *table)
 
 
@@ -181,18 +173,18 @@ def small_line(name: str, title: str, points: Sequence[tuple[date, Decimal]], wr
     return Chart(name, title, width, height, "".join(parts), *table)
 
 
-def _axes(days: DayScale, values: ValueScale, write: Write, height: int = HEIGHT) -> str:
-    parts = [_value_axis(values, write)]
+def _axes(days: DayScale, values: ValueScale, write: Write, height: int = HEIGHT, width: int = WIDTH) -> str:
+    parts = [value_axis(values, write, width)]
     for day, label in days.ticks:
         parts.append(text(days(day), height - 10, label, anchor="middle"))
-        parts.append(line(days(day), height - _BOTTOM, days(day), height - _BOTTOM + 5, "axis"))
+        parts.append(line(days(day), height - BOTTOM, days(day), height - BOTTOM + 5, "axis"))
     return "".join(parts)
 
 
-def _value_axis(values: ValueScale, write: Write) -> str:
+def value_axis(values: ValueScale, write: Write, width: int = WIDTH) -> str:
     parts = []
     for tick in values.ticks:
         y = values(tick)
-        parts.append(line(_LEFT, y, WIDTH - _RIGHT, y, "grid"))
-        parts.append(text(_LEFT - 8, y + 4, write(tick), anchor="end"))
+        parts.append(line(LEFT, y, width - RIGHT, y, "grid"))
+        parts.append(text(LEFT - 8, y + 4, write(tick), anchor="end"))
     return "".join(parts)

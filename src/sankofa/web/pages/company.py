@@ -90,7 +90,7 @@ async def _statements(visit: Visit, service_id: str, as_of: date) -> dict[str, A
     cadence = visit.chosen("period", CADENCES)
     types = _PERIOD_TYPES[kind, cadence]
     rows, truncated = await data.statement(visit, service_id, as_of.isoformat(), types, kind)
-    table = arrange(rows, LINE_ITEMS, cadence)
+    table = arrange(rows, LINE_ITEMS, cadence, truncated=truncated)
     return {
         "service_id": service_id.upper(),
         "as_of": as_of,
@@ -170,4 +170,7 @@ async def companies(visit: Visit) -> View:
         address = visit.address("/search", q=visit.given("q"), country=visit.given("country"))
         return View("", "", {}, redirect=address)
     context = await data.issuers(visit)
-    return View("companies.html", visit.language.text("Companies"), context | {"as_of": visit.day()})
+    of_countries = await data.countries(visit, shown=False)
+    known = (country for country, units in of_countries.items() if "issuers" in units)
+    context |= {"as_of": visit.day(), "countries": sorted(known, key=visit.language.country)}
+    return View("companies.html", visit.language.text("Companies"), context)

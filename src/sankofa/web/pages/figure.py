@@ -7,6 +7,7 @@ from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.web import data
 from sankofa.web.charts.chart import Chart
 from sankofa.web.charts.drawing import KnownValue, step_chart
+from sankofa.web.labels import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
@@ -31,7 +32,7 @@ async def figure(visit: Visit) -> View:
     entity = (await visit.ask("get_entity", service_id=service_id, shown=False)).first
     name = entity["legal_name"] or service_id
     known = [row for row in rows if row["available_at"] <= as_of.isoformat()]
-    title = f"{line_item.replace('_', ' ')} {newest['period_end']}"
+    title = f"{label(visit.language, line_item)} {newest['period_end']}"
     chart = vintage_chart(visit, rows, visit.language.text("The figure from the day it became known"), as_of)
     context = {
         "name": name,

@@ -1,4 +1,4 @@
-"""Macro: a series as known on a day against today's, its vintages and revisions; indicators by country."""
+"""A macro series as known on a day against today's, its vintages and revisions; indicators by country."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.web import data
+from sankofa.web.charts.bars import bar_chart
 from sankofa.web.charts.chart import Chart
-from sankofa.web.charts.drawing import Line, bar_chart, line_chart, small_line
+from sankofa.web.charts.drawing import Line, line_chart, small_line
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
@@ -16,17 +17,9 @@ _MOST_LINES: Final = 10
 _MOST_VALUES: Final = 500
 _MOST_OF_A_LINE: Final = 200
 _MOST_BARS: Final = 48
-_COUNTRIES: Final = ("ZA", "NG", "KE", "EG", "GH", "ET", "TZ", "MA", "CI", "SN", "UG", "RW")
-_MOST_COUNTRIES: Final = 16
-
-
-@page("/macro", "q", "country", "cursor")
-async def catalogue(visit: Visit) -> View:
-    """Every series and indicator, with search."""
-    context = await data.catalogue(
-        visit, words=visit.given("q"), country=visit.given("country"), cursor=visit.given("cursor")
-    )
-    return View("macro.html", visit.language.text("Macro"), context)
+_SHORT_DATES: Final = {"annual": 4, "monthly": 7, "quarterly": 7}
+_COUNTRIES: Final = ("ZA", "NG", "KE", "EG", "GH", "ET", "TZ", "MA", "CI", "SN", "UG", "RW", "DZ", "AO", "ZM")
+_MOST_COUNTRIES: Final = 20
 
 
 @page("/macro/series/{series}", "as_of")
@@ -56,11 +49,13 @@ async def series(visit: Visit) -> View:
     }
     if visit.given("part") == "series":
         return View("series.html", "", context, tuple(charts), ("series",))
-    releases = await data.releases(visit, key, today_rows)
+    releases = await data.releases(visit, key)
     charts.append(await _fan(visit, key, releases))
     context["first"] = min(releases, default=as_of)
     context["stops"] = releases[-_MOST_LINES:]
-    return View("series.html", key, context, tuple(charts), ("series",))
+    name = (await data.series_entry(visit, key)).get("name") or key
+    context["name"] = name
+    return View("series.html", name, context, tuple(charts), ("series",))
 
 
 async def _values(
@@ -100,6 +95,7 @@ def _revisions(then: list[Row], today: list[Row]) -> list[dict[str, Any]]:
             revised.append(
                 {
                     "date": row["date"],
+                    "frequency": row["frequency"],
                     "then": row["value"],
                     "today": current["value"],
                     "size": current["value"] - row["value"],
@@ -132,12 +128,17 @@ def _against(visit: Visit, then: list[Row], today: list[Row], as_of: date) -> Ch
     )
 
 
+def _period(row: dict[str, Any]) -> str:
+    """The period that a value is of, as short as its frequency allows."""
+    return str(row["date"])[: _SHORT_DATES.get(row["frequency"], 10)]
+
+
 def _sizes(visit: Visit, revised: list[dict[str, Any]]) -> Chart:
     columns = ("date", "then", "today", "size", "vintages", "available_at")
     return bar_chart(
         "revisions",
         visit.language.text("How far each value was revised since"),
-        [(row["date"], row["size"]) for row in revised[-_MOST_BARS:]],
+        [(_period(row), row["size"]) for row in revised[-_MOST_BARS:]],
         visit.language.short,
         (columns, [tuple(row[name] for name in columns) for row in revised]),
     )

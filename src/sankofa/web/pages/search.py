@@ -3,7 +3,7 @@
 from typing import Any
 
 from sankofa.web import data
-from sankofa.web.pages.tenders import process_address
+from sankofa.web.pages.tenders import listed
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
@@ -20,7 +20,7 @@ async def search(visit: Visit) -> View:
         context["found"] = [{**row, "address": _address(visit, row)} for row in result.rows]
         context["truncated"] = result.truncated
         tenders = await data.search_tenders(visit, words, visit.given("country"))
-        context["tenders"] = [{**row, "address": process_address(visit, row)} for row in tenders]
+        context["tenders"] = [listed(visit, row) for row in tenders]
     return View("search.html", words or visit.language.text("Search"), context)
 
 

@@ -1,4 +1,4 @@
-"""Signals: each panel as a chart and a table. Quality: what passes, what fails. Downloads."""
+"""Signals: each panel as a chart and a table."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -6,17 +6,32 @@ from typing import Any, Final
 
 from sankofa.derive.signals.contract import panels
 from sankofa.model.errors import InvalidParameter, NotFound
-from sankofa.model.provenance import SKUS
-from sankofa.web.charts.drawing import bar_chart
+from sankofa.web.charts.bars import NamedBar, bar_chart, named_bars
+from sankofa.web.charts.chart import Chart
+from sankofa.web.labels import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
-_LABELS: Final = ("month", "date", "period_end", "year", "last_seen", "legal_name", "country")
-_NOT_SHOWN: Final = ("methodology_ref", "service_id", "observed_at")
+_TIMES: Final = ("month", "quarter", "date")
+_NAMES: Final = ("legal_name", "metric", "line_item", "category", "series", "country", "period_end")
+_NOT_SHOWN: Final = (
+    "methodology_ref",
+    "service_id",
+    "observed_at",
+    "license_class",
+    "period_start",
+    "concept",
+)
+_LAST: Final = ("source_ref",)
+_DAYS: Final = frozenset(
+    {"period_end", "available_at", "first_available_at", "date", "known_at", "closed_at"}
+)
+_FIRST_CHOSEN: Final = ("revision_size", "momentum_3p", "momentum_1p", "value", "tender_count")
+"""The columns worth looking at first."""
 _BY_COUNTRY: Final = "procurement-demand"
 """The panel that has an operation of its own, with a country."""
-_MOST_BARS: Final = 40
-_STATUSES: Final = ("PASS", "FAIL", "UNMEASURED")
+_MOST_BARS: Final = 25
+_LONGEST: Final = 24
 
 
 @page("/signals")
@@ -38,19 +53,17 @@ async def signal(visit: Visit) -> View:
         result = await visit.ask("get_procurement_demand", country=country, limit=limit)
     else:
         result = await visit.ask("get_signal", signal_key=key, limit=visit.given("limit"))
-    names = [name for name in panel.row.__struct_fields__ if name not in _NOT_SHOWN]
+    fields = [name for name in panel.row.__struct_fields__ if name not in (*_NOT_SHOWN, *_LAST)]
+    names = [*fields, *_LAST]
     measured = _measured(result.rows, names)
-    column = visit.given("column", measured[0] if measured else "")
+    first = next((name for name in (*_FIRST_CHOSEN, *measured) if name in measured), "")
+    column = visit.given("column", first)
     if column and column not in measured:
         raise InvalidParameter("column", f"expected one of {', '.join(measured)}")
     shown = [row for row in result.rows if column and row[column] is not None][:_MOST_BARS]
-    chart = bar_chart(
-        "panel",
-        f"{key}: {column.replace('_', ' ')}",
-        [(_label(row), Decimal(row[column])) for row in reversed(shown)],
-        visit.language.short,
-        (tuple(names), [tuple(row[name] for name in names) for row in result.rows]),
-    )
+    title = f"{label(visit.language, key)}: {label(visit.language, column)}"
+    table = tuple(names), [tuple(row[name] for name in names) for row in result.rows]
+    chart = _chart(visit, title, shown, column, table)
     context: dict[str, Any] = {
         "panel": panel,
         "columns": names,
@@ -59,8 +72,9 @@ async def signal(visit: Visit) -> View:
         "rows": result.rows,
         "truncated": result.truncated,
         "by_country": key == _BY_COUNTRY,
+        "days": _DAYS,
     }
-    return View("signal.html", key, context, (chart,))
+    return View("signal.html", label(visit.language, key), context, (chart,))
 
 
 def _measured(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
@@ -77,23 +91,41 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | Decimal | float) and not isinstance(value, bool)
 
 
-def _label(row: Row) -> str:
-    return next((str(row[name]) for name in _LABELS if row.get(name)), "")
+def _chart(
+    visit: Visit,
+    title: str,
+    rows: Sequence[Row],
+    column: str,
+    table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
+) -> Chart:
+    """Upright bars along time where every row is of another time; else a named bar for each."""
+    time = next((name for name in _TIMES if rows and name in rows[0]), None)
+    if time is not None and len({row[time] for row in rows}) == len(rows):
+        bars = [(str(row[time]), Decimal(row[column])) for row in reversed(rows)]
+        return bar_chart("panel", title, bars, visit.language.short, table)
+    named = [NamedBar(_name(visit, row), Decimal(row[column]), _address(visit, row)) for row in rows]
+    return named_bars("panel", title, named, visit.language.brief, table)
 
 
-@page("/quality")
-async def quality(visit: Visit) -> View:
-    """Every measure of every dataset, with what passes at a glance."""
-    datasets = []
-    for sku in SKUS:
-        rows = (await visit.ask("get_quality_metrics", sku=sku)).rows
-        counts = {status: sum(row["status"] == status for row in rows) for status in _STATUSES}
-        datasets.append({"sku": sku, "rows": rows, "counts": counts})
-    return View("quality.html", visit.language.text("Quality"), {"datasets": datasets})
+def _name(visit: Visit, row: Row) -> str:
+    """What tells a row from the others: who, what, and when."""
+    parts: list[str] = []
+    for name in _NAMES:
+        value = row.get(name)
+        if value and not (name == "country" and parts):
+            named = name in ("metric", "line_item")
+            parts.append(label(visit.language, value) if named else _briefly(name, str(value)))
+    return " · ".join(parts[:3])
 
 
-@page("/downloads")
-async def downloads(visit: Visit) -> View:
-    """The Parquet files, with the lines that read them."""
-    files = (await visit.ask("get_export")).rows
-    return View("downloads.html", visit.language.text("Downloads"), {"files": files})
+def _briefly(name: str, value: str) -> str:
+    """A year stands for its last day, the beginning of a long name for all of it."""
+    if name == "period_end":
+        return value[:4]
+    return value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _address(visit: Visit, row: Row) -> str | None:
+    if row.get("service_id"):
+        return visit.address(f"/company/{row['service_id']}")
+    return visit.address(f"/macro/series/{row['series']}") if row.get("series") else None

@@ -6,16 +6,18 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.model.errors import NotFound
 from sankofa.web import data
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
-_PAGES_WALKED: Final = 12
+_PAGES_WALKED: Final = 4
 _WALKED_AT_ONCE: Final = 200
 _MOST_CHANGES: Final = 40
-_LONGEST_QUERY: Final = 200
-_WORD: Final = re.compile(r"\w+")
+_LONGEST_HEADING: Final = 140
+_LONGEST_BELOW: Final = 220
+_WORDS: Final = re.compile(r"[^\W\d_]{3,}\s+[^\W\d_]{2,}")
+"""Two words in a row: a title without them is a reference number."""
 _COMPARED: Final = (
     "title",
     "status",
@@ -47,7 +49,7 @@ async def tenders(visit: Visit) -> View:
         "search_tenders", shown=True, **asked, cursor=visit.given("cursor"), limit=visit.given("limit")
     )
     context = {
-        "rows": [{**row, "address": process_address(visit, row)} for row in result.rows],
+        "rows": [listed(visit, row) for row in result.rows],
         "next_cursor": result.members.get("next_cursor"),
         "country": country.upper(),
         "countries": countries,
@@ -56,26 +58,39 @@ async def tenders(visit: Visit) -> View:
     return View("tenders.html", visit.language.text("Tenders"), context)
 
 
+def listed(visit: Visit, row: Row) -> dict[str, Any]:
+    """A release as a list shows it: what is bought comes first where the title is a reference number."""
+    title, description = row["title"] or row["ocid"], _description(row)
+    heading, below = title, description
+    if description and not _WORDS.search(title):
+        heading, below = description, title
+    return {
+        **row,
+        "address": process_address(visit, row),
+        "heading": _short(heading, _LONGEST_HEADING),
+        "below": _short(below, _LONGEST_BELOW) if below and below != heading else "",
+    }
+
+
+def _description(row: Row) -> str:
+    found = (row.get("release") or {}).get("tender") or {}
+    return " ".join(str(found.get("description") or "").split())
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "\N{HORIZONTAL ELLIPSIS}"
+
+
 def process_address(visit: Visit, row: Row) -> str:
-    """The page of the process that a release belongs to; words of its title lead to its other releases."""
-    return visit.address(f"/tender/{row['country']}/{row['ocid']}", q=_words(row["title"] or "") or None)
+    """The page of the process that a release belongs to."""
+    return visit.address(f"/tender/{row['country']}/{row['ocid']}")
 
 
-def _words(title: str) -> str:
-    """As many words of a title as a search takes."""
-    words = ""
-    for word in _WORD.findall(title):
-        if len(words) + len(word) + 1 > _LONGEST_QUERY:
-            break
-        words = f"{words} {word}".strip()
-    return words
-
-
-@page("/tender/{country}/{ocid*}", "q")
+@page("/tender/{country}/{ocid*}")
 async def tender(visit: Visit) -> View:
     """One process: its releases, and what each changed."""
     ocid, country = visit.parameters["ocid"], visit.parameters["country"]
-    releases = await _releases(visit, country, ocid)
+    releases, more = await _releases(visit, country, ocid)
     if not releases:
         raise NotFound("No release of this process was found.")
     releases.sort(key=lambda row: (row["release_date"], row["release_id"]))
@@ -85,36 +100,37 @@ async def tender(visit: Visit) -> View:
         steps.append({"row": row, "changes": [] if before is None else _changes(before, row)})
         before = row
     latest = releases[-1]
+    shown = listed(visit, latest)
     context = {
         "ocid": ocid,
         "steps": steps[::-1],
         "latest": latest,
         "parties": _parties(latest),
         "withheld": max(row["withheld_parties"] for row in releases),
+        "more": more,
     }
-    return View("tender.html", latest["title"] or ocid, context)
+    context |= {"heading": shown["heading"], "description": _description(latest), "of_title": latest["title"]}
+    return View("tender.html", shown["heading"], context)
 
 
-async def _releases(visit: Visit, country: str, ocid: str) -> list[Row]:
-    """The releases of a process among those that have the words, walked page by page."""
+async def _releases(visit: Visit, country: str, ocid: str) -> tuple[list[Row], bool]:
+    """The releases of a process, the newest first; and whether there are more than a page has room for."""
     found: list[Row] = []
     cursor: str | None = None
-    if len(visit.given("q")) > _LONGEST_QUERY:
-        raise InvalidParameter("q", f"at most {_LONGEST_QUERY} characters")
     for number in range(_PAGES_WALKED):
         result = await visit.ask(
             "search_tenders",
             shown=number == 0,
             country=country,
-            query=visit.given("q"),
+            ocid=ocid,
             cursor=cursor,
             limit=visit.most_rows(_WALKED_AT_ONCE),
         )
-        found += [row for row in result.rows if row["ocid"] == ocid]
+        found += result.rows
         cursor = result.members.get("next_cursor")
         if cursor is None:
             break
-    return found
+    return found, cursor is not None
 
 
 def _parties(row: Row) -> list[dict[str, Any]]:

@@ -117,7 +117,39 @@
     shown.textContent = `GET ${url}\n${answer.status}\n\n${body.slice(0, 20000)}`;
   };
 
+  // Tables that can be put into another order, by a button in each heading.
+  const startSort = (table) => {
+    const body = table.tBodies[0];
+    const value = (row, column) => {
+      const cell = row.cells[column];
+      const exact = cell.querySelector("data, time");
+      return (exact && (exact.getAttribute("value") || exact.dateTime)) || cell.dataset.sort || cell.textContent.trim();
+    };
+    const number = (text) => Number(text.replace(/[\s,\u202f\u00a0%×]/g, "").replace("\u2212", "-"));
+    const sort = (heading, column) => {
+      const down = heading.getAttribute("aria-sort") === "ascending";
+      const order = (a, b) => {
+        const [x, y] = [value(a, column), value(b, column)];
+        const [m, n] = [number(x), number(y)];
+        return Number.isNaN(m) || Number.isNaN(n) ? x.localeCompare(y) : m - n;
+      };
+      const rows = [...body.rows].sort(order);
+      for (const other of heading.parentNode.cells) other.removeAttribute("aria-sort");
+      heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+      body.append(...(down ? rows.reverse() : rows));
+    };
+    [...table.tHead.rows[0].cells].forEach((heading, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sort";
+      button.append(...heading.childNodes);
+      heading.append(button);
+      button.addEventListener("click", () => sort(heading, column));
+    });
+  };
+
   document.querySelectorAll("form.day").forEach(startDay);
+  document.querySelectorAll("table.sortable").forEach(startSort);
   document.addEventListener("click", (event) => {
     const target = event.target;
     if (!(target instanceof Element)) return;

@@ -42,6 +42,11 @@ def test_renaming_every_kind_leaves_the_order_of_the_build_as_it_is() -> None:
         return kind[::-1]
 
     others = in_order(
-        one._replace(kind=renamed(one.kind), needs=tuple(map(renamed, one.needs))) for one in datasets()
+        one._replace(
+            kind=renamed(one.kind),
+            needs=tuple(map(renamed, one.needs)),
+            tallies=tuple(map(renamed, one.tallies)),
+        )
+        for one in datasets()
     )
     assert [one.build for one in others] == [one.build for one in datasets()]

@@ -15,8 +15,8 @@ from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.screen_index import AS_OF, UNDATED
 from sankofa.edition.read.screens import dated
 from sankofa.ledger.entities import Entity, Statement
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report
-from sankofa.ledger.store import CaptureInfo
 from sankofa.model.days import FOREVER
 from sankofa.model.metric_states import State
 from sankofa.model.provenance import strictest

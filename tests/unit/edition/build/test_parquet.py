@@ -19,7 +19,8 @@ from sankofa.edition.format.arrow_columns import encode_columns, extra_column, i
 from sankofa.edition.format.field_types import field_types
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.days import FOREVER
-from sankofa.model.rows import FundamentalsRow, MacroSeriesRow, TenderPartyRow, TenderRow, wire
+from sankofa.model.rows import FundamentalsRow, MacroSeriesRow, wire
+from sankofa.model.tender_rows import TenderPartyRow, TenderRow
 
 
 def row(number: int, value: Any = None) -> MacroSeriesRow:
@@ -133,7 +134,7 @@ def written(folder: Path, rows: Iterator[Any], rows_in_a_file: int) -> list[dict
         for one in rows:
             writer.add(one)
         writer.flush()
-        return writer.finish("edition-1", "whoever")
+        return writer.finish("whoever")
 
 
 @pytest.mark.usefixtures("small_groups")

@@ -12,6 +12,7 @@ from sankofa.edition.read.edition import open_edition, open_newest_usable
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.model.errors import CheckFailed, EditionError
 from sankofa.model.identifiers import service_id
+from tests.edition_parts import part_of
 from tests.world.desk import Desk, ask
 
 ISSUER = "ticker:JSE:TST"
@@ -58,7 +59,7 @@ def test_publishing_again_after_an_upgrade_writes_the_new_layout(
 ) -> None:
     with monkeypatch.context() as before:
         before.setattr("sankofa.edition.build.publish.LAYOUT", 0)
-        with pytest.raises(EditionError, match="of another layout: run `sankofa publish`"):
+        with pytest.raises(EditionError, match=r"of another layout, 0, .*: run `sankofa publish`"):
             add_edition(desk, 1)
     desk.publish().close()
     current = desk.store.list_editions().current
@@ -124,7 +125,7 @@ def test_a_row_under_no_known_licence_class_stops_the_edition_and_the_old_one_st
 
 
 def damage(desk: Desk, edition: str) -> None:
-    path = desk.home / "editions" / edition / "edition.blocks"
+    path = part_of(desk.home / "editions" / edition)
     path.chmod(0o644)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -158,17 +159,19 @@ def test_a_server_stays_with_its_edition_when_the_next_one_is_damaged(desk: Desk
     assert serving.get().id == third
 
 
-@pytest.mark.parametrize("missing", ["edition.blocks", "manifest.json"])
+@pytest.mark.parametrize("missing", ["parts", "manifest.json"])
 def test_an_incomplete_edition_is_refused_by_name(desk: Desk, missing: str) -> None:
     edition = add_edition(desk, 1)
-    (desk.home / "editions" / edition / missing).unlink()
-    with pytest.raises(EditionError, match=rf"edition {edition}: incomplete: {missing}"):
+    folder = desk.home / "editions" / edition
+    path = part_of(folder) if missing == "parts" else folder / missing
+    path.unlink()
+    with pytest.raises(EditionError, match=rf"edition {edition}: incomplete: {path.name}"):
         open_edition(desk.store, edition)
 
 
 def test_an_edition_cut_short_is_refused_by_name(desk: Desk) -> None:
     edition = add_edition(desk, 1)
-    path = desk.home / "editions" / edition / "edition.blocks"
+    path = part_of(desk.home / "editions" / edition)
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(EditionError, match=f"edition {edition}: incomplete"):

@@ -14,6 +14,7 @@ from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import EditionList, EditionWriter, LedgerSession, Turn
 from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, StoreUnavailable
 from tests.memory import MemoryReader
+from tests.patience import until
 
 
 class Store:
@@ -41,7 +42,8 @@ class Store:
 
     def list_editions(self) -> EditionList:
         self.shelved += 1
-        return EditionList(tuple(sorted(self.editions, reverse=True)), self.editions[-1])
+        current = self.editions[-1] if self.editions else None
+        return EditionList(tuple(sorted(self.editions, reverse=True)), current)
 
     def ledger(self) -> LedgerSession:
         raise AssertionError("serving reads no ledger")
@@ -158,6 +160,36 @@ def test_one_that_takes_long_to_verify_is_a_503_until_it_is_there(monkeypatch: p
         assert store.opened == [("a", False)]
 
     serving(store, scene)
+
+
+def test_until_the_first_edition_is_open_it_is_said_to_be_opened_not_to_be_missing() -> None:
+    store = Store(["a"])
+    store.let_go.clear()
+
+    async def scene() -> None:
+        service = EditionManager(store)
+        with pytest.raises(StoreUnavailable, match="being opened and verified"):
+            service.get()
+        look = asyncio.create_task(service.look())
+        await asyncio.to_thread(until, lambda: store.at_once == 1)
+        with pytest.raises(StoreUnavailable, match="being opened and verified"):
+            service.get()
+        store.let_go.set()
+        await look
+        assert service.get().id == "a"
+
+    asyncio.run(scene())
+
+
+def test_where_none_is_published_that_is_said() -> None:
+    async def scene() -> None:
+        service = EditionManager(Store([]))
+        await service.look()
+        with pytest.raises(StoreUnavailable) as refused:
+            service.get()
+        assert refused.value.cause == "no edition is published"
+
+    asyncio.run(scene())
 
 
 def test_one_that_leaves_the_shelf_is_gone_and_the_one_served_before_stays_open() -> None:

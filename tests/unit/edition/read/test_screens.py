@@ -78,7 +78,7 @@ def test_a_screen_is_what_sorting_everything_would_give() -> None:
             stretches.append(Stretch(day, FOREVER, State.INPUT_ABSENT))
         histories: list[list[Stretch]] = [[] for _ in slugs()]
         histories[slugs().index(METRIC.slug)] = stretches
-        screening.add(issuer, (), country, listed(values, histories))
+        screening.add(country, listed(values, histories))
     edition = Edition("e", in_memory(rows, screening))
     for _ in range(200):
         asked_day = date.fromordinal(
@@ -104,7 +104,7 @@ def test_a_screen_is_what_sorting_everything_would_give() -> None:
 
 def test_what_stands_at_the_end_of_the_last_year_stands_on() -> None:
     screening = ScreenIndex()
-    for issuer, first in (("DC1", date(2003, 6, 15)), ("DC2", date(2001, 2, 1))):
+    for first in (date(2003, 6, 15), date(2001, 2, 1)):
         day = first.toordinal()
         histories: list[list[Stretch]] = [[] for _ in slugs()]
         histories[slugs().index(METRIC.slug)] = [
@@ -112,7 +112,7 @@ def test_what_stands_at_the_end_of_the_last_year_stands_on() -> None:
             Stretch(day, FOREVER, State.STANDS),
         ]
         value = Value(METRIC, Decimal(1), day, day, FOREVER, ())
-        screening.add(issuer, (), None, listed([value], histories))
+        screening.add(None, listed([value], histories))
     rows = [b'{%b,"id":"%b"}' % (AS_OF, issuer) for issuer in (b"DC1", b"DC2")]
     edition = Edition("e", in_memory(rows, screening))
     for day_asked, expected in (
@@ -141,7 +141,7 @@ def test_every_day_of_a_leap_year_shows_what_stands_on_it() -> None:
             Stretch(until, FOREVER, State.INPUT_ABSENT),
         ]
         value = Value(METRIC, Decimal(-number), first, first, until, ())
-        screening.add(f"DC{number:03d}", (), None, listed([value], histories))
+        screening.add(None, listed([value], histories))
     rows = [b'{%b,"id":%d}' % (AS_OF, number) for number in range(len(stretches))]
     edition = Edition("e", in_memory(rows, screening))
     for day in range(start - 2, start + 369):

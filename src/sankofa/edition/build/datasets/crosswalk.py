@@ -3,12 +3,13 @@
 Both hold current mappings only; their history stays in the ledger.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import KeyRows, dataset
+from sankofa.edition.build.inputs import CLAIMS
 from sankofa.edition.format.keys import FREE, FREE_ID_TYPES, ID_TYPES, PAID
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.ledger.entities import Claim, Entity
@@ -16,10 +17,10 @@ from sankofa.model.identifiers import Identifier, lookup_key, stored_identifier
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow, wire
 
 
-@dataset("crosswalk", CrosswalkRow)
-def crosswalk(context: BuildContext) -> Iterator[KeyRows]:
+@dataset("crosswalk", CrosswalkRow, by_organisation=True)
+def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
     """Ordered by id_type (the free ones first), scheme and value."""
-    for entity in context.entities:
+    for entity in some:
         held = sorted(
             ((stored_identifier(claim.identifier), claim) for claim in entity.claims),
             key=lambda pair: (ID_TYPES.index(pair[0].id_type), pair[0].scheme or "", pair[0].value),
@@ -38,7 +39,7 @@ def crosswalk(context: BuildContext) -> Iterator[KeyRows]:
         )
 
 
-@dataset("identifier", CrosswalkMatchRow)
+@dataset("identifier", CrosswalkMatchRow, reads=(CLAIMS,), partitioned=True)
 def identifiers(context: BuildContext) -> Iterator[KeyRows]:
     """By what a lookup asks for; several organisations may share a registry number.
 

@@ -1,14 +1,17 @@
 """Resolved organisations, by service_id."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, TypeVar
 
 from msgspec import Meta
 
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, KeyRows, Outcome, dataset
+from sankofa.edition.build.inputs import NAMES
 from sankofa.edition.build.tables import Table, TableRows, table
+from sankofa.edition.format.keys import ENTITIES
 from sankofa.edition.format.row_blocks import Entry
+from sankofa.engines.datastore import ALIASES
 from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.facts import FUND
@@ -19,17 +22,25 @@ from sankofa.model.rows import EntityRow, Listing, Row, wire
 T = TypeVar("T")
 
 
-@dataset("entity", EntityRow)
-def entities(context: BuildContext) -> Building:
+@dataset(ENTITIES, EntityRow, by_organisation=True)
+def entities(context: BuildContext, some: Sequence[Entity]) -> Building:
     sources: set[str] = set()
-    for entity in context.entities:
+    for entity in some:
         sources.update(statement.source_id for statement in entity.statements)
         sources.update(context.captures[claim.capture_id].source_id for claim in entity.claims)
         yield KeyRows(entity.service_id, [Entry(wire.encode(_row(context, entity)))], entity.aliases)
     return Outcome(sources=sources)
 
 
-@dataset("successor", None)
+@dataset(ALIASES, None, reads=(NAMES,))
+def aliases(context: BuildContext) -> Iterator[KeyRows]:
+    """The other ids of organisations that were merged: each leads to the one that survives."""
+    merged = sorted((alias, entity.service_id) for entity in context.entities for alias in entity.aliases)
+    for alias, service_id in merged:
+        yield KeyRows(alias, [Entry(service_id.encode())])
+
+
+@dataset("successor", None, reads=(NAMES,))
 def successors(context: BuildContext) -> Iterator[KeyRows]:
     """By service_id, the one that took over where its register names one that is held."""
     holder = {subject: entity.service_id for entity in context.entities for subject in entity.subjects}
@@ -99,7 +110,7 @@ class _OrganisationsAndCountries(TableRows):
                 country_iso3=alpha3,
                 source_ref=source_ref(SERVICE, "ISO 3166-1", alpha3),
                 license_class="public-domain",
-                observed_at=self.context.clock,
+                observed_at=self.context.captures[min(self.context.captures)].observed_at,
             )
 
 

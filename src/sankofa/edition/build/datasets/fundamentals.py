@@ -3,7 +3,7 @@
 Order: period_end descending, period_type, line_item, vintage, then concept, unit and period_start.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -20,6 +20,7 @@ from sankofa.edition.build.shared_facts import organisation, provenance_table
 from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.arrow_columns import extra_column
 from sankofa.edition.format.row_blocks import Entry
+from sankofa.ledger.entities import Entity
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.countries import currency
 from sankofa.model.days import ordinal
@@ -54,9 +55,9 @@ def _made(issuer: Issuer) -> bytes:
     return _write(prepare(FUNDAMENTALS, FundamentalsRow, issuer.entity.service_id, entries, also))
 
 
-@dataset(FUNDAMENTALS, FundamentalsRow)
-def fundamentals(context: BuildContext) -> Iterator[PreparedKeyRows]:
-    for entity in context.entities:
+@dataset(FUNDAMENTALS, FundamentalsRow, by_organisation=True)
+def fundamentals(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
+    for entity in some:
         part = context.issuers.part(FUNDAMENTALS, entity.service_id)
         yield PreparedKeyRows(entity.service_id, _read(part) if part else NO_ROWS, entity.aliases)
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec import Meta
 
 from sankofa.derive.annual import AnnualVintage, annual_vintages
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.json_text import ProvenanceText, figure, json_text
@@ -27,7 +28,6 @@ from sankofa.edition.format.series_blocks import (
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
 from sankofa.model.facts import MACRO
-from sankofa.model.observations import unit_of
 from sankofa.model.rows import MacroAnnualRow
 
 ANNUAL_TABLE: Final = "af-macro-annual"
@@ -42,16 +42,16 @@ class AnnualIndex(NamedTuple):
     tally: CoverageTally
 
 
-@dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series)
+@dataset(MACRO_ANNUAL, MacroAnnualRow, pack=pack_series, reads=(inputs.MACRO,))
 def annual(context: BuildContext) -> Building:
     provenance = ProvenanceText(context.captures)
     index = AnnualIndex([], [], CoverageTally())
-    for (country, indicator, name), years in annual_vintages(context.ledger):
+    for (country, indicator, name, unit), years in annual_vintages(context.ledger):
         shared = (
             f'"country":"{country}","country_iso3":"{alpha3_of()[country]}","indicator":"{indicator}",'
             f'"indicator_name":{json_text(name)},"year":'
         )
-        unit = json_text(unit_of(name))
+        unit_json = json_text(unit)
         entries = []
         newest: AnnualVintage | None = None
         sources: dict[int, Counted] = {}
@@ -63,7 +63,8 @@ def annual(context: BuildContext) -> Building:
             sources.setdefault(capture_id, Counted()).add(0, 1, last_day, last_day, NEVER)
             row = (
                 f"{provenance.of(capture_id, document, f'{indicator} {country} {year}')}{shared}{year},"
-                f'"value":{value or "null"},"unit":{unit},"available_at":null,"vintage":{len(vintages)}}}'
+                f'"value":{value or "null"},"unit":{unit_json},"available_at":null,'
+                f'"vintage":{len(vintages)}}}'
             )
             entries.append(Entry(row.encode(), tag=int(year)))
         if entries and newest:
@@ -80,7 +81,7 @@ def annual(context: BuildContext) -> Building:
                     "annual",
                     country,
                     name,
-                    unit_of(name),
+                    unit,
                     first,
                     last,
                     0,
@@ -92,7 +93,7 @@ def annual(context: BuildContext) -> Building:
             )
             _count(index.tally, country, sources, context)
             yield KeyRows(key, entries)
-    return Outcome(index)
+    return Outcome(index, tally=index.tally)
 
 
 def _count(tally: CoverageTally, country: str, captures: dict[int, Counted], context: BuildContext) -> None:
@@ -104,7 +105,7 @@ def _count(tally: CoverageTally, country: str, captures: dict[int, Counted], con
         tally[TallyKey(MACRO, country, source_id, "indicators")].merge(counted)
 
 
-@dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, needs=(MACRO_ANNUAL,))
+@dataset(f"{MACRO_ANNUAL}-list", None, pack=pack_pages, needs=(MACRO_ANNUAL,), reads=())
 def annual_lists(context: BuildContext, annual: Built[AnnualIndex]) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         country, indicator = summary.key.split("|")
@@ -128,13 +129,13 @@ class AnnualVintageRow(MacroAnnualRow, frozen=True, kw_only=True):
 
 class _EveryVintage(TableRows):
     def make(self) -> Iterator[AnnualVintageRow]:
-        for (country, indicator, name), years in annual_vintages(self.context.ledger):
+        for (country, indicator, name, unit), years in annual_vintages(self.context.ledger):
             shared: dict[str, Any] = {
                 "country": country,
                 "country_iso3": alpha3_of()[country],
                 "indicator": indicator,
                 "indicator_name": name or None,
-                "unit": unit_of(name) or None,
+                "unit": unit or None,
                 "available_at": None,
             }
             for year in sorted(years, reverse=True):
@@ -161,6 +162,7 @@ table(
         MACRO,
         "Annual indicators by country, every vintage captured. Bulk only; `/v1/macro` serves the last.",
         rows=_EveryVintage,
+        reads=(inputs.MACRO,),
         sorted_by=("country", "indicator", "-year"),
     )
 )

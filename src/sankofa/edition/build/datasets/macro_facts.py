@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from sankofa.derive.annual import annual_vintages
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
-from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE, AnnualVintageRow, annual
+from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE, AnnualVintageRow
 from sankofa.edition.build.datasets.macro_series import SERIES_TABLE, SeriesVintageRow, published_series
 from sankofa.edition.build.row_ranges import RowRanges
 from sankofa.edition.build.shared_facts import country as as_entity
@@ -66,7 +68,7 @@ class _Observation(msgspec.Struct):
     vintage: int
 
 
-_annual = msgspec.json.Decoder(_Annual).decode
+_NULL = msgspec.Raw(b"null")
 _observation = msgspec.json.Decoder(_Observation).decode
 
 
@@ -85,7 +87,7 @@ _EndedFact = tuple[int, Entry]
 """The last day of the period, and the fact."""
 
 
-@dataset(MACRO_FACTS, FactRow, ranged=True)
+@dataset(MACRO_FACTS, FactRow, reads=(inputs.MACRO,), ranged=True)
 def macro_facts(context: BuildContext) -> Building:
     """Returns by country which facts stand where, for the order of all of them."""
     rows = 0
@@ -102,14 +104,31 @@ def macro_facts(context: BuildContext) -> Building:
 
 
 def _of_tables(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
-    for key, entries, _ in annual(context):
-        country, measure = key.split("|")
+    """What the dataset of annual values serves, told again as facts: its rows are not made twice."""
+    for (country, indicator, _, unit), years in annual_vintages(context.ledger):
+        listed = sorted((year for year, known in years.items() if known.listed), reverse=True)
+        if not listed:
+            continue
         entity = as_entity(country)
         facts: list[_EndedFact] = []
-        for entry in entries:
-            fact_row = wire.encode(annual_fact(entity, entry.row))
-            facts.append((date(entry.tag, 12, 31).toordinal(), Entry(fact_row)))
-        yield country, measure, ANNUAL_MODE, facts
+        for year in listed:
+            vintages = years[year].vintages
+            value, capture_id, document = vintages[-1]
+            capture = context.captures[capture_id]
+            row = _Annual(
+                capture.ref(f"{indicator} {country} {year}", document),
+                capture.license_class,
+                capture.observed_at,
+                country,
+                indicator,
+                int(year),
+                msgspec.Raw(value.encode()) if value else _NULL,
+                unit or None,
+                len(vintages),
+            )
+            fact_row = wire.encode(annual_fact(entity, row))
+            facts.append((date(row.year, 12, 31).toordinal(), Entry(fact_row)))
+        yield country, indicator, ANNUAL_MODE, facts
 
 
 def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_EndedFact]]]:
@@ -130,9 +149,8 @@ def _of_series(context: BuildContext) -> Iterator[tuple[str, str, str, list[_End
             yield country, measure, SERIES_MODE, facts
 
 
-def annual_fact(entity: FactEntity, wire_row: bytes) -> SharedFact:
-    """One row of an annual indicator as a fact of its country."""
-    row = _annual(wire_row)
+def annual_fact(entity: FactEntity, row: _Annual) -> SharedFact:
+    """One value of an annual indicator as a fact of its country."""
     identity = (row.country, row.indicator, str(row.year), str(row.vintage), bytes(row.value).decode())
     return fact(
         entity,
@@ -166,7 +184,7 @@ def series_fact(entity: FactEntity, wire_row: bytes) -> SharedFact:
     )
 
 
-@dataset(FACT_ORDER, None, pack=pack_pages, needs=(MACRO_FACTS,))
+@dataset(FACT_ORDER, None, pack=pack_pages, needs=(MACRO_FACTS,), reads=())
 def fact_order(
     context: BuildContext, facts: Built[list[tuple[str, list[_MeasureFacts]]]]
 ) -> Iterator[KeyRows]:
@@ -200,7 +218,20 @@ def _order_blocks(ranges: RowRanges, ordered: list[_OrderedFact]) -> Iterable[En
 
 class _AnnualFacts(TableRows):
     def take(self, key: str, row: AnnualVintageRow) -> Iterable[object]:
-        return (annual_fact(as_entity(row.country), wire.encode(row)),)
+        value: object = row.value  # its digits as they are written, not a number yet
+        digits = value if isinstance(value, msgspec.Raw) else _NULL
+        annual = _Annual(
+            row.source_ref,
+            row.license_class,
+            row.observed_at,
+            row.country,
+            row.indicator,
+            row.year,
+            digits,
+            row.unit,
+            row.vintage,
+        )
+        return (annual_fact(as_entity(row.country), annual),)
 
 
 class _SeriesFacts(TableRows):

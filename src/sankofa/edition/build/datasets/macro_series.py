@@ -11,7 +11,8 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta
 
 from sankofa.derive.annual_series import annual_series
-from sankofa.derive.series import Series, SeriesReport, series_reports
+from sankofa.derive.series import PublishedInfo, Series, SeriesReport, series_reports
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.datasets.macro_annual import ANNUAL_TABLE
@@ -83,25 +84,28 @@ class SeriesIndex(NamedTuple):
         return KeyRows(key, rows.entries, aliases)
 
 
-@dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series)
+@dataset(MACRO_SERIES, MacroSeriesRow, pack=pack_series, reads=(inputs.MACRO,))
 def series(context: BuildContext) -> Building:
     """Series as they are published, and those that annual tables amount to."""
     index = SeriesIndex([], [], [], {}, CoverageTally())
     for rows in chain(published_series(context), _tabled_series(context)):
         yield index.noted(rows, context)
     index.summaries.sort(key=lambda summary: summary.key.split("|"))
-    return Outcome(index)
+    return Outcome(index, tally=index.tally)
 
 
 def published_series(context: BuildContext) -> Iterator[SeriesRows]:
     """The rows of each series that a source publishes."""
     provenance = ProvenanceText(context.captures)
+    published = PublishedInfo(context.ledger)
     for _, group in groupby(series_reports(context.ledger), key=lambda pair: pair[0].series):
         filled = []
         for identity, reports in group:
             stats = SeriesStats()
             if entries := _entries(provenance, identity, reports, stats):
-                filled.append(SeriesRows(identity, series_name(*identity), entries, stats))
+                info = published.of(stats.newest_capture, identity.series)
+                name = (info.name if info else "") or series_name(*identity)
+                filled.append(SeriesRows(identity, name, entries, stats))
         for rows in filled:
             yield rows._replace(is_only=len(filled) == 1)
 
@@ -114,13 +118,13 @@ def _tabled_series(context: BuildContext) -> Iterator[SeriesRows]:
             yield SeriesRows(identity, name, entries, stats, is_published=False)
 
 
-@dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,))
+@dataset(f"{MACRO_SERIES}-days", None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
 def series_days(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
     """Where in a long series a day is, so that what is newer need not be read."""
     yield from series.result.days
 
 
-@dataset(f"{MACRO_SERIES}-list", None, pack=pack_pages, needs=(MACRO_SERIES,))
+@dataset(f"{MACRO_SERIES}-list", None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
 def series_lists(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
     def filters(summary: SeriesSummary) -> Iterable[str]:
         key, family, frequency, country = summary.key.split("|")
@@ -218,6 +222,7 @@ table(
         "Dated series as published, every vintage. Bulk only; `/v1/macro` serves the latest known on "
         f"a day. The series that annual tables amount to (`WDI:...`) are in {ANNUAL_TABLE}.",
         rows=_EveryVintage,
+        reads=(inputs.MACRO,),
         sorted_by=("series",),
     )
 )

@@ -7,7 +7,8 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, KeyRows, Outcome, dataset
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.provenance import SERVICE, source_ref
-from sankofa.model.rows import QualityRow, wire
+from sankofa.model.rows import wire
+from sankofa.model.service_rows import QualityRow
 
 
 @dataset("quality", QualityRow)

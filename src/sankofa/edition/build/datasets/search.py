@@ -13,6 +13,7 @@ from itertools import chain, groupby
 import msgspec
 
 from sankofa.derive.annual_series import FAMILY
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.series_stats import CatalogueEntry
@@ -35,15 +36,17 @@ from sankofa.model.names import code_words, neighbourhood, words
 _Catalogue = Built[list[CatalogueEntry]]
 
 
-def _declare(index: SearchIndex, records: Callable[..., Iterator[SearchRecord]], *needs: str) -> None:
+def _declare(
+    index: SearchIndex, records: Callable[..., Iterator[SearchRecord]], *needs: str, reads: tuple[str, ...]
+) -> None:
     """Declare the datasets of an index over records."""
 
-    @dataset(index.records, None, needs=needs)
+    @dataset(index.records, None, needs=needs, reads=reads)
     def named(context: BuildContext, *built: _Catalogue) -> Iterator[KeyRows]:
         for number, record in enumerate(records(context, *built)):
             yield KeyRows(str(number), [Entry(msgspec.json.encode(record))])
 
-    @dataset(index.words, None, needs=needs)
+    @dataset(index.words, None, needs=needs, reads=reads, partitioned=True)
     def word_index(context: BuildContext, *built: _Catalogue) -> Building:
         """Returns of each word how many records have it."""
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
@@ -61,7 +64,7 @@ def _declare(index: SearchIndex, records: Callable[..., Iterator[SearchRecord]],
             yield KeyRows(word, [Entry(postings[word].tobytes())])
         return Outcome({word: len(postings[word]) for word in sorted(vocabulary)})
 
-    @dataset(index.near, None, needs=(index.words,))
+    @dataset(index.near, None, needs=(index.words,), reads=())
     def near_words(context: BuildContext, counts: Built[dict[str, int]]) -> Building:
         buckets = max(1, len(counts.result))
         near: defaultdict[int, set[str]] = defaultdict(set)
@@ -72,7 +75,7 @@ def _declare(index: SearchIndex, records: Callable[..., Iterator[SearchRecord]],
             yield KeyRows(str(number), [Entry(" ".join(sorted(near[number])).encode())])
         return Outcome(manifest_extras={index.buckets: buckets})
 
-    @dataset(index.beginnings, None, needs=(index.words,))
+    @dataset(index.beginnings, None, needs=(index.words,), reads=())
     def beginnings(context: BuildContext, counts: Built[dict[str, int]]) -> Iterator[KeyRows]:
         begun: defaultdict[str, list[str]] = defaultdict(list)
         for word in sorted(counts.result, key=lambda word: (-counts.result[word], word)):
@@ -127,7 +130,7 @@ def _macro_items(context: BuildContext, catalogue: _Catalogue) -> Iterator[Searc
         )
 
 
-@dataset(MACRO_SPANS, None, needs=(SERIES_ENTRIES,))
+@dataset(MACRO_SPANS, None, needs=(SERIES_ENTRIES,), reads=())
 def macro_spans(context: BuildContext, catalogue: _Catalogue) -> Iterator[KeyRows]:
     spans = array("i")
     for first, own in _items(catalogue.result):
@@ -135,5 +138,5 @@ def macro_spans(context: BuildContext, catalogue: _Catalogue) -> Iterator[KeyRow
     yield KeyRows("", [Entry(spans.tobytes())])
 
 
-_declare(ORGANISATIONS, _organisations)
-_declare(MACRO_ITEMS, _macro_items, SERIES_ENTRIES)
+_declare(ORGANISATIONS, _organisations, reads=(inputs.NAMES,))
+_declare(MACRO_ITEMS, _macro_items, SERIES_ENTRIES, reads=())

@@ -34,7 +34,7 @@ def _pack(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
     return pack(entries, ENTRIES_PER_BLOCK)
 
 
-@dataset(SERIES_ENTRIES, SeriesCatalogueRow, pack=_pack, needs=(MACRO_SERIES, MACRO_ANNUAL))
+@dataset(SERIES_ENTRIES, SeriesCatalogueRow, pack=_pack, needs=(MACRO_SERIES, MACRO_ANNUAL), reads=())
 def catalogue(context: BuildContext, series: Built[SeriesIndex], annual: Built[AnnualIndex]) -> Building:
     """Returns its entries, in their order."""
     entries = sorted([*series.result.catalogue, *annual.result.catalogue])
@@ -42,7 +42,7 @@ def catalogue(context: BuildContext, series: Built[SeriesIndex], annual: Built[A
     return Outcome(entries)
 
 
-@dataset(f"{SERIES_ENTRIES}-country", None, needs=(SERIES_ENTRIES,))
+@dataset(f"{SERIES_ENTRIES}-country", None, needs=(SERIES_ENTRIES,), reads=())
 def catalogue_by_country(context: BuildContext, catalogue: Built[list[CatalogueEntry]]) -> Iterator[KeyRows]:
     """The numbers of a country's entries in the catalogue, as 32-bit integers in order."""
     numbers: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
@@ -53,7 +53,7 @@ def catalogue_by_country(context: BuildContext, catalogue: Built[list[CatalogueE
         yield KeyRows(country, [Entry(numbers[country].tobytes())])
 
 
-@dataset(SERIES_RELEASES, None, pack=pack_pages, needs=(MACRO_SERIES,))
+@dataset(SERIES_RELEASES, None, pack=pack_pages, needs=(MACRO_SERIES,), reads=())
 def releases(context: BuildContext, series: Built[SeriesIndex]) -> Iterator[KeyRows]:
     """By series key. Every row is made here once, and read back as what it claims to be."""
     text = ProvenanceText(context.captures)

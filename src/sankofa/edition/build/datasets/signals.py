@@ -8,13 +8,14 @@ of a column (see `format.series_blocks`).
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, panels
 from sankofa.derive.signals.methodology import methodology
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.issuer_parts import issuer_part
@@ -28,6 +29,10 @@ from sankofa.model.rows import wire
 
 _read = msgspec.msgpack.Decoder(tuple[list[tuple[bytes, int]], list[str]]).decode
 _write = msgspec.msgpack.Encoder().encode
+
+
+_READS: Final = (inputs.MACRO, inputs.ISSUERS)
+"""Of panels that are not of issuers, besides tenders and organisations."""
 
 
 def _rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Building:
@@ -96,9 +101,9 @@ def _declare(panel: Panel) -> None:
         issuer_part(kind)(partial(_issuer_part, panel.of_issuer))
         dataset(kind, panel.row)(partial(_issuer_rows, panel))
     elif panel.filters:
-        dataset(kind, panel.row, pack_series, needs=(TENDERS,))(partial(_filtered_rows, panel))
+        dataset(kind, panel.row, pack_series, needs=(TENDERS,), reads=_READS)(partial(_filtered_rows, panel))
     else:
-        dataset(kind, panel.row, needs=(TENDERS,))(partial(_rows, panel))
+        dataset(kind, panel.row, needs=(TENDERS,), reads=_READS)(partial(_rows, panel))
     table(
         Table(
             panel.key,

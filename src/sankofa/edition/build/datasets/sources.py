@@ -13,13 +13,11 @@ from typing import Final
 
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
-from sankofa.edition.build.datasets.macro_annual import AnnualIndex
-from sankofa.edition.build.datasets.macro_series import SeriesIndex
 from sankofa.edition.build.fact_counts import issuer_counts
 from sankofa.edition.build.tally import NEVER, Counted, CoverageTally, TallyKey
 from sankofa.edition.format.keys import COVERAGE, MACRO_ANNUAL, MACRO_SERIES, SOURCES, coverage_key
 from sankofa.edition.format.row_blocks import Entry
-from sankofa.ledger.store import CaptureInfo
+from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.catalogue_rows import CoverageRow, SourceRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.facts import FUND, TENDER
@@ -38,12 +36,12 @@ _RELEASES: Final = """
 """The last correction of each release; releases are served by country."""
 
 
-@dataset(COVERAGE, CoverageRow, needs=(MACRO_SERIES, MACRO_ANNUAL))
-def coverage(context: BuildContext, series: Built[SeriesIndex], annual: Built[AnnualIndex]) -> Building:
+@dataset(COVERAGE, CoverageRow, tallies=(MACRO_SERIES, MACRO_ANNUAL))
+def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally) -> Building:
     """By country and sku, each or both. Returns the tally."""
     tally = CoverageTally()
-    tally.update(series.result.tally)
-    tally.update(annual.result.tally)
+    tally.update(series)
+    tally.update(annual)
     for entity in context.entities:
         for source_id, counts in issuer_counts(context.issuers, entity).items():
             key = TallyKey(FUND, entity.country or "", source_id, "issuers")

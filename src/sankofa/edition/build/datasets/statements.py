@@ -3,7 +3,7 @@
 Order: period_end descending, period_type, then the line items as a statement has them (`LINE_ITEMS`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ from sankofa.edition.build.prepared_rows import NO_ROWS, PreparedRows, prepare
 from sankofa.edition.format.keys import FULL_YEARS, STATEMENTS
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.visibility import KIND_MODES
+from sankofa.ledger.entities import Entity
 from sankofa.model.catalogue_rows import StatementFigureRow
 from sankofa.model.days import ordinal
 from sankofa.model.line_items import LINE_ITEMS, statement_kind
@@ -37,18 +38,18 @@ def _made(issuer: Issuer) -> bytes:
     return _write([prepare(STATEMENTS, StatementFigureRow, key, rows) for rows in (entries, years)])
 
 
-@dataset(STATEMENTS, StatementFigureRow)
-def statements(context: BuildContext) -> Iterator[PreparedKeyRows]:
-    return _prepared(context, 0)
+@dataset(STATEMENTS, StatementFigureRow, by_organisation=True)
+def statements(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
+    return _prepared(context, some, 0)
 
 
-@dataset(FULL_YEARS, StatementFigureRow)
-def full_years(context: BuildContext) -> Iterator[PreparedKeyRows]:
-    return _prepared(context, 1)
+@dataset(FULL_YEARS, StatementFigureRow, by_organisation=True)
+def full_years(context: BuildContext, some: Sequence[Entity]) -> Iterator[PreparedKeyRows]:
+    return _prepared(context, some, 1)
 
 
-def _prepared(context: BuildContext, number: int) -> Iterator[PreparedKeyRows]:
-    for entity in context.entities:
+def _prepared(context: BuildContext, some: Sequence[Entity], number: int) -> Iterator[PreparedKeyRows]:
+    for entity in some:
         part = context.issuers.part(STATEMENTS, entity.service_id)
         yield PreparedKeyRows(entity.service_id, _read(part)[number] if part else NO_ROWS, entity.aliases)
 

@@ -19,7 +19,7 @@ from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.day_index import DayRowsWriter
 from sankofa.edition.format.keys import FACT_DAYS, FACTS, FACTS_PER_BLOCK, TENDERS
 from sankofa.edition.format.row_blocks import Entry, pack
-from sankofa.ledger.store import ReleaseRow
+from sankofa.ledger.reader import ReleaseRow
 from sankofa.model.countries import alpha3_of
 from sankofa.model.days import ordinal
 from sankofa.model.facts import AWARD_VALUE, TENDER, TENDER_VALUE, FactEntity, FactSource, fact, record_ref
@@ -29,7 +29,7 @@ from sankofa.model.vintages import Mode, Vintage, visibilities
 _LATEST: Final = int(Mode.LATEST)
 
 
-@dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK), needs=(TENDERS,))
+@dataset(FACTS, FactRow, partial(pack, rows_per_block=FACTS_PER_BLOCK), needs=(TENDERS,), reads=())
 def facts(context: BuildContext, releases: Built[None]) -> Building:
     """Returns of each country that has facts their days."""
     days: list[KeyRows] = []
@@ -42,7 +42,7 @@ def facts(context: BuildContext, releases: Built[None]) -> Building:
     return Outcome(days)
 
 
-@dataset(FACT_DAYS, None, needs=(FACTS,))
+@dataset(FACT_DAYS, None, needs=(FACTS,), reads=())
 def fact_days(context: BuildContext, facts: Built[list[KeyRows]]) -> Iterator[KeyRows]:
     yield from facts.result
 

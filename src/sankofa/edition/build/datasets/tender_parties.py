@@ -12,7 +12,8 @@ from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.keys import TENDERS, party_key
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.facts import TENDER
-from sankofa.model.rows import PartyIdentifier, TenderPartyRow, wire
+from sankofa.model.rows import wire
+from sankofa.model.tender_rows import PartyIdentifier, TenderPartyRow
 
 
 class _Sightings:
@@ -35,7 +36,7 @@ class _Sightings:
         self.count += 1
 
 
-@dataset("tender_party", TenderPartyRow, needs=(TENDERS,))
+@dataset("tender_party", TenderPartyRow, needs=(TENDERS,), reads=())
 def parties(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     seen: defaultdict[tuple[Resolved, str], _Sightings] = defaultdict(_Sightings)
     for country in context.tenders.countries:

@@ -2,7 +2,8 @@
 
 - `tender`: a country leads to its releases, as many in every block, so that a row is found by its number;
 - `tender_day`: a country leads to pairs of a day and the number of its first row, newest first;
-- `tender_word`: a word of title or description (`CC|word`) leads to the numbers of the rows that have it.
+- `tender_word`: a word of title or description (`CC|word`) leads to the numbers of the rows that have it;
+- `tender_process`: the hash of an ocid leads to pairs of that hash and the number of a row that has it.
 """
 
 from array import array
@@ -17,20 +18,29 @@ from msgspec import Meta
 
 from sankofa.derive.awards import Award, awards
 from sankofa.derive.tenders import Resolved, Tender
+from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Built, KeyRows, dataset
 from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.day_index import DayRowsWriter
-from sankofa.edition.format.keys import TENDERS, TENDERS_PER_BLOCK, searched_words
+from sankofa.edition.format.keys import (
+    PROCESSES,
+    TENDERS,
+    TENDERS_PER_BLOCK,
+    process_list,
+    searched_words,
+)
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.model.days import ordinal, parse_day
 from sankofa.model.facts import TENDER
-from sankofa.model.rows import Figure, PartyIdentifier, Row, TenderRow, wire
+from sankofa.model.rows import Figure, Row, wire
+from sankofa.model.tender_rows import PartyIdentifier, TenderRow
 
 _NUMBERS_PER_BLOCK: Final = 16_384
+_READS: Final = (inputs.TENDERS, inputs.NAMES)
 
 
-@dataset(TENDERS, TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK))
+@dataset(TENDERS, TenderRow, partial(pack, rows_per_block=TENDERS_PER_BLOCK), reads=_READS)
 def releases(context: BuildContext) -> Iterator[KeyRows]:
     """The one reading of the ledger: all else made of tenders needs it (`derive.tender_records`)."""
     for country in context.tenders.countries:
@@ -38,7 +48,7 @@ def releases(context: BuildContext) -> Iterator[KeyRows]:
         yield KeyRows(country, rows)
 
 
-@dataset("tender_day", None, needs=(TENDERS,))
+@dataset("tender_day", None, needs=(TENDERS,), reads=())
 def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         day_rows = DayRowsWriter()
@@ -47,7 +57,7 @@ def days(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
         yield KeyRows(country, _numbers(day_rows.pairs(ended=True)))
 
 
-@dataset("tender_word", None, needs=(TENDERS,))
+@dataset("tender_word", None, needs=(TENDERS,), reads=(), partitioned=True)
 def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
     for country in context.tenders.countries:
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
@@ -56,6 +66,17 @@ def words(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
                 postings[word].append(number)
         for word in sorted(postings):
             yield KeyRows(f"{country}|{word}", _numbers(postings.pop(word)))
+
+
+@dataset(PROCESSES, None, needs=(TENDERS,), reads=())
+def processes(context: BuildContext, releases: Built[None]) -> Iterator[KeyRows]:
+    for country in context.tenders.countries:
+        lists: defaultdict[str, array[int]] = defaultdict(lambda: array("i"))
+        for number, tender in enumerate(context.tenders.of(country)):
+            name, hashed = process_list(country, tender.row.ocid)
+            lists[name].extend((hashed, number))
+        for name in sorted(lists):
+            yield KeyRows(name, _numbers(lists.pop(name)))
 
 
 def _numbers(numbers: "array[int]") -> Iterator[Entry]:
@@ -180,6 +201,7 @@ table(
         TENDER,
         "Awards in releases, a row for each winner. Bulk only.",
         rows=_Awards,
+        reads=_READS,
         sorted_by=("country", "-release_date"),
     )
 )

@@ -1,0 +1,132 @@
+"""Publishing after a small change: a full publication, one changed issuer, and nothing changed.
+
+    python -m bench.incremental [--facts 300000] [--observations 100000] [--releases 20000] [--leis 50000]
+
+The world has all kinds of data. Each publication is the real command in a process of its own, by processor
+time. What two editions share is told by the files of both.
+"""
+
+import argparse
+import csv
+import json
+import shutil
+from datetime import date, timedelta
+from pathlib import Path
+
+from bench.identifiers import write_files
+from bench.ingest import Cost, cost
+from bench.tenders import release
+from bench.world import CACHE, SANKOFA, SOURCE, Scale, Shape, document, environment_of, files
+
+_SOURCES = """
+[sources.bench-tenders]
+adapter = "ocds"
+sku = "AF-TENDER"
+country = "ZA"
+license_class = "synthetic"
+commercial_redistribution = true
+
+[sources.bench-series]
+adapter = "series-csv"
+sku = "AF-MACRO"
+license_class = "synthetic"
+commercial_redistribution = true
+"""
+_VALUES_PER_SERIES = 100
+_FULL_SHARE, _IDLE_SECONDS = 0.10, 2.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.incremental")
+    parser.add_argument("--facts", type=int, default=300_000)
+    parser.add_argument("--observations", type=int, default=100_000)
+    parser.add_argument("--releases", type=int, default=20_000)
+    parser.add_argument("--leis", type=int, default=50_000)
+    parser.add_argument("--datastore", default="")
+    parser.add_argument("--keep", action="store_true", help="leave the home there")
+    options = parser.parse_args()
+    home = CACHE / "home-incremental"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    (home / "sources.toml").write_text(_SOURCES)
+    environment = environment_of(home)
+    if options.datastore:
+        environment["SANKOFA_DATASTORE"] = options.datastore
+    for source, path in _inputs(options.facts, options.observations, options.releases, options.leis):
+        cost([SANKOFA, "ingest", source, str(path)], environment)
+    print(f"{'publish':36}{'seconds':>12}{'cpu s':>12}{'peak MB':>10}{'new MB':>10}{'of MB':>10}")
+    full = _published("everything", home, environment, set())
+    before = _edition_files(home)
+    changed = home / "changed"
+    changed.mkdir()
+    number = 100_000
+    (changed / f"CIK{number:010d}.json").write_bytes(_restated(number))
+    cost([SANKOFA, "ingest", SOURCE, str(changed)], environment)
+    small = _published("after one issuer changed", home, environment, set(before))
+    idle = _published("after nothing changed", home, environment, set(_edition_files(home)))
+    share = small.cpu / full.cpu
+    print(f"{share:8.1%} of the full cost, by cpu; target {_FULL_SHARE:.0%}")
+    print(f"{idle.seconds:8.1f} s where nothing changed; target {_IDLE_SECONDS:g}")
+    if not options.keep:
+        shutil.rmtree(home)
+
+
+def _published(what: str, home: Path, environment: dict[str, str], known: set[str]) -> Cost:
+    spent = cost([SANKOFA, "publish"], environment)
+    held = _edition_files(home)
+    new = sum(size for name, size in held.items() if name not in known)
+    print(
+        f"{what:36}{spent.seconds:12.1f}{spent.cpu:12.1f}{spent.peak / 1e6:10.0f}"
+        f"{new / 1e6:10.1f}{sum(held.values()) / 1e6:10.1f}",
+        flush=True,
+    )
+    return spent
+
+
+def _edition_files(home: Path) -> dict[str, int]:
+    """The files under `editions`, by inode: a file that two editions share is one."""
+    found = [path.stat() for path in (home / "editions").rglob("*") if path.is_file()]
+    return {str(one.st_ino): one.st_size for one in found}
+
+
+def _restated(number: int) -> bytes:
+    """The document of an issuer with one figure reported once more."""
+    known = json.loads(document(number, 50))
+    rows = next(iter(known["facts"]["us-gaap"].values()))["units"]["USD"]
+    rows.append({**rows[0], "val": 12_345_000, "filed": "2025-11-03", "accn": f"{number:010d}-25-000307"})
+    return json.dumps(known).encode()
+
+
+def _inputs(facts: int, observations: int, releases: int, leis: int) -> list[tuple[str, Path]]:
+    """The files of the world by source, written where they are not there yet."""
+    small, large = facts * 2 // 3 // 50, facts // 3 // 1000
+    shapes = Shape("50 rows", small, 50, 100_000), Shape("1,000 rows", large, 1_000, 900_000)
+    scale = Scale(f"{facts}", shapes)
+    inputs = [(SOURCE, files(scale)[0].parent)]
+    folder = CACHE / "files-incremental"
+    folder.mkdir(parents=True, exist_ok=True)
+    tenders = folder / f"tenders-{releases}.jsonl"
+    if not tenders.exists():
+        tenders.write_text("".join(json.dumps(release(n)) + "\n" for n in range(releases)))
+    series = folder / f"series-{observations}.csv"
+    if not series.exists():
+        _write_series(series, observations)
+    golden, _ = write_files(CACHE / f"files-identifiers-{leis}", leis)
+    return [*inputs, ("bench-series", series), ("bench-tenders", tenders), ("gleif-lei", golden)]
+
+
+def _write_series(path: Path, observations: int) -> None:
+    with path.open("w", newline="") as stream:
+        rows = csv.writer(stream)
+        rows.writerow("series series_type frequency country date value unit release_date".split())
+        for number in range(observations // _VALUES_PER_SERIES):
+            country = ("ZA", "NG", "KE", "EG", "GH")[number % 5]
+            for month in range(_VALUES_PER_SERIES):
+                day = date(2015 + month // 12, month % 12 + 1, 1)
+                value = (number * 31 + month * 17) % 10_000 / 100
+                fields = f"CPI.{number:05d}", "price_index", "monthly", country, day, value, "index"
+                rows.writerow((*fields, day + timedelta(40)))
+
+
+if __name__ == "__main__":
+    main()

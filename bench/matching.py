@@ -1,0 +1,172 @@
+"""Matching by name: how often a name leads to the right organisation, to a wrong one, or to none.
+
+    python -m bench.matching [--shared FOLDER]
+
+Labelled sets, made of real files that are no part of this project. No name is printed.
+
+- `held`: each LEI record asked for by its own name. What several of a country are called leads to nobody.
+- `absent`: each LEI record is taken out, and its name asked for: whoever is found is somebody else. The worst
+  case for a register that does not hold a party; LEI records of one company that stand twice count as wrong.
+- `tenders`: parties of OCDS releases that have an identifier. The name that comes first with an identifier is
+  held; every other document that has the identifier is asked about by its name alone; then those alone whose
+  name is written differently there.
+- `filers`: SEC registrants whose LEI is on record, asked for by the name in their filings, among all LEI
+  records. Those pairs were once chosen where names agree, so this recall flatters.
+"""
+
+import argparse
+import csv
+import gzip
+import io
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.world import ROOT
+from sankofa.ledger.entities import Claim, Entity, Statement
+from sankofa.ledger.party_matching import PartyMatcher, normalised
+from sankofa.model.records import Profile
+
+SHARED = ROOT.parent / "shared"
+Records = dict[str, tuple[str, str]]
+"""By LEI, the country and the name."""
+
+
+class Score(NamedTuple):
+    """What became of the names that were asked for."""
+
+    right: int
+    wrong: int
+    unresolved: int
+
+    def __str__(self) -> str:
+        found, asked = self.right + self.wrong, sum(self)
+        precision = f"{self.right / found:.4f}" if found else "-"
+        recall = f"{self.right / asked:.4f}" if asked else "-"
+        return (
+            f"asked {asked}, right {self.right}, wrong {self.wrong}: precision {precision}, recall {recall}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.matching")
+    parser.add_argument("--shared", type=Path, default=SHARED)
+    shared = parser.parse_args().shared
+    older = lei_records(shared / "data" / "identifiers" / "gleif_names.csv")
+    newer = lei_records(shared / "starter" / "identifiers" / "lei-africa.csv.gz")
+    abroad = lei_records(shared / "starter" / "identifiers" / "lei-issuers-abroad.csv")
+    records = {**older, **newer, **abroad}
+    print(f"{len(records)} LEI records")
+    print(f"held: {held(records)}")
+    wrong = sum(absent(records))
+    print(f"absent: asked {len(records)}, wrong {wrong}: {wrong / len(records):.4%} lead to somebody else")
+    every, respelled = tenders(shared / "data" / "ocds")
+    print(f"tenders: {every}")
+    print(f"tenders, written differently: {respelled}")
+    print(f"filers: {filers(shared / 'starter', records)}")
+
+
+def lei_records(path: Path) -> Records:
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    rows = csv.DictReader(io.StringIO(text))
+    return {row["LEI"]: (row["Entity.LegalAddress.Country"], row["Entity.LegalName"]) for row in rows}
+
+
+def held(records: Records) -> Score:
+    """Every record asked for by its own name."""
+    matcher = matcher_of(records)
+    return score(
+        (matcher.match(name, country, ()).service_id, lei) for lei, (country, name) in records.items()
+    )
+
+
+def matcher_of(records: Records) -> PartyMatcher:
+    return PartyMatcher(entity(lei, country, name, lei) for lei, (country, name) in records.items())
+
+
+def absent(records: Records) -> Iterator[bool]:
+    """Of each record, whether its name would lead to another one if it were not held."""
+    holders: defaultdict[tuple[str, str], int] = defaultdict(int)
+    keys = [(country, normalised(name)) for country, name in records.values()]
+    for key in keys:
+        holders[key] += 1
+    for key in keys:
+        yield holders[key] == 2  # without it one holder is left; of several nobody is chosen
+
+
+def tenders(folder: Path) -> tuple[Score, Score]:
+    """Of every further document with an identifier, and of those that write the name differently."""
+    first: dict[tuple[str, ...], str] = {}
+    further: list[tuple[tuple[str, ...], str]] = []
+    for path in sorted(folder.rglob("*.json")):
+        country = path.relative_to(folder).parts[0]
+        for scheme, number, name in dict.fromkeys(identified_parties(read_json(path))):
+            key = (country, scheme, number)
+            if key in first:
+                further.append((key, name))
+            first.setdefault(key, name)
+    matcher = PartyMatcher(entity("|".join(key), key[0], name) for key, name in first.items())
+    answers = [
+        (name == first[key], matcher.match(name, key[0], ()).service_id, "|".join(key))
+        for key, name in further
+    ]
+    every = score((found, wanted) for _, found, wanted in answers)
+    return every, score((found, wanted) for same, found, wanted in answers if not same)
+
+
+def identified_parties(content: Any) -> Iterator[tuple[str, str, str]]:
+    """(scheme, number, name) of every organisation with an identifier, wherever it stands."""
+    if isinstance(content, list):
+        for one in content:
+            yield from identified_parties(one)
+    elif isinstance(content, dict):
+        identifier, name = content.get("identifier"), content.get("name")
+        if isinstance(identifier, dict) and isinstance(name, str) and name.strip():
+            number = str(identifier.get("id") or "").strip()
+            if number:
+                yield str(identifier.get("scheme") or ""), number, name
+        for one in content.values():
+            yield from identified_parties(one)
+
+
+def filers(folder: Path, records: Records) -> Score:
+    matcher = matcher_of(records)
+    answers = []
+    with (folder / "identifiers" / "cik-lei.csv").open(encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            number = row["entity"].rpartition(":")[2]
+            path = folder / "filings" / "companyfacts" / f"CIK{number}.json.gz"
+            country, _ = records.get(row["id_value"], ("", ""))
+            if path.exists() and country:
+                name = json.loads(gzip.decompress(path.read_bytes()))["entityName"]
+                answers.append((matcher.match(name, country, ()).service_id, row["id_value"]))
+    return score(answers)
+
+
+def entity(service_id: str, country: str, name: str, lei: str = "") -> Entity:
+    profile = Profile(legal_name=name, country=country)
+    claims = [Claim(f"lei:{lei}", "", 1)] if lei else []
+    return Entity(service_id, (), (), 1, [Statement(service_id, "bench", profile, 1)], claims)
+
+
+def score(answers: Iterable[tuple[str | None, str]]) -> Score:
+    right = wrong = unresolved = 0
+    for found, wanted in answers:
+        right += found == wanted
+        wrong += found not in (None, wanted)
+        unresolved += found is None
+    return Score(right, wrong, unresolved)
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError:
+        return None
+
+
+if __name__ == "__main__":
+    main()

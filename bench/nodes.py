@@ -1,0 +1,166 @@
+"""What a request costs on PostgreSQL and Redis, and what a second worker adds.
+
+    python -m bench.nodes [--scale small|300k|3m] [--rounds 5] [--seconds 2]
+
+The same 50 rows of the same issuers, each request keyed and counted: from files with the embedded stores,
+from PostgreSQL with Redis, and from a folder that follows pushed editions with Redis. The servers of a
+database run on the core of the service and are not part of its processor time: on a machine of their own they
+would not slow it. Then one worker against two, with the load beside them on the same two cores, so that the
+rate of two is bounded by what the load leaves of them.
+"""
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bench.load import HOST, Contender, Question, cpu_ratio, load_tool, measure, ratio, serving, table
+from bench.world import SANKOFA, SCALES, SOURCE, Scale, environment_of, files, published_home
+from tests.services import PostgresServer, RedisServer, postgres_binaries, redis_binary
+
+_TARGET_STORES, _TARGET_WORKERS = 0.5, 1.8
+
+
+def main() -> None:
+    options = _options()
+    scale = SCALES[options.scale]
+    home = published_home(scale)
+    cores = len(os.sched_getaffinity(0))
+    print(f"load: {load_tool()}; {options.rounds} rounds of {options.seconds:g} s; {cores} cores")
+    with ExitStack() as running, tempfile.TemporaryDirectory() as folder:
+        questions = [Question(f"/v1/fundamentals/{s}") for s in scale.shapes[0].service_ids()]
+        embedded = _contender("files, embedded stores", home, {}, questions, running)
+        stores = _stores(running)
+        shared = _filled(Path(folder, "shared"), scale, stores)
+        others = [_contender("PostgreSQL, Redis", shared, stores, questions, running)]
+        others.append(
+            _contender("following, Redis", *_following(home, Path(folder), stores), questions, running)
+        )
+        expected = _figures(embedded, questions[0])
+        for other in others:
+            if _figures(other, questions[0]) != expected:
+                raise SystemExit(f"{other.name} gives other figures")
+        contenders = [embedded, *others]
+        before = _processor_seconds(stores)
+        measure(contenders, options.rounds, options.seconds)
+        spent = _processor_seconds(stores) - before
+        print(table(contenders, embedded))
+        seconds = max(options.seconds, 1) + 1 / max(options.rounds, 1)  # with the warming up
+        counted = sum(turn.rate * seconds for other in others for turn in other.rounds)
+        print(f"{spent / counted * 1e6:8.0f} us of the core of Redis for each request that is counted there")
+        for other in others:
+            _verdict(
+                f"{other.name} to embedded",
+                ratio(other, embedded),
+                cpu_ratio(other, embedded),
+                _TARGET_STORES,
+            )
+    with ExitStack() as running:
+        one = _contender("one worker", home, {}, questions, running, workers=1)
+        two = _contender(
+            "two workers", home, {}, questions, running, workers=2, cores=os.sched_getaffinity(0)
+        )
+        measure([one, two], options.rounds, options.seconds)
+        print(table([one, two], one))
+        _verdict("two workers to one", ratio(two, one), cpu_ratio(two, one), _TARGET_WORKERS)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.nodes")
+    parser.add_argument("--scale", choices=SCALES, default="small")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2)
+    return parser.parse_args()
+
+
+def _figures(contender: Contender, question: Question) -> list[object]:
+    """When they were observed differs: each ingested for itself."""
+    rows = json.loads(contender.server.body(question, contender.headers))["data"]
+    return [(row["record_ref"], row["value_reported"]) for row in rows]
+
+
+def _processor_seconds(stores: dict[str, str]) -> float:
+    """Of Redis, by its own account."""
+    address = urlsplit(stores["SANKOFA_USAGESTORE"])
+    with socket.create_connection((address.hostname or "", address.port or 0)) as link:
+        link.sendall(b"INFO cpu\r\n")
+        said = dict(line.split(":") for line in link.recv(4096).decode().split("\r\n") if ":" in line)
+    return float(said["used_cpu_sys"]) + float(said["used_cpu_user"])
+
+
+def _verdict(what: str, by_rate: float, by_cpu: float, target: float) -> None:
+    met = "met" if by_rate >= target else "MISSED"
+    print(
+        f"{by_rate:8.2f} {what} by rate, {by_cpu:.2f} by processor time; target {target:g}: {met}", flush=True
+    )
+
+
+def _contender(
+    name: str,
+    home: Path,
+    settings: dict[str, str],
+    questions: list[Question],
+    running: ExitStack,
+    workers: int = 1,
+    cores: set[int] | None = None,
+) -> Contender:
+    environment = {**environment_of(home), **settings}
+    server = running.enter_context(
+        serving(
+            lambda port: [SANKOFA, "serve", "--host", HOST, "--port", str(port), "--workers", str(workers)],
+            environment,
+            ready="/v1/status",
+        )
+    )
+    for process in server.processes() if cores else ():
+        process.cpu_affinity(sorted(cores or ()))
+    return Contender(name, server, questions, {"X-API-Key": _key(home, settings)})
+
+
+def _key(home: Path, settings: dict[str, str]) -> str:
+    command = [SANKOFA, "keys", "create", "--tier", "professional", "--label", "bench"]
+    limits = ["--per-minute", "1000000000", "--per-month", "1000000000"]
+    environment = {**environment_of(home), **settings}
+    done = subprocess.run([*command, *limits], env=environment, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _stores(running: ExitStack) -> dict[str, str]:
+    binaries, redis = postgres_binaries(), redis_binary()
+    if binaries is None or redis is None:
+        raise SystemExit("needs PostgreSQL and Redis")
+    servers = PostgresServer(binaries), RedisServer(redis)
+    for server in servers:
+        running.callback(server.close)
+        server.start()
+    return {
+        "SANKOFA_DATASTORE": servers[0].url,
+        "SANKOFA_KEYSTORE": servers[1].url,
+        "SANKOFA_USAGESTORE": servers[1].url,
+        "SANKOFA_KEYS_SECRET": "bench",
+    }
+
+
+def _filled(home: Path, scale: Scale, stores: dict[str, str]) -> Path:
+    environment = {**environment_of(home), **stores, "SANKOFA_VAULT": "off"}
+    for command in (["ingest", SOURCE, *map(str, files(scale))], ["publish"]):
+        subprocess.run([SANKOFA, *command], env=environment, check=True, capture_output=True)
+    return home
+
+
+def _following(home: Path, folder: Path, stores: dict[str, str]) -> tuple[Path, dict[str, str]]:
+    subprocess.run([SANKOFA, "push", str(folder / "pushed")], env=environment_of(home), check=True)
+    settings = {**stores, "SANKOFA_EDITIONS": f"file://{folder}/pushed"}
+    settings.pop("SANKOFA_DATASTORE")
+    node = folder / "node"
+    subprocess.run([SANKOFA, "follow", "--once"], env={**environment_of(node), **settings}, check=True)
+    return node, settings
+
+
+if __name__ == "__main__":
+    main()

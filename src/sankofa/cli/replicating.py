@@ -1,0 +1,140 @@
+"""What `sankofa push` and `sankofa follow` do, and the follower beside a server."""
+
+import ctypes
+import fcntl
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+import click
+
+from sankofa import settings as environment
+from sankofa.cli.logs import configure
+from sankofa.cli.progress import progress_bar
+from sankofa.cli.publishing import now, refuse_where_editions_are_followed
+from sankofa.edition.format.layout import LAYOUT
+from sankofa.engines.edition_folder import make_private_folder
+from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
+from sankofa.model.errors import OperatorError, SettingsError
+from sankofa.operations.service import open_store
+from sankofa.replication.follow import Follower
+from sankofa.replication.push import Pushed, push
+from sankofa.replication.state import FollowState
+from sankofa.settings import Settings
+
+_PR_SET_PDEATHSIG: Final = 1
+_AGAIN_SECONDS: Final = 1.0
+_DESCRIPTORS: Final = 4096
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+
+
+def push_editions(settings: Settings, destination: str, keep_unused: timedelta) -> Pushed:
+    """Raises OperatorError."""
+    refuse_where_editions_are_followed(settings)
+    if settings.datastore != "sqlite:":
+        raise OperatorError("editions are pushed from files in HOME; these are in SANKOFA_DATASTORE")
+    try:
+        target = open_destination(destination)
+    except SettingsError as failure:
+        raise OperatorError(f"{destination}: {failure}") from None
+    try:
+        with closing(target), progress_bar("push", None) as progress:
+            return push(
+                open_store(settings),
+                settings.home / "editions",
+                target,
+                keep_unused=keep_unused,
+                progress=lambda name, size: progress(name),
+                now=now,
+            )
+    except ObjectError as failure:
+        raise OperatorError(str(failure)) from failure
+
+
+def follow_editions(settings: Settings, *, once: bool) -> FollowState:
+    """Until told to stop, or until what is current is here. Raises OperatorError."""
+    if not settings.editions:
+        raise SettingsError("SANKOFA_EDITIONS: not set: there is nothing to follow")
+    with _only_follower(settings), closing(_source(settings)) as source:
+        follower = Follower(
+            source,
+            open_store(settings),
+            settings.home,
+            layout=LAYOUT,
+            kept=settings.editions_kept,
+            clock=lambda: datetime.now(UTC),
+        )
+        if once:
+            try:
+                follower.look()
+            except ObjectError as failure:
+                raise OperatorError(f"SANKOFA_EDITIONS: {failure}") from failure
+            return follower.state
+        stop = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+        follower.run(settings.editions_poll_seconds, stop.wait)
+        return follower.state
+
+
+def _source(settings: Settings) -> ObjectSource:
+    try:
+        return open_source(settings.editions)
+    except SettingsError as failure:
+        raise SettingsError(f"SANKOFA_EDITIONS: {failure}") from None
+
+
+@contextmanager
+def _only_follower(settings: Settings) -> Iterator[None]:
+    """One process on a HOME; the lock ends with it."""
+    make_private_folder(settings.home)
+    descriptor = os.open(settings.home / ".follow.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OperatorError("another process follows editions into this HOME") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def start_follower(settings: Settings) -> None:
+    """Follow in a process of its own beside the workers, started again where it ends."""
+    _source(settings).close()  # an address that is none is told of now
+    address = urlsplit(settings.editions)
+    if address.scheme == "http" and address.hostname not in _LOOPBACK:
+        click.echo(
+            "Warning: editions are followed over http://: whoever is on the way decides them.", err=True
+        )
+    threading.Thread(target=_keep_following, name="follow-editions", daemon=True).start()
+
+
+def _keep_following() -> None:
+    while True:
+        process = multiprocessing.Process(target=_follow_beside, args=(os.getpid(),), daemon=True)
+        process.start()
+        process.join()
+        time.sleep(_AGAIN_SECONDS)
+
+
+def _follow_beside(server: int) -> None:
+    """In the process of the follower: it ends with the server, and holds none of its sockets."""
+    os.closerange(3, _DESCRIPTORS)
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != server:
+        return
+    settings = environment.load()
+    configure(settings)
+    with suppress(OperatorError):  # another follows into this HOME: its state is read
+        follow_editions(settings, once=False)

@@ -1,0 +1,167 @@
+"""A session that is awaited. tools/client.py writes `session`, which waits, from this module."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
+
+import httpx
+
+from sankofa.client.answers import Answer
+from sankofa.client.endpoints import ENDPOINTS
+from sankofa.client.errors import UpgradeRequired
+from sankofa.client.exchange import Exchange, Outcome, Reply, Request, Retries, read_json
+from sankofa.client.files import file_request, part_path, remove_part_file, verified_file
+from sankofa.client.identifiers import service_id_of, to_look_up
+from sankofa.client.notebook import progress
+from sankofa.client.panels import Engine, scan
+from sankofa.client.session_base import (
+    PAGE,
+    RETRIES,
+    TIMEOUT,
+    SessionBase,
+    default_headers,
+    default_url,
+    given_only,
+)
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars
+
+
+class AsyncSession(SessionBase):
+    """Sends with httpx. Without a key, SANKOFA_API_KEY is it; without a base_url, SANKOFA_URL."""
+
+    def __init__(
+        self,
+        key: str | None = None,
+        base_url: str | None = None,
+        *,
+        timeout: httpx.Timeout | float = TIMEOUT,
+        retries: Retries = RETRIES,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        base_url = base_url or default_url()
+        super().__init__(base_url, retries)
+        self._sleep = sleep
+        self._http = httpx.AsyncClient(base_url=base_url, timeout=timeout, headers=default_headers(key))
+
+    async def get_health(self) -> dict[str, Any]:
+        """Whether the service is up; needs no key."""
+        return await self._body(Request("/health"))
+
+    async def get_status(self) -> dict[str, Any]:
+        """What a real read of each dependency gave; an answer also where some failed. Needs no key."""
+        return await self._body(Request("/v1/status", also=(503,)))
+
+    async def get_openapi(self) -> dict[str, Any]:
+        """The description of the service; needs no key."""
+        return await self._body(Request("/openapi.json"))
+
+    async def get_open_file(self, file: str, into: Path | str, *, edition: str | None = None) -> Path:
+        """Fetches an open Parquet file, as `get_export` lists it, whole and verified."""
+        return await self._file(file_request("/open/", file, into, edition))
+
+    async def get_licensed_file(self, file: str, into: Path | str, *, edition: str | None = None) -> Path:
+        """Fetches a licensed Parquet file, as `get_export` lists it, whole and verified."""
+        return await self._file(file_request("/v1/export/files/", file, into, edition))
+
+    @overload
+    async def scan_panel(
+        self, name: str, *, engine: Literal["polars"] = "polars", edition: str | None = None
+    ) -> "polars.LazyFrame": ...
+
+    @overload
+    async def scan_panel(
+        self, name: str, *, engine: Literal["duckdb"], edition: str | None = None
+    ) -> "duckdb.DuckDBPyRelation": ...
+
+    async def scan_panel(self, name: str, *, engine: Engine = "polars", edition: str | None = None) -> Any:
+        """A lazy frame of Polars, or a relation of DuckDB, over an open panel by its URL.
+
+        Only what a query needs is fetched, and all of it from one edition. Raises NotOpen.
+        """
+        return scan(await self._ask("get_export", edition=edition), name, engine)
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _ask(self, name: str, **arguments: object) -> Answer[Any]:
+        everything = arguments.pop("all", False)
+        if lookup := to_look_up(arguments.get("service_id")):
+            arguments["service_id"] = await self._identify(*lookup)
+        if everything:
+            return await self._ask_all(name, arguments)
+        reply = await self._run(self._exchange(self._question(name, arguments)))
+        return Answer(ENDPOINTS[name], reply, limited=arguments.get("limit") is not None)
+
+    async def _ask_all(self, name: str, arguments: dict[str, object]) -> Answer[Any]:
+        pages: list[Answer[Any]] = []
+        with progress(name) as bar:
+            try:
+                async for page in self._walk(name, **{"limit": PAGE, **given_only(arguments)}):
+                    bar.update(page.count)
+                    pages.append(page)
+            except UpgradeRequired:
+                if arguments.get("limit") is not None or pages:
+                    raise
+                return await self._ask(name, **arguments)  # as much as the sample tier serves
+        return pages[0].with_pages(pages[1:])
+
+    async def _identify(self, kind: str, identifier: str) -> str:
+        if identifier not in self._service_ids:
+            matches = await self._ask("find_by_identifier", id_type=kind, id_value=identifier)
+            self._service_ids[identifier] = service_id_of(identifier, matches)
+        return self._service_ids[identifier]
+
+    async def _walk(self, name: str, **arguments: object) -> AsyncIterator[Answer[Any]]:
+        while True:
+            page = await self._ask(name, **arguments)
+            yield page
+            if page.next_cursor is None:
+                return
+            # with the edition, so that its removal during the walk is reported as Gone
+            arguments |= {"cursor": page.next_cursor, "edition": page.edition}
+
+    async def _body(self, request: Request) -> dict[str, Any]:
+        body: dict[str, Any] = read_json(await self._run(self._exchange(request)))
+        return body
+
+    async def _file(self, request: Request) -> Path:
+        with remove_part_file(request):
+            return verified_file(request, await self._run(self._exchange(request)))
+
+    async def _run(self, steps: Exchange) -> Reply:
+        step = next(steps)
+        while True:
+            outcome = await (self._send(step) if isinstance(step, Request) else self._sleep(step))
+            try:
+                step = steps.send(outcome)
+            except StopIteration as done:
+                reply: Reply = done.value
+                return reply
+
+    async def _send(self, request: Request) -> Outcome:
+        try:
+            async with self._http.stream(
+                "GET", request.path, params=request.query, headers=request.headers
+            ) as response:
+                headers = response.headers
+                if request.into is not None and response.status_code == 200:
+                    with part_path(request.into).open("wb") as file:
+                        async for chunk in response.aiter_bytes():
+                            file.write(chunk)
+                    return Reply(200, headers, b"")
+                return Reply(response.status_code, headers, await response.aread())
+        except httpx.RequestError as failure:
+            return failure

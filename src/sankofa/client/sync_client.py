@@ -1,0 +1,59 @@
+"""What `async_client` does, waiting for each answer.
+
+Written by tools/client.py (make docs) from it.
+"""
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from sankofa.client.frames import Figures
+from sankofa.client.methods import Methods
+from sankofa.client.rows import PeriodType
+from sankofa.client.shortcuts import StatementKind, by_date, by_period, universe_frame
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Client(Methods):
+    """Asks the service with a key."""
+
+    def series(
+        self,
+        series: str,
+        *,
+        as_of: date | str | None = None,
+        from_: date | str | None = None,
+        to: date | str | None = None,
+        figures: Figures = "float",
+    ) -> "pandas.DataFrame":
+        """A series as it was known on a day: every observation, by date, the oldest first."""
+        return by_date(
+            self.columns.get_macro(series=series, as_of=as_of, from_=from_, to=to, all=True), figures
+        )
+
+    def statement(
+        self,
+        issuer: str,
+        *,
+        as_of: date | str | None = None,
+        kind: StatementKind | None = None,
+        period_type: PeriodType = "FY",
+        figures: Figures = "float",
+    ) -> "pandas.DataFrame":
+        """The statements of an issuer as known on a day: line items by period, newest first.
+
+        `issuer` is a service_id, a ticker (`JSE:NPN`) or an LEI.
+        """
+        return by_period(
+            self.get_statement(issuer, as_of=as_of, kind=kind, period_type=period_type, shape="wide"),
+            figures,
+        )
+
+    def universe(
+        self, country: str | None = None, *, exchange: str | None = None, as_of: date | str | None = None
+    ) -> "pandas.DataFrame":
+        """Every issuer known on a day, whoever stopped reporting since included, by service_id."""
+        return universe_frame(
+            self.columns.list_issuers(country=country, exchange=exchange, as_of=as_of, all=True)
+        )

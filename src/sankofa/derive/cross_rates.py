@@ -1,0 +1,94 @@
+"""Cross rates: the one place that says how a rate nobody published follows from two that were.
+
+Only rates of one day are divided: a rate of a week or a month is an average or the last of it, its source
+does not say which, and a quotient of averages is not the average of quotients.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Context, Decimal
+from typing import Final
+
+from sankofa.derive.rounding import SIGNIFICANT_DIGITS, quotient
+from sankofa.model.cross_rates import DERIVED, METHODOLOGY, CrossRateInput, CrossRateRow
+from sankofa.model.provenance import strictest
+
+FAMILY: Final = "fx"
+FREQUENCY: Final = "daily"
+AFRICAN_CURRENCIES: Final = frozenset(
+    (
+        "AOA BIF BWP CDF CVE DJF DZD EGP ERN ETB GHS GMD GNF KES KMF LRD LSL LYD MAD MGA MRU MUR MWK MZN NAD "
+        "NGN RWF SCR SDG SLE SLL SOS SSP STN SZL TND TZS UGX XAF XOF ZAR ZMW ZWG ZWL"
+    ).split(" ")
+)
+# A figure has some 120 digits at most (`model.figures`): the product of two is exact.
+_EXACT: Final = Context(prec=400)
+_ONE: Final = Decimal(1)
+
+
+def cross_rate(base: Decimal, quote: Decimal, *, base_inverted: bool, quote_inverted: bool) -> Decimal:
+    """Units of the quote currency for one of the base currency. Both rates are above zero.
+
+    Each is in units of its currency for one of the third, or, inverted, in units of the third for one of its.
+    """
+    over = _EXACT.multiply(_ONE if quote_inverted else quote, base if base_inverted else _ONE)
+    under = _EXACT.multiply(quote if quote_inverted else _ONE, _ONE if base_inverted else base)
+    return quotient(over, under)
+
+
+def cross_rate_row(
+    pair: tuple[str, str, str], day: date, inputs: Sequence[CrossRateInput], value: Decimal
+) -> CrossRateRow:
+    """The row of a value: base, quote and the currency between them, and the inputs in that order."""
+    base, quote, via = pair
+    return CrossRateRow(
+        base=base,
+        quote=quote,
+        via=via,
+        date=day,
+        value=value,
+        unit=f"{quote} per {base}",
+        available_at=max(one.available_at for one in inputs),
+        method=DERIVED,
+        methodology_ref=METHODOLOGY,
+        inputs=list(inputs),
+        source_ref=inputs[0].source_ref,
+        license_class=strictest(one.license_class for one in inputs),
+        observed_at=max(one.observed_at for one in inputs),
+    )
+
+
+def methodology() -> str:
+    """The page that `methodology_ref` names, as Markdown."""
+    return f"""\
+# {METHODOLOGY}
+
+A cross rate is what one currency was worth in another on a day, computed from two published rates that
+share a third currency. Nobody published it: `method` is `derived`, and `inputs` name both rates with their
+sources. `/v1/macro` has published rates only, and none of these.
+
+## Formula
+
+`value = (quote units for one via unit) / (base units for one via unit)`
+
+Of an input that is published the other way round, in `via` units for one unit of its currency, the inverse
+is taken. The arithmetic is exact; the result is rounded once, half-even, to {SIGNIFICANT_DIGITS} significant
+digits.
+
+## When there is a value
+
+- Both inputs are daily rates of the same day against the same third currency. Nothing is carried over from
+  another day, and a weekly or monthly rate is never divided: it may be an average, and a quotient of
+  averages is not the average of quotients.
+- Both are above zero. A rate that was withdrawn is no rate.
+- Under `as_of`, both inputs are the vintages known on that day. `available_at` is the later of theirs: a
+  value is known when both inputs are.
+- Through each third currency there is a value of its own: they may differ, and none is made of the others.
+- Where a rate is published in both directions, or for several countries, the input is
+  `FX.<via>.<currency>` before its inverse, then the first by country.
+
+## Licence
+
+`source_ref` is that of the first input, `license_class` the stricter of the two, `observed_at` the later
+capture. Each input has its own.
+"""

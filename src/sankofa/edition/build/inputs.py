@@ -1,0 +1,109 @@
+"""What a dataset is made of, summed up before anything of it is made: the same digest, the same rows.
+
+The ledger only ever grows, and every capture is sealed with a digest of its rows in each table. So the rows
+of a table follow from the seals, and nothing but those is read here. The rest is the code, the entries of
+the sources, and what is left out of the ledger. No clock enters: a dataset that shows one declares no inputs.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from sankofa.edition.build.issuer_parts import code_digest
+from sankofa.edition.format.layout import LAYOUT
+
+if TYPE_CHECKING:
+    from sankofa.edition.build.context import BuildContext
+
+MACRO: Final = "macro"
+"""Annual tables and dated series."""
+TENDERS: Final = "tenders"
+"""Releases and their parties; who they are follows from `NAMES`."""
+NAMES: Final = "names"
+"""Who is who: the names and identifiers of organisations, and which records there are of them."""
+CLAIMS: Final = "claims"
+"""The same, and where each identifier is from."""
+ISSUERS: Final = "issuers"
+"""Of whom there are facts; not which."""
+
+_TABLES: Final = {
+    MACRO: ("annual", "indicator", "recapture", "series", "series_info"),
+    TENDERS: ("party", "recapture", "release", "withheld", "withheld_party"),
+}
+OTHERWISE: Final = frozenset(
+    {"capture", "entity_record", "fact", "fact_subject", "link", "sighting", "withdrawal"}
+)
+"""Tables of the ledger that are told by what they amount to: organisations, issuers, what is left out."""
+_write = msgspec.msgpack.Encoder().encode
+_read_seal = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class BuildInputs:
+    """The inputs of one build."""
+
+    def __init__(self, context: "BuildContext") -> None:
+        self._context = context
+        self._digests: dict[str, bytes] = {}
+
+    def digest(self, name: str, reads: Iterable[str]) -> str:
+        """Of something that is made of these inputs and nothing else."""
+        digest = sha256(_write((name, self._base)))
+        for one in sorted(reads):
+            digest.update(_write((one, self._input(one))))
+        return digest.hexdigest()
+
+    @cached_property
+    def _base(self) -> bytes:
+        context = self._context
+        omitted = [context.left_out, context.manifest_extras]
+        return sha256(_write((code_digest(), LAYOUT, context.sources, omitted))).digest()
+
+    def _input(self, name: str) -> bytes:
+        if name not in self._digests:
+            digest: Callable[[], Any] | None = {
+                NAMES: self._names,
+                CLAIMS: self._claims,
+                ISSUERS: lambda: [subject for subject, _ in self._context.ledger.fact_subjects()],
+            }.get(name)
+            content = self._rows(_TABLES[name]) if digest is None else digest()
+            self._digests[name] = sha256(_write(content)).digest()
+        return self._digests[name]
+
+    @staticmethod
+    def tables() -> frozenset[str]:
+        """Every table of the ledger that enters some digest."""
+        return OTHERWISE.union(*_TABLES.values())
+
+    def _rows(self, tables: tuple[str, ...]) -> list[tuple[object, ...]]:
+        """The captures that brought rows of these tables: what they are, and what they brought."""
+        rows: list[tuple[object, ...]] = []
+        for capture_id, content in self._context.seals:
+            sums = _read_seal(content)
+            if brought := [(table, sums[table]) for table in tables if table in sums]:
+                rows.append((capture_id, self._context.captures.get(capture_id), brought))
+        return rows
+
+    def _names(self) -> list[tuple[object, ...]]:
+        return [
+            (
+                entity.service_id,
+                entity.aliases,
+                entity.subjects,
+                [claim.identifier for claim in entity.claims],
+                [
+                    (subject, own.legal_name, own.other_names, own.country, own.successor)
+                    for subject, _, own, _ in entity.statements
+                ],
+            )
+            for entity in self._context.entities
+        ]
+
+    def _claims(self) -> tuple[object, ...]:
+        claims = [entity.claims for entity in self._context.entities]
+        return self._input(NAMES), claims, self._named({one.capture_id for own in claims for one in own})
+
+    def _named(self, captures: Iterable[int]) -> list[tuple[object, ...]]:
+        return [(number, self._context.captures.get(number)) for number in sorted(captures)]

@@ -1,0 +1,64 @@
+"""Cuts the organisations of an edition into partitions: what is kept under their service ids is one part.
+
+Whether a partition begins with an organisation follows from that organisation alone, its id and how much
+there is of it. So a change moves no boundary but its own, and every partition without one is the part that
+it was.
+"""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from sankofa.edition.build.part_boundaries import begins_part
+from sankofa.ledger.entities import Entity
+
+if TYPE_CHECKING:
+    from sankofa.edition.build.context import BuildContext
+
+_BYTES_IN_A_PARTITION: Final = 8 << 20
+"""On average, before compression: some 0.8 MB of a file."""
+_BYTES_OF_AN_ENTITY: Final = 2048
+"""Its record and identifiers, about."""
+_write = msgspec.msgpack.Encoder().encode
+
+
+class Partition(msgspec.Struct, frozen=True):
+    """Organisations that follow each other by service_id."""
+
+    entities: Sequence[Entity]
+    inputs: str
+    """A digest of all that is known of them."""
+
+    @property
+    def first(self) -> str:
+        return self.entities[0].service_id
+
+
+def partitions(context: "BuildContext", base: str) -> Iterator[Partition]:
+    """All organisations. `base` is a digest of what the rows of each are made of besides."""
+    entities = context.entities
+    first = 0
+    for number in range(1, len(entities) + 1):
+        if number == len(entities) or begins_partition(
+            entities[number].service_id, context.issuers.size(entities[number].service_id)
+        ):
+            own = entities[first:number]
+            yield Partition(own, _inputs(context, own, base))
+            first = number
+
+
+def begins_partition(service_id: str, size: int) -> bool:
+    return begins_part(service_id, size + _BYTES_OF_AN_ENTITY, _BYTES_IN_A_PARTITION)
+
+
+def _inputs(context: "BuildContext", entities: Sequence[Entity], base: str) -> str:
+    captures, issuers = context.captures, context.issuers
+    named = {entity.first_capture for entity in entities}
+    for entity in entities:
+        named.update(statement.capture_id for statement in entity.statements)
+        named.update(claim.capture_id for claim in entity.claims)
+    keys = [issuers.key(entity.service_id) for entity in entities]
+    said = [(number, captures.get(number)) for number in sorted(named)]
+    return sha256(_write((base, entities, keys, said))).hexdigest()

@@ -1,0 +1,216 @@
+"""Reads an edition from its folder (`engines.edition_folder` says what is there)."""
+
+import asyncio
+import hashlib
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from sankofa.engines.block_file import BlockFileReader, NotChecked
+from sankofa.engines.checked_file import DIGEST, CheckedFile, Damaged, page_count
+from sankofa.engines.datastore import ALIASES, BLOCK_BITS, Block, ByteRange, Manifest
+from sankofa.engines.edition_files import OpenPart, OpenParts, StoredFile
+from sankofa.engines.manifest import open_manifest
+from sankofa.model.errors import EditionError, StoreUnavailable
+
+PARTS = "parts"
+FILES = "files"
+MANIFEST = "manifest.json"
+CHECKSUMS = "checksums"
+_CHECKED_AT_OPENING_SECONDS = 0.5
+_PIECES_A_TURN = 128
+_BLOCK_MASK = (1 << BLOCK_BITS) - 1
+
+
+class EditionFolderReader:
+    """See `engines.datastore.EditionReader`. Reads take microseconds, so they run where they are asked."""
+
+    def __init__(self, folder: Path, opened: OpenParts, *, check_all: bool = False) -> None:
+        self._edition = folder.name
+        self.damage: str | None = None
+        try:
+            self.manifest: Manifest = read_manifest(folder)
+            stored = stored_files(folder, self.manifest)
+            parts = [opened.open(path, file) for path, file in stored[: len(self.manifest["parts"])]]
+            self._files = {
+                path.name: CheckedFile(path, file.size, file.pages, opened.states)
+                for path, file in stored[len(parts) :]
+            }
+            self._scrubbed = [*(part.file for part in parts), *self._files.values()]
+            _check_files(self._scrubbed, float("inf") if check_all else _CHECKED_AT_OPENING_SECONDS)
+            self._mapped = [part.file for part in parts]
+            self._kinds = _parts_by_kind(self.manifest, parts)
+        except FileNotFoundError as failure:
+            missing = Path(failure.filename).name
+            raise EditionError(f"edition {folder.name}: incomplete: {missing} is missing") from None
+        except Damaged as damage:
+            raise EditionError(f"edition {folder.name}: {damage}") from None
+        except (ValueError, KeyError, TypeError, OSError) as failure:
+            raise EditionError(f"edition {folder.name}: corrupt: {failure}") from failure
+
+    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
+        if (part := self._part(kind, key)) is None:
+            return None
+        try:
+            blocks = part.blocks(kind, key, skip, most)
+            if blocks is None and (target := self._target(kind, key)) is not None:
+                blocks = target.blocks(kind, key, skip, most)
+        except (NotChecked, Damaged) as reason:
+            await self._check(reason)
+            return await self.blocks(kind, key, skip, most)
+        return blocks
+
+    def _part(self, kind: str, key: str) -> BlockFileReader | None:
+        """The part that has the key, if any has."""
+        if (of_kind := self._kinds.get(kind)) is None:
+            return None
+        if len(of_kind.parts) == 1:
+            return of_kind.parts[0]
+        return of_kind.parts[max(bisect_right(of_kind.firsts, key) - 1, 0)]
+
+    def _target(self, kind: str, key: str) -> BlockFileReader | None:
+        """The part that has the rows under a key that leads to another."""
+        if len(self._kinds[kind].parts) == 1 or (aliases := self._part(ALIASES, key)) is None:
+            return None
+        rows = aliases.blocks(ALIASES, key, 0, 1)
+        return self._part(kind, str(rows[0][1], "utf-8")) if rows else None
+
+    async def pieces(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
+        """Each may be of a block that has to be decompressed first: others have a turn between them."""
+        pieces: list[bytes | memoryview] = []
+        parts = self._kinds[kind].parts if ranges else []
+        try:
+            for first in range(0, len(ranges), _PIECES_A_TURN):
+                if first:
+                    await asyncio.sleep(0)
+                turn = ranges[first : first + _PIECES_A_TURN]
+                if len(parts) == 1:
+                    pieces += parts[0].pieces(turn)
+                    continue
+                for block, start, end in turn:
+                    pieces += parts[block >> BLOCK_BITS].pieces(((block & _BLOCK_MASK, start, end),))
+        except Damaged as damage:
+            raise self._unavailable(damage) from None
+        return pieces
+
+    async def file_bytes(self, name: str, start: int, end: int) -> bytes:
+        """In a thread: a disk that is slow must not hold up the others."""
+        try:
+            return await asyncio.to_thread(self._files[name].read, start, end)
+        except Damaged as damage:
+            raise self._unavailable(damage) from None
+
+    async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
+        if (of_kind := self._kinds.get(kind)) is None:
+            return []
+        digests: list[tuple[str, bytes]] = []
+        try:
+            firsts = of_kind.firsts
+            for number in range(max(bisect_right(firsts, after) - 1, 0), len(firsts)):
+                first, following = firsts[number], firsts[number + 1 : number + 2]
+                asked = most - len(digests)
+                found = of_kind.parts[number].digests(kind, max(after, first), asked, with_it=after < first)
+                # A key that leads to another is in the part of that one, out of order.
+                digests += [one for one in found if not following or one[0] < following[0]]
+                if len(digests) == most:
+                    break
+        except (NotChecked, Damaged) as reason:
+            await self._check(reason)
+            return await self.digests(kind, after, most)
+        return digests
+
+    def scrub(self, most: int) -> None:
+        try:
+            for file in self._mapped:
+                file.check_lease()
+            if most and not self._scrubbed[0].scrub(most):
+                self._scrubbed = [*self._scrubbed[1:], self._scrubbed[0]]
+        except Damaged as damage:
+            self.damage = str(damage)
+
+    def close(self) -> None:
+        """A part is closed with the last edition that has it, its map with the last view of it: an answer may
+        still be on its way out."""
+        self._kinds.clear()
+        self._mapped, self._scrubbed = [], []
+        for file in self._files.values():
+            file.close()
+
+    async def _check(self, reason: NotChecked | Damaged) -> None:
+        """Compare what is to be compared first, in a thread: it is much."""
+        try:
+            if isinstance(reason, Damaged):
+                raise reason
+            await asyncio.to_thread(reason.file.check, reason.start, reason.end)
+        except Damaged as damage:
+            raise self._unavailable(damage) from None
+
+    def _unavailable(self, damage: Damaged) -> StoreUnavailable:
+        self.damage = str(damage)
+        return StoreUnavailable("datastore", f"edition {self._edition}: {damage}")
+
+
+class _PartsOfKind:
+    """The parts that have keys of a kind, in the order of their keys."""
+
+    __slots__ = ("firsts", "parts")
+
+    def __init__(self) -> None:
+        self.firsts: list[str] = []
+        self.parts: list[BlockFileReader] = []
+
+
+def _parts_by_kind(manifest: Manifest, parts: Sequence[OpenPart]) -> dict[str, _PartsOfKind]:
+    by_kind: dict[str, _PartsOfKind] = {}
+    for entry, part in zip(manifest["parts"], parts, strict=True):
+        for kind in entry["kinds"]:
+            of_kind = by_kind.setdefault(kind, _PartsOfKind())
+            of_kind.firsts.append(entry["first"])
+            of_kind.parts.append(part.blocks)
+    return by_kind
+
+
+def seal_path(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.seal")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Raises ValueError where it is not the one that was sealed, OSError where it cannot be read."""
+    content = (folder / MANIFEST).read_bytes()
+    try:
+        seal, line_end, rest = seal_path(folder).read_text("ascii").partition("\n")
+    except FileNotFoundError:
+        raise ValueError(f"its seal {seal_path(folder).name} is missing: publish again") from None
+    if not line_end or rest:
+        raise ValueError(f"its seal {seal_path(folder).name} is damaged")
+    return open_manifest(content, seal, folder.name)
+
+
+def stored_files(folder: Path, manifest: Manifest) -> list[tuple[Path, StoredFile]]:
+    """Every part and every Parquet file, with the digests of its pages. Raises Damaged, OSError, KeyError."""
+    checksums = (folder / CHECKSUMS).read_bytes()
+    if hashlib.sha256(checksums).hexdigest() != manifest["checksums_sha256"]:
+        raise Damaged(f"corrupt: {CHECKSUMS} is not what was published")
+    named = [
+        (folder / PARTS / part["sha256"], part["sha256"], part["size_bytes"]) for part in manifest["parts"]
+    ]
+    named += [
+        (folder / FILES / file["name"], file["sha256"], file["size_bytes"])
+        for file in manifest.get("files", ())
+    ]
+    files = []
+    start = 0
+    for path, sha256, size in named:
+        end = start + DIGEST * page_count(size)
+        files.append((path, StoredFile(sha256, size, checksums[start:end])))
+        start = end
+    return files
+
+
+def _check_files(files: Iterable[CheckedFile], seconds: float) -> None:
+    """For so long; what is left is compared when it is read, and by `scrub`."""
+    deadline = time.monotonic() + seconds
+    for file in files:
+        if not file.check_all(deadline - time.monotonic()):
+            return

@@ -1,0 +1,102 @@
+"""Objects of S3 and its kin, of Google Cloud Storage and Azure, through obstore. See `engines.object_store`.
+
+Credentials, region and endpoint come from the environment as the vendor's own tools read them (AWS_..., and
+so on).
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import obstore
+from obstore.exceptions import BaseError, NotFoundError
+from obstore.store import from_url
+
+from sankofa.engines.object_store import (
+    CONNECT_SECONDS,
+    READ_SECONDS,
+    ObjectError,
+    ObjectMissing,
+    StoredObject,
+)
+from sankofa.model.errors import SettingsError
+
+_STRETCH: Final = 8 << 20
+"""Bytes of one request: obstore bounds the time of a request as a whole."""
+_FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
+_NEVER: Final = {"Cache-Control": "no-cache"}
+
+
+class CloudObjects:
+    """See `ObjectDestination`."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            self._store = from_url(
+                url.rstrip("/"),
+                client_options={
+                    "allow_http": True,  # of an endpoint that the environment names with http://
+                    "connect_timeout": timedelta(seconds=CONNECT_SECONDS),
+                    "timeout": timedelta(seconds=6 * READ_SECONDS),
+                },
+                retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=READ_SECONDS)},
+            )
+        except (BaseError, ValueError) as failure:
+            raise SettingsError(f"not an address of an object store: {failure}") from None
+
+    def read(self, path: str, most: int) -> bytes:
+        with _object_errors(path):
+            answer = obstore.get(self._store, path)
+            if answer.meta["size"] > most:
+                raise ObjectError(f"{path}: more than {most} bytes")
+            return bytes(answer.bytes())
+
+    @contextmanager
+    def stream(self, path: str, start: int, size: int) -> Iterator[Iterator[bytes]]:
+        yield self._stretches(path, start, size)
+
+    def _stretches(self, path: str, start: int, size: int) -> Iterator[bytes]:
+        while start < size:
+            with _object_errors(path):
+                content = bytes(
+                    obstore.get_range(self._store, path, start=start, end=min(start + _STRETCH, size))
+                )
+            if not content:
+                return
+            yield content
+            start += len(content)
+
+    def write(self, path: str, content: bytes, *, immutable: bool) -> None:
+        with _object_errors(path):
+            obstore.put(self._store, path, content, attributes=_FOR_EVER if immutable else _NEVER)
+
+    def upload(self, path: str, file: Path) -> None:
+        """In several parts where it is large; the object appears once the last is there."""
+        with _object_errors(path):
+            obstore.put(self._store, path, file, attributes=_FOR_EVER)
+
+    def objects(self, prefix: str) -> Iterator[StoredObject]:
+        with _object_errors(prefix):
+            for page in obstore.list(self._store, prefix):
+                for entry in page:
+                    yield StoredObject(entry["path"], entry["size"], entry["last_modified"])
+
+    def delete(self, paths: Iterable[str]) -> None:
+        with _object_errors("delete"):
+            if listed := list(paths):
+                obstore.delete(self._store, listed)
+
+    def close(self) -> None:
+        """obstore closes its connections itself."""
+
+
+@contextmanager
+def _object_errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (NotFoundError, FileNotFoundError):
+        raise ObjectMissing(f"{path}: not there") from None
+    except (BaseError, OSError) as failure:
+        raise ObjectError(f"{path}: {str(failure).splitlines()[0]}") from failure

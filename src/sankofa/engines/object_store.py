@@ -1,0 +1,85 @@
+"""Places that hold objects by path: a folder, a bucket of an object store, a static web server.
+
+`open_source` and `open_destination` pick one by its URL. Its driver is imported when a URL names it.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+from urllib.parse import unquote, urlsplit
+
+from sankofa.model.errors import SankofaError, SettingsError
+
+CHUNK: Final = 1 << 20
+"""Bytes that are in memory at a time, of one object."""
+CONNECT_SECONDS: Final = 5.0
+READ_SECONDS: Final = 10.0
+_CLOUD: Final = ("s3", "gs", "az")
+
+
+class ObjectError(SankofaError):
+    """An object could not be read or written, now: it may be tried again. Names no credentials."""
+
+
+class ObjectMissing(ObjectError):
+    """There is no such object."""
+
+
+class StoredObject(NamedTuple):
+    path: str
+    size: int
+    modified: datetime
+
+
+class ObjectSource(Protocol):
+    """Objects to be read. Every call is bounded in time; may be used from several threads."""
+
+    def read(self, path: str, most: int) -> bytes:
+        """A small object. Raises ObjectMissing, or ObjectError, also where it has more than `most` bytes."""
+
+    def stream(self, path: str, start: int, size: int) -> AbstractContextManager[Iterator[bytes]]:
+        """The bytes [start, size) of an object of that size, or fewer where it is cut short."""
+
+    def close(self) -> None: ...
+
+
+class ObjectDestination(ObjectSource, Protocol):
+    """Objects to be read and written."""
+
+    def write(self, path: str, content: bytes, *, immutable: bool) -> None:
+        """In one step: a reader sees the old content or the new. Caches are told whether it ever changes."""
+
+    def upload(self, path: str, file: Path) -> None:
+        """The content of a file, which never changes; nobody sees a part of it."""
+
+    def objects(self, prefix: str) -> Iterator[StoredObject]:
+        """Everything below a prefix that ends with a slash."""
+
+    def delete(self, paths: Iterable[str]) -> None: ...
+
+
+def open_source(url: str) -> ObjectSource:
+    """Raises SettingsError for what is no address."""
+    if urlsplit(url).scheme in ("http", "https"):
+        from sankofa.engines.object_http import HttpObjects
+
+        return HttpObjects(url)
+    return open_destination(url)
+
+
+def open_destination(url: str) -> ObjectDestination:
+    """Raises SettingsError for what is no address that can be written to."""
+    address = urlsplit(url)
+    if address.scheme == "file" or (not address.scheme and url):
+        from sankofa.engines.object_folder import FolderObjects
+
+        return FolderObjects(Path(unquote(address.path) if address.scheme else url))
+    if address.scheme in _CLOUD and address.netloc:
+        try:
+            from sankofa.engines.object_cloud import CloudObjects
+        except ImportError:
+            raise SettingsError(f"{address.scheme}:// needs the extra `objects` (obstore)") from None
+        return CloudObjects(url)
+    raise SettingsError("expected a folder, file:///folder, s3://bucket/path, gs:// or az://")

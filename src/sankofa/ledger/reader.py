@@ -1,0 +1,261 @@
+"""The ledger as its readers see it."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import msgspec
+
+from sankofa.engines.datastore import LedgerRows, Row
+from sankofa.ledger import generations
+from sankofa.ledger.capture import holds_record
+from sankofa.ledger.generations import Generations, Withdrawal, source_of
+from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_info, series_rows
+from sankofa.ledger.persons import Persons
+from sankofa.model.errors import SettingsError
+from sankofa.model.observations import ReportedValue, SeriesInfo
+from sankofa.model.provenance import source_ref
+from sankofa.model.records import Profile
+
+GATE_MARK: Final = ""
+"""The source of the one row that is nobody: it tells which key the hashes are made with."""
+
+
+class CaptureInfo(NamedTuple):
+    """Which source, under which licence class, was captured when."""
+
+    source_id: str
+    observed_at: str
+    license_class: str
+    file_name: str
+    content_sha256: str = ""
+    rounds_dates: bool = False
+    """Whether its source gives the dates of periods rounded to month ends."""
+
+    def ref(self, location: str, document: str = "") -> str:
+        """The `source_ref` of a place in the captured file, or in a document inside it."""
+        return source_ref(self.source_id, document or self.file_name, location, self.content_sha256)
+
+
+class Holding(NamedTuple):
+    """How much the ledger holds of a source."""
+
+    captures: int
+    rows: int
+
+
+class FactColumns(NamedTuple):
+    """Facts by column: what one of them says stands at the same place of each."""
+
+    concept: list[str]
+    unit: list[str]
+    period_end: list[str]
+    period_start: list[str]
+    available_at: list[str]
+    document: list[str]
+    value: list[str]
+    confidence: list[str]
+    location: list[str]
+    declared_period: list[str]
+    capture_id: list[int]
+
+
+class ReleaseRow(NamedTuple):
+    """A release as the ledger has it; `summary`, `parties` and `body` are JSON."""
+
+    ocid: str
+    release_id: str
+    release_date: str
+    country: str
+    location: str
+    summary: str
+    parties: str
+    body: str
+    capture_id: int
+
+
+class LedgerReader:
+    """What is read of a ledger."""
+
+    def __init__(self, rows: LedgerRows, gate_key: bytes, *, partial: bool = False) -> None:
+        self._rows = rows
+        self._gate_key = gate_key
+        self._partial = partial
+        """Whether some of its sources are left out."""
+
+    def withdrawals(self) -> list[Withdrawal]:
+        """Every tombstone, oldest first."""
+        return generations.withdrawals(self._rows)
+
+    def holdings(self) -> dict[str, Holding]:
+        """How much is held of each source, without what was withdrawn."""
+        passed_over = set(Generations(self._rows).withdrawn)
+        held: defaultdict[str, Holding] = defaultdict(lambda: Holding(0, 0))
+        for stored, counts in self._rows.query("SELECT source_id, counts FROM capture"):
+            if stored not in passed_over:
+                source_id = source_of(stored)
+                captures, rows = held[source_id]
+                held[source_id] = Holding(captures + 1, rows + int(json.loads(counts)["appended"]))
+        return dict(sorted(held.items()))
+
+    def persons(self) -> Persons:
+        """Whoever was ever proven to be a natural person. Raises SettingsError with another gate secret."""
+        rows = list(self._rows.query("SELECT subject_hmac, source_id, capture_id FROM withheld"))
+        persons = Persons(self._gate_key, ((hashed, capture_id) for hashed, _, capture_id in rows))
+        if not persons.keyed_alike(hashed for hashed, source_id, _ in rows if source_id == GATE_MARK):
+            raise SettingsError(
+                "SANKOFA_GATE_SECRET (or gate-secret in HOME): not the one this ledger was begun with; "
+                "persons it withholds could not be recognised"
+            )
+        return persons
+
+    def position(self) -> int:
+        """The last capture or withdrawal there is, whatever is made of it: what orders the editions."""
+        ((newest,),) = self._rows.query(
+            "SELECT max(capture_id) FROM (SELECT max(capture_id) AS capture_id FROM capture "
+            "UNION ALL SELECT max(capture_id) FROM withdrawal) AS numbered"
+        )
+        return newest or 0
+
+    def newest_capture(self) -> datetime | None:
+        """The latest instant at which anything was captured or withdrawn."""
+        ((newest,),) = self._rows.query(
+            "SELECT max(observed_at) FROM (SELECT max(observed_at) AS observed_at FROM capture "
+            "UNION ALL SELECT max(observed_at) FROM withdrawal) AS dated"
+        )
+        return None if newest is None else datetime.fromisoformat(newest)
+
+    def captures(self) -> dict[int, CaptureInfo]:
+        rows = self._rows.query(
+            "SELECT capture_id, source_id, observed_at, license_class, file_name, content_sha256 FROM capture"
+        )
+        return {capture_id: CaptureInfo(*rest) for capture_id, *rest in rows}
+
+    def entity_records(self) -> Iterator[tuple[str, str, str, Profile, int]]:
+        """(subject, source_id, effective, profile, capture_id); of each subject and source, newest last."""
+        decode = msgspec.json.Decoder(Profile).decode
+        for subject, source_id, effective, profile, capture_id in self._rows.query(
+            "SELECT subject, source_id, effective, profile, capture_id FROM entity_record "
+            "ORDER BY subject, source_id, effective, capture_id, digest"
+        ):
+            yield subject, source_id, effective, decode(profile), capture_id
+
+    def links(self) -> Iterator[tuple[str, str, str, str, int]]:
+        """(identifier, source_id, subject, location, capture_id): what each source says now."""
+        newest: tuple[str, str] | None = None
+        standing = ""
+        for identifier, source_id, effective, subject, location, capture_id in self._rows.query(
+            "SELECT identifier, source_id, effective, subject, location, capture_id FROM link "
+            "ORDER BY identifier, source_id, effective DESC, subject"
+        ):
+            if newest != (identifier, source_id):
+                newest, standing = (identifier, source_id), effective
+            if effective == standing:
+                yield identifier, source_id, subject, location, capture_id
+
+    def fact_subjects(self) -> list[tuple[str, int]]:
+        """Every subject of a fact, with the capture that first brought it."""
+        rows = self._rows.query(
+            "SELECT subject, min(capture_id) FROM fact_subject WHERE subject <> '' "
+            "GROUP BY subject ORDER BY subject"
+        )
+        return [(subject, capture_id) for subject, capture_id in rows]
+
+    def fact_captures(self) -> dict[str, list[int]]:
+        """Of every subject of a fact, the captures that brought any: what it says changes only with them."""
+        captures: defaultdict[str, list[int]] = defaultdict(list)
+        for subject, capture_id in self._rows.query(
+            "SELECT subject, capture_id FROM fact_subject WHERE subject <> '' ORDER BY subject, capture_id"
+        ):
+            captures[subject].append(capture_id)
+        return captures
+
+    def facts(self, subject: str) -> FactColumns:
+        """The facts of one subject by column, in the order of `schema.sql`."""
+        return FactColumns(*self._rows.columns("fact", FactColumns._fields, subject))
+
+    def rows(self, sql: str) -> Iterator[Row]:
+        """What a SELECT of the ledger's tables counts or lists."""
+        return self._rows.query(sql)
+
+    def release_countries(self) -> list[str]:
+        """Every country with releases; empty where a source has none."""
+        return [c for (c,) in self._rows.query("SELECT DISTINCT country FROM release ORDER BY country")]
+
+    def releases(self, country: str, *, bodies: bool) -> Iterator[ReleaseRow]:
+        """A country's releases in the order they are served, each as corrected last.
+
+        Content that several sources publish alike is attributed to the first of them.
+        """
+        body = "body" if bodies else "''"
+        served: ReleaseRow | None = None
+        content, repeated = "", False
+        for digest, *columns in self._rows.query(
+            "SELECT digest, ocid, release_id, release_date, country, location, summary, parties, "  # noqa: S608 - a column's name
+            f"{body}, capture_id FROM release WHERE country = ? "
+            "ORDER BY country, rtrim(release_date, 'Z') DESC, ocid, release_id, number DESC",
+            (country,),
+        ):
+            row = ReleaseRow(*columns)
+            if served is None or row[:3] != served[:3]:
+                if served is not None:
+                    yield served
+                served, content, repeated = row, digest, True
+            elif repeated := repeated and digest == content:
+                served = row
+        if served is not None:
+            yield served
+
+    def release_body(self, ocid: str, release_id: str, release_date: str) -> str:
+        """The cleaned release as corrected last."""
+        ((body,),) = self._rows.query(
+            "SELECT body FROM release WHERE ocid = ? AND release_id = ? AND release_date = ? "
+            "ORDER BY number DESC LIMIT 1",
+            (ocid, release_id, release_date),
+        )
+        return str(body)
+
+    def parties(self) -> Iterator[tuple[str, str, str, list[tuple[str, str]], str, int]]:
+        """(party_id, name, country, identifiers, org_evidence, capture_id) of every party with evidence."""
+        decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
+        named = self._named_parties() if self._partial else None
+        for party_id, name, country, identifiers, evidence, capture_id in self._rows.query(
+            "SELECT party_id, name, country, identifiers, org_evidence, capture_id FROM party"
+        ):
+            if named is None or party_id in named:
+                first = capture_id if named is None else named[party_id]
+                yield party_id, name, country, decode(identifiers), evidence, first
+
+    def _named_parties(self) -> dict[str, int]:
+        """The parties of the releases that are read, each with the first capture that names it: a party is
+        stored once, whoever else names it."""
+        decode = msgspec.json.Decoder(list[list[str]]).decode
+        first: dict[str, int] = {}
+        for parties, capture_id in self._rows.query("SELECT parties, capture_id FROM release"):
+            for party_id, *_ in decode(parties):
+                first[party_id] = min(first.get(party_id, capture_id), capture_id)
+        return first
+
+    def holds_record(self, subject: str) -> bool:
+        """Whether a register has a record of an organisation under this identifier."""
+        return holds_record(self._rows, subject)
+
+    def annual(self) -> Iterator[tuple[str, str, int, str, Years]]:
+        """(country, indicator, capture_id, document, values by year), the columns together, oldest first."""
+        return annual_rows(self._rows)
+
+    def indicator_names(self) -> dict[str, str]:
+        return indicator_names(self._rows)
+
+    def series_info(self) -> Iterator[tuple[int, SeriesInfo]]:
+        """(capture_id, what metadata say of a series or indicator), by code, oldest first."""
+        return series_info(self._rows)
+
+    def series(self) -> Iterator[tuple[str, str, str, str, int, str, list[ReportedValue]]]:
+        """(series, series_type, frequency, country, capture_id, document, told), the columns together."""
+        return series_rows(self._rows)
+
+    def close(self) -> None:
+        self._rows.close()

@@ -1,0 +1,115 @@
+"""GET /v1/cross-rates."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from sankofa.access.tiers import Grant
+from sankofa.derive.cross_rates import cross_rate, cross_rate_row
+from sankofa.edition.format.series_blocks import DayRange
+from sankofa.edition.read.cross_rates import InputPair, LegPair, input_pairs, leg_pairs
+from sankofa.edition.read.edition import Selection
+from sankofa.model.cross_rates import CrossRateRow
+from sankofa.model.days import FOREVER
+from sankofa.model.errors import InvalidParameter
+from sankofa.model.facts import MACRO
+from sankofa.model.rows import wire
+from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.paging import ListPage, first_page
+from sankofa.operations.parameters import (
+    AsOfParameter,
+    BaseCurrencyParameter,
+    CursorParameter,
+    FromDayParameter,
+    LimitParameter,
+    QuoteCurrencyParameter,
+    ToDayParameter,
+    ViaParameter,
+)
+
+_FOR_AGENTS = AgentView(
+    description="""\
+Daily exchange rates that nobody publishes, derived from two that are (`inputs`) against a third currency:
+quote units for one base unit, newest first. Published ones: get_macro.
+Example: {"base":"NGN","quote":"KES","limit":5}""",
+    narrow_by=("via", "from_date", "limit"),
+)
+
+
+def _check_pair(_: Grant, arguments: Mapping[str, Any]) -> None:
+    """Raises InvalidParameter where the currencies are not of a pair."""
+    if arguments["base"] == arguments["quote"]:
+        raise InvalidParameter("quote", "expected another currency than base")
+    if arguments["via"] in (arguments["base"], arguments["quote"]):
+        raise InvalidParameter("via", "expected a third currency; a rate of two is in `/v1/macro`")
+
+
+@operation(
+    "/v1/cross-rates",
+    check=_check_pair,
+    dataset=MACRO,
+    row=CrossRateRow,
+    errors=(400, 401, 402, 429, 503),
+    tool="get_cross_rates",
+    tool_names={"from": "from_date", "to": "to_date"},
+    extension=True,
+    agent=_FOR_AGENTS,
+)
+async def get_cross_rates(
+    call: Call,
+    *,
+    base: BaseCurrencyParameter,
+    quote: QuoteCurrencyParameter,
+    via: ViaParameter = None,
+    as_of: AsOfParameter = None,
+    from_: FromDayParameter = None,
+    to: ToDayParameter = None,
+    limit: LimitParameter = None,
+    cursor: CursorParameter = None,
+) -> Answer:
+    """What one currency was worth in another, derived from two published daily rates against a third.
+
+    Nobody published these: `method` is `derived`, and `inputs` name both rates with their vintages, sources
+    and licences. Both are of the same day and known on `as_of`; nothing is carried over from another day.
+    Exact arithmetic, rounded half-even to 10 significant digits. Ordered by `via`, then date descending:
+    through each third currency there is a value of its own. Two currencies without a common third have no
+    rows.
+    """
+    walk = first_page(call, "cross-rates", base, quote, via, str(from_), str(to), as_of=as_of)
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    selection = await _rows(walk, (base, quote), via, _span(walk, from_, to), call.grant.rows(limit))
+    return walk.answer(selection, as_of=walk.day)
+
+
+def _span(walk: ListPage, since: date | None, until: date | None) -> DayRange:
+    day = walk.day.toordinal()
+    last = FOREVER if until is None else until.toordinal()
+    return DayRange(day, 0 if since is None else since.toordinal(), min(last, day))
+
+
+async def _rows(
+    walk: ListPage, pair: tuple[str, str], via: str | None, span: DayRange, most: int
+) -> Selection:
+    runs: list[bytes] = []
+    begins_via, begins_day = walk.start or ("", FOREVER)
+    for legs in await leg_pairs(walk.edition, *pair):
+        if legs.via < str(begins_via) or via not in (None, legs.via):
+            continue
+        until = min(span.until, int(begins_day)) if legs.via == begins_via else span.until
+        async for inputs in input_pairs(walk.edition, legs, span._replace(until=until)):
+            if len(runs) == most:
+                following = (legs.via, inputs.day.toordinal())
+                return Selection(runs, most, truncated=True, following=following)
+            runs.append(wire.encode(_row(pair, legs, inputs)))
+    return Selection(runs, len(runs), truncated=False)
+
+
+def _row(pair: tuple[str, str], legs: LegPair, inputs: InputPair) -> CrossRateRow:
+    value = cross_rate(
+        inputs.base.value,
+        inputs.quote.value,
+        base_inverted=legs.base.inverted,
+        quote_inverted=legs.quote.inverted,
+    )
+    return cross_rate_row((*pair, legs.via), inputs.day, (inputs.base, inputs.quote), value)

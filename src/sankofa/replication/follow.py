@@ -1,0 +1,240 @@
+"""Following a destination: look at its pointer, pull what is new, switch, keep the ones before."""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from sankofa.engines.datastore import Datastore
+from sankofa.engines.edition_folder import make_private_folder
+from sankofa.engines.edition_transfer import edition_contents, link_edition
+from sankofa.engines.object_store import ObjectError, ObjectMissing, ObjectSource
+from sankofa.model.errors import EditionError, OperatorError
+from sankofa.replication.catalogue import (
+    Catalogue,
+    FolderCatalogue,
+    Look,
+    PushedCatalogue,
+    RemoteEdition,
+    RemotePublications,
+)
+from sankofa.replication.following_store import damaged_editions, forget_damage
+from sankofa.replication.pool import Pool
+from sankofa.replication.state import read_state, utc, write_state
+
+_log = logging.getLogger("sankofa.following")
+_PROGRESS_SECONDS: Final = 5.0
+_SLOWEST: Final = 15.0
+"""Most seconds between two looks while they fail."""
+
+
+class Follower:
+    """One process at a time on one HOME: see `sankofa.cli.commands.following`."""
+
+    def __init__(
+        self,
+        source: ObjectSource,
+        store: Datastore,
+        home: Path,
+        *,
+        layout: int,
+        kept: int,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._source = source
+        self._store = store
+        self._editions = home / "editions"
+        self._pool = Pool(self._editions / "pool")
+        self._layout = layout
+        self._kept = kept
+        self._clock = clock
+        make_private_folder(home)
+        make_private_folder(self._editions)
+        self.state = read_state(self._editions)
+        self._files = 0
+        self._bytes = 0
+        self._told = 0.0
+        self._lock = threading.Lock()
+        self._catalogue: Catalogue = PushedCatalogue(source, self._pool, self._count)
+        self._other: Catalogue = FolderCatalogue(source, self._pool, self._count, layout)
+
+    def run(self, seconds: float, stopped: Callable[[float], bool]) -> None:
+        """Look again and again; `stopped` waits for so long, and says whether to end."""
+        failures = 0
+        while True:
+            before = self.state
+            try:
+                changed = self.look()
+            except (ObjectError, OperatorError) as failure:
+                failures += 1
+                if before.failure != str(failure):
+                    _log.warning("following: %s", failure)
+            else:
+                failures = 0
+                if before.failure:
+                    _log.warning("following: answered again")
+                if self.state.refusal and self.state.refusal != before.refusal:
+                    _log.error("following: %s", self.state.refusal)
+                if changed:
+                    _log.info(
+                        "following: edition %s, %d files and %d bytes pulled in %.1f s",
+                        *(self.state.remote_edition, self.state.pulled_files),
+                        *(self.state.pulled_bytes, self.state.pulled_seconds),
+                    )
+            # Nodes that lost their origin together do not come back together.
+            slower = min(seconds * 2 ** min(failures, 5), max(_SLOWEST, seconds))
+            if stopped(slower * random.uniform(0.8, 1.2) if failures else seconds):  # noqa: S311 - no secret
+                return
+
+    def look(self) -> bool:
+        """Do what the pointer says; whether anything changed. Raises ObjectError or OperatorError."""
+        try:
+            changed = self._look()
+        except (ObjectError, OperatorError) as failure:
+            self._note(failure=str(failure), looked_at=utc(self._clock()))
+            raise
+        except OSError as failure:
+            self._note(failure=str(failure), looked_at=utc(self._clock()))
+            raise OperatorError(f"{failure.filename or 'HOME'}: {failure.strerror}") from failure
+        self._note(failure="", looked_at=utc(self._clock()))
+        return changed
+
+    def _look(self) -> bool:
+        try:
+            look = self._find()
+        except ObjectMissing:
+            self._note(answered_at=utc(self._clock()), refusal="nothing is published there yet")
+            return False
+        if look.written_at < self.state.written_at:
+            raise ObjectError("the pointer is older than one seen before: a cache on the way answers")
+        self._note(answered_at=utc(self._clock()))
+        damaged = damaged_editions(self._editions)
+        here = self._store.list_editions()
+        if look.fingerprint == self.state.index and here.current in here.editions and not damaged:
+            return False
+        began = time.monotonic()
+        self._files = self._bytes = 0
+        published = self._catalogue.published()
+        for edition in damaged:
+            self._repair(edition)
+        self._take(published)
+        self._note(
+            index=look.fingerprint,
+            written_at=look.written_at,
+            pulled_files=self._files,
+            pulled_bytes=self._bytes,
+            pulled_seconds=round(time.monotonic() - began, 3),
+        )
+        return True
+
+    def _find(self) -> Look:
+        """Ask the kind of place that answered last, then the other. Raises ObjectMissing."""
+        try:
+            return self._catalogue.look()
+        except ObjectMissing:
+            self._catalogue, self._other = self._other, self._catalogue
+            return self._catalogue.look()
+
+    def _take(self, published: RemotePublications) -> None:
+        current = self._catalogue.edition(published.current)
+        readable = current.layout == self._layout
+        self._note(remote_edition=current.edition, refusal="" if readable else self._refusal(current))
+        self._store.list_as_published(published.published)
+        self._store.withdraw(published.withdrawn)
+        if not readable:
+            here = self._store.list_editions().current
+            if here is not None and here not in published.withdrawn:
+                return  # its own stays in service
+            usable = [e for e in self._older(published) if e.edition not in published.withdrawn]
+            if not usable:
+                return
+            current = usable[0]
+        self._pull(current)
+        # Those before, for cursors and questions that name them.
+        older = [edition for edition in self._older(published) if edition.edition != current.edition]
+        self._switch(current, [current, *older])
+        for edition in older:
+            self._pull(edition)
+        self._pool.prune([document for edition in (current, *older) for document in edition.documents])
+
+    def _older(self, published: RemotePublications) -> list[RemoteEdition]:
+        """Of those that this version reads, as many as are kept; some were removed since they were named."""
+        found: list[RemoteEdition] = []
+        for name in published.older[: 4 * self._kept]:
+            if len(found) == self._kept:
+                break
+            with suppress(ObjectMissing):
+                edition = self._catalogue.edition(name)
+                if edition.layout == self._layout:
+                    found.append(edition)
+        return found
+
+    def _refusal(self, current: RemoteEdition) -> str:
+        return (
+            f"edition {current.edition} has layout {current.layout}, and this version reads layout "
+            f"{self._layout}: install the version that published it; the edition here stays in service"
+        )
+
+    def _switch(self, current: RemoteEdition, kept: Sequence[RemoteEdition]) -> None:
+        with self._store.exclusive("switch"):
+            self._store.open(current.edition).close()
+            listed = self._store.list_editions()
+            names = [edition.edition for edition in kept]
+            if listed.current != current.edition or set(listed.editions) - {*names}:
+                self._store.set_current_and_prune(names, current.edition)
+
+    def _pull(self, remote: RemoteEdition) -> None:
+        """Bring an edition that is not here, whole."""
+        folder = self._editions / remote.edition
+        try:
+            if edition_contents(folder).seal == remote.seal:
+                return
+        except EditionError:
+            pass  # not here, or not whole
+        wanted = [file for _, file in remote.files]
+        self._files += sum(not self._pool.holds(file) for file in {f.name: f for f in wanted}.values())
+        self._pool.fetch(self._source, wanted, self._count)
+        self._link(remote)
+        try:
+            self._store.open(remote.edition).close()
+        except EditionError:
+            # One of the files that were here before is damaged: the others are compared, too.
+            self._pool.drop_damaged(set(wanted))
+            raise
+
+    def _link(self, remote: RemoteEdition) -> None:
+        folder = self._editions / remote.edition
+        with self._store.exclusive("switch"):
+            link_edition(folder, remote.seal, [(path, self._pool.path(file)) for path, file in remote.files])
+
+    def _repair(self, edition: str) -> None:
+        """What is damaged of an edition is removed, and pulled again."""
+        if (self._editions / edition).exists():
+            with suppress(ObjectMissing):
+                remote = self._catalogue.edition(edition)
+                files = {file for _, file in remote.files}
+                if self._pool.drop_damaged(files):
+                    _log.warning("following: edition %s is damaged here and is pulled again", edition)
+                    self._pool.fetch(self._source, list(files), self._count)
+                if remote.files:
+                    self._link(remote)
+        forget_damage(self._editions, edition)
+
+    def _count(self, count: int) -> None:
+        """Called from several threads. While something comes, the other side answers."""
+        with self._lock:
+            self._bytes += count
+            if time.monotonic() - self._told > _PROGRESS_SECONDS:
+                self._note(answered_at=utc(self._clock()))
+
+    def _note(self, **changes: object) -> None:
+        self.state = replace(self.state, **changes)
+        self._told = time.monotonic()
+        write_state(self._editions, self.state)

@@ -1,0 +1,218 @@
+"""The files of the editions that a node follows, each once, under its SHA-256.
+
+The folder of an edition holds hard links to them, so that editions share what they have in common, and a file
+that no edition links to any more is known by its number of links.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+from sankofa.engines.edition_folder import make_private_folder, open_private, sync
+from sankofa.engines.object_store import CHUNK, ObjectError, ObjectMissing, ObjectSource
+from sankofa.replication.documents import Digest
+
+_PARTIAL: Final = ".partial"
+_AT_ONCE: Final = 8
+_TRIES: Final = 3
+_SEALED_FILE: Final = 0o400
+_SPARE_BYTES: Final = 64 << 20
+_WINDOW_SECONDS: Final = 20.0
+_WINDOW_BYTES: Final = 64 << 10
+"""A transfer that brings less than this in a window is given up; it goes on from there the next time."""
+
+Progress = Callable[[int], None]
+
+
+class PooledFile(NamedTuple):
+    """A file of the pool, and where it comes from."""
+
+    name: str
+    """Its SHA-256."""
+    source: str
+    size: int
+
+
+def pooled(digest: Digest) -> PooledFile:
+    return PooledFile(digest.sha256, digest.path, digest.size)
+
+
+class Pool:
+    """Whatever is in it under a digest was compared with it when it came."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, file: PooledFile) -> Path:
+        return self._folder / file.name
+
+    def holds(self, file: PooledFile) -> bool:
+        try:
+            return self.path(file).stat().st_size == file.size
+        except FileNotFoundError:
+            return False
+
+    def read(self, name: str) -> bytes | None:
+        """A small file by its SHA-256, if it is here and whole."""
+        try:
+            content = (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        return content if sha256(content).hexdigest() == name else None
+
+    def fetch_content(self, source: ObjectSource, file: PooledFile, progress: Progress) -> bytes:
+        """A small file by its SHA-256, pulled where it is not here, or not whole. Raises ObjectError."""
+        if (content := self.read(file.name)) is None:
+            self.path(file).unlink(missing_ok=True)
+            self.fetch(source, [file], progress)
+            content = self.path(file).read_bytes()
+        return content
+
+    def put(self, name: str, content: bytes) -> None:
+        """A small file that was compared already."""
+        make_private_folder(self._folder)
+        partial = self._folder / f"{name}{_PARTIAL}"
+        with open(partial, "wb", opener=open_private) as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.chmod(_SEALED_FILE)
+        partial.replace(self._folder / name)
+
+    def fetch(self, source: ObjectSource, wanted: Sequence[PooledFile], progress: Progress) -> None:
+        """Pull what is not there. Raises ObjectError; what came is kept, and the rest goes on from there."""
+        make_private_folder(self._folder)
+        missing = [file for file in {f.name: f for f in wanted}.values() if not self.holds(file)]
+        needed = sum(file.size - self._begun(file) for file in missing)
+        free = shutil.disk_usage(self._folder).free
+        if missing and free < needed + _SPARE_BYTES:
+            raise ObjectError(f"{needed} bytes are needed, and the disk has {free} free")
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pull") as threads:
+            pulling = [threads.submit(self._fetch, source, file, progress) for file in missing]
+            try:
+                for task in pulling:
+                    task.result()
+            except BaseException:
+                threads.shutdown(cancel_futures=True)
+                raise
+        if missing:
+            sync(self._folder)
+
+    def drop_damaged(self, files: Collection[PooledFile]) -> int:
+        """Compare files with their digests, and remove those that differ; how many."""
+        damaged = 0
+        for file in files:
+            try:
+                whole = file_digest(self.path(file)).sha256 == file.name
+            except OSError:
+                whole = False
+            if not whole:
+                self.path(file).unlink(missing_ok=True)
+                damaged += 1
+        return damaged
+
+    def prune(self, wanted: Collection[PooledFile] = ()) -> None:
+        """Remove what no edition links to, but for what is wanted still."""
+        kept = {file.name for file in wanted}
+        if not self._folder.is_dir():
+            return
+        for path in self._folder.iterdir():
+            if path.name.removesuffix(_PARTIAL) not in kept and path.stat().st_nlink == 1:
+                path.unlink(missing_ok=True)
+
+    def _begun(self, file: PooledFile) -> int:
+        try:
+            return min(self._partial(file).stat().st_size, file.size)
+        except FileNotFoundError:
+            return 0
+
+    def _partial(self, file: PooledFile) -> Path:
+        return self._folder / f"{file.name}{_PARTIAL}"
+
+    def _fetch(self, source: ObjectSource, file: PooledFile, progress: Progress) -> None:
+        for attempt in range(_TRIES):
+            try:
+                self._fetch_once(source, file, progress)
+            except ObjectMissing:
+                raise
+            except ObjectError:
+                if attempt == _TRIES - 1:
+                    raise
+            except OSError as failure:
+                raise ObjectError(f"{self._folder.name}: {failure.strerror or failure}") from failure
+            else:
+                return
+
+    def _fetch_once(self, source: ObjectSource, file: PooledFile, progress: Progress) -> None:
+        partial = self._partial(file)
+        with open(partial, "ab+", opener=open_private) as stream:
+            stream.seek(0)
+            try:
+                _complete(stream, source, file, progress)
+            except _Useless as failure:
+                with suppress(OSError):
+                    partial.unlink()
+                raise ObjectError(str(failure)) from None
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.chmod(_SEALED_FILE)
+        partial.replace(self.path(file))
+
+
+class _Useless(Exception):
+    """What came is not what was published, and nothing of it can be kept."""
+
+
+def _complete(stream: BinaryIO, source: ObjectSource, file: PooledFile, progress: Progress) -> None:
+    hashed = sha256()
+    size = 0
+    while chunk := stream.read(CHUNK):
+        hashed.update(chunk)
+        size += len(chunk)
+    if size < file.size:
+        pace = _Pace()
+        with source.stream(file.source, size, file.size) as chunks:
+            for chunk in chunks:
+                size += len(chunk)
+                if size > file.size:
+                    raise _Useless(f"{file.source}: more than its {file.size} bytes")
+                stream.write(chunk)
+                hashed.update(chunk)
+                progress(len(chunk))
+                pace.add(len(chunk), file.source)
+        if size < file.size:
+            raise ObjectError(f"{file.source}: ended at byte {size} of {file.size}")
+    if hashed.hexdigest() != file.name:
+        raise _Useless(f"{file.source}: not what was published")
+
+
+class _Pace:
+    """Gives up what comes so slowly that it would never end."""
+
+    def __init__(self) -> None:
+        self._until = time.monotonic() + _WINDOW_SECONDS
+        self._bytes = 0
+
+    def add(self, count: int, path: str) -> None:
+        self._bytes += count
+        if time.monotonic() >= self._until:
+            if self._bytes < _WINDOW_BYTES:
+                raise ObjectError(f"{path}: {self._bytes} bytes in {_WINDOW_SECONDS:.0f} s")
+            self._until = time.monotonic() + _WINDOW_SECONDS
+            self._bytes = 0
+
+
+def file_digest(path: Path) -> Digest:
+    hashed = sha256()
+    size = 0
+    with path.open("rb") as stream:
+        while chunk := stream.read(CHUNK):
+            hashed.update(chunk)
+            size += len(chunk)
+    return Digest(hashed.hexdigest(), size)

@@ -1,0 +1,67 @@
+"""What a follower knows, in a small file beside the editions: the workers and `sankofa doctor` read it."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+FILE: Final = "FOLLOWING"
+SILENT_SECONDS: Final = 30.0
+"""After so long without an answer a node says that it may be behind."""
+
+
+class FollowState(msgspec.Struct, frozen=True):
+    """Times are UTC, as ISO 8601."""
+
+    looked_at: str = ""
+    answered_at: str = ""
+    """When the pointer was last read, or more of an edition came."""
+    written_at: str = ""
+    """Of the pointer that was taken."""
+    index: str = ""
+    """The digest of the index that everything is there of."""
+    remote_edition: str = ""
+    failure: str = ""
+    """Why the last look failed; empty where it did not."""
+    refusal: str = ""
+    """Why the edition that is current there is not served here, though everything answers."""
+    pulled_files: int = 0
+    pulled_bytes: int = 0
+    """Of the last change."""
+    pulled_seconds: float = 0.0
+
+    def age_seconds(self, now: datetime) -> float | None:
+        """Since the place that is followed last answered; None where it never did."""
+        if not self.answered_at:
+            return None
+        return max((now - datetime.fromisoformat(self.answered_at)).total_seconds(), 0.0)
+
+    def complaint(self, now: datetime) -> str | None:
+        """What is wrong with following, or None."""
+        age = self.age_seconds(now)
+        if age is None:
+            return self.failure or "not asked yet"
+        if age > SILENT_SECONDS:
+            return f"no answer for {age:.0f} s: {self.failure or 'nobody follows'}"
+        return self.refusal or None
+
+
+def read_state(editions: Path) -> FollowState:
+    """An empty one where there is none that can be read."""
+    try:
+        return msgspec.json.decode((editions / FILE).read_bytes(), type=FollowState)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return FollowState()
+
+
+def write_state(editions: Path, state: FollowState) -> None:
+    """Without waiting for the disk: what is lost with the power is found out at the next look."""
+    partial = editions / f".{FILE}.{os.getpid()}"
+    partial.write_bytes(msgspec.json.encode(state))
+    partial.replace(editions / FILE)
+
+
+def utc(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")

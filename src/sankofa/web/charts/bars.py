@@ -1,0 +1,102 @@
+"""Bars: upright along time, or lying down where each has a name."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from html import escape
+from typing import Final, NamedTuple
+
+from sankofa.web.charts.chart import Chart, line, text
+from sankofa.web.charts.drawing import BOTTOM, LEFT, NOTHING, RIGHT, TOP, WIDTH, Write, value_axis
+from sankofa.web.charts.scales import ValueScale
+
+_ROW: Final = 24
+_NAMES: Final = 330
+_VALUES: Final = 76
+_LONGEST_NAME: Final = 54
+
+
+def bar_chart(
+    name: str,
+    title: str,
+    bars: Sequence[tuple[str, Decimal | float]],
+    write: Write,
+    table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
+    height: int = 220,
+) -> Chart:
+    """Values side by side, upwards and downwards from zero."""
+    if not bars:
+        return Chart(name, title, WIDTH, 60, text(LEFT, 34, NOTHING), *table)
+    values = ValueScale((float(value) for _, value in bars), TOP, height - BOTTOM, zero=True)
+    width = (WIDTH - LEFT - RIGHT) / len(bars)
+    zero = values(0)
+    parts = [value_axis(values, write)]
+    every = max(1, len(bars) // 8)
+    for number, (label, value) in enumerate(bars):
+        x, y = LEFT + number * width, values(float(value))
+        kind = "bar" if value >= 0 else "bar below"
+        parts.append(
+            f'<rect class="{kind}" x="{x + width * 0.12:.1f}" y="{min(y, zero):.1f}" '
+            f'width="{max(width * 0.76, 0.5):.1f}" height="{max(abs(zero - y), 0.5):.1f}">'
+            f"<title>{escape(label)}: {escape(write(float(value)))}</title></rect>"
+        )
+        if number % every == 0:
+            parts.append(text(x + width / 2, height - 10, label, anchor="middle"))
+    parts.append(line(LEFT, zero, WIDTH - RIGHT, zero, "axis"))
+    return Chart(name, title, WIDTH, height, "".join(parts), *table)
+
+
+class NamedBar(NamedTuple):
+    """A bar lying down, with the page that its name leads to."""
+
+    name: str
+    value: Decimal | float
+    address: str | None = None
+
+
+def named_bars(
+    name: str,
+    title: str,
+    bars: Sequence[NamedBar],
+    write: Write,
+    table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
+) -> Chart:
+    """Bars from top to bottom, each with its name at the left and its value at its end."""
+    if not bars:
+        return Chart(name, title, WIDTH, 60, text(LEFT, 34, NOTHING), *table)
+    low = min(0.0, *(float(bar.value) for bar in bars))
+    high = max(0.0, *(float(bar.value) for bar in bars))
+    left = _NAMES + (_VALUES if low < 0 else 0)
+    width = WIDTH - left - _VALUES
+    scale = width / ((high - low) or 1.0)
+    zero = left - low * scale
+    parts = []
+    for number, bar in enumerate(bars):
+        y, value = number * _ROW, float(bar.value)
+        kind = "bar" if value >= 0 else "bar below"
+        length = max(abs(value) * scale, 1.0)
+        start = zero if value >= 0 else zero - length
+        written = write(value)
+        parts.append(_name(bar, y + _ROW / 2 + 4))
+        parts.append(
+            f'<rect class="{kind}" x="{start:.1f}" y="{y + 4}" width="{length:.1f}" '
+            f'height="{_ROW - 8}" rx="2">'
+            f"<title>{escape(bar.name)}: {escape(written)}</title></rect>"
+        )
+        end = start + length + 6 if value >= 0 else start - 6
+        anchor = "start" if value >= 0 else "end"
+        parts.append(text(end, y + _ROW / 2 + 4, written, "value", anchor))
+    parts.append(line(zero, 0, zero, len(bars) * _ROW, "axis"))
+    role = "group" if any(bar.address for bar in bars) else "img"
+    return Chart(name, title, WIDTH, len(bars) * _ROW + 4, "".join(parts), *table, role=role)
+
+
+def _name(bar: NamedBar, y: float) -> str:
+    short = (
+        bar.name
+        if len(bar.name) <= _LONGEST_NAME
+        else bar.name[: _LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    )
+    written = text(_NAMES - 10, y, short, "name", "end")
+    if bar.address is None:
+        return written
+    return f'<a href="{escape(bar.address)}" aria-label="{escape(bar.name)}">{written}</a>'

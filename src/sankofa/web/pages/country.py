@@ -1,0 +1,68 @@
+"""A country: its economy in small charts, its companies, its tenders, and what there is of it."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final
+
+from sankofa.model.countries import country as known_country
+from sankofa.model.errors import NotFound
+from sankofa.web import data
+from sankofa.web.charts.chart import Chart
+from sankofa.web.charts.drawing import small_line
+from sankofa.web.pages.tenders import listed
+from sankofa.web.view import View, page
+from sankofa.web.visit import Row, Visit
+
+_HEADLINES: Final = (
+    "NY.GDP.MKTP.CD",
+    "NY.GDP.MKTP.KD.ZG",
+    "FP.CPI.TOTL.ZG",
+    "SP.POP.TOTL",
+    "NY.GDP.PCAP.CD",
+    "GC.DOD.TOTL.GD.ZS",
+    "DT.DOD.DECT.GN.ZS",
+    "SL.UEM.TOTL.ZS",
+)
+_MOST_TENDERS: Final = 5
+
+
+@page("/country/{country}")
+async def country(visit: Visit) -> View:
+    """One country, whatever there is of it."""
+    code = known_country(visit.parameters["country"])
+    if code is None:
+        raise NotFound("There is no such country.")
+    issuers = await visit.ask("list_issuers", country=code)
+    covered = await data.coverage(visit, code)
+    charts, headlines = await _economy(visit, code)
+    series = await visit.ask("list_series", shown=False, country=code, q="USD")
+    tenders: list[Row] = []
+    if any(row["sku"] == "AF-TENDER" for row in covered):
+        found = await visit.ask("search_tenders", country=code)
+        tenders = [listed(visit, row) for row in found.rows[:_MOST_TENDERS]]
+    context: dict[str, Any] = {
+        "country": code,
+        "issuers": issuers.rows,
+        "headlines": headlines,
+        "rates": [row for row in series.rows if row["vintages"]],
+        "tenders": tenders,
+        "covered": covered,
+    }
+    return View("country.html", visit.language.country(code), context, tuple(charts))
+
+
+async def _economy(visit: Visit, code: str) -> tuple[list[Chart], list[dict[str, Any]]]:
+    """Annual indicators, the newest years, each as a small chart."""
+    charts, headlines = [], []
+    for indicator in _HEADLINES:
+        asked = {"country": code, "indicator": indicator, "limit": visit.most_rows(200)}
+        result = await visit.ask("get_macro", shown=indicator == _HEADLINES[0], **asked)
+        rows = [row for row in result.rows if row["value"] is not None][::-1]
+        if not rows:
+            continue
+        points = [(date(row["year"], 12, 31), Decimal(row["value"])) for row in rows]
+        name = rows[-1]["indicator_name"] or indicator
+        chart = small_line(indicator, name, points, visit.language.short)
+        charts.append(chart)
+        headlines.append({"row": rows[-1], "name": name, "chart": chart, "indicator": indicator})
+    return charts, headlines

@@ -1,0 +1,234 @@
+"""Publishing after a small change takes over what did not change, and gives the edition that publishing
+everything gives, byte for byte."""
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.derive.metrics.contract import slugs
+from sankofa.edition.build import organisation_parts, writer
+from sankofa.edition.build.publish import publish
+from sankofa.edition.read.edition import open_edition
+from sankofa.edition.read.screens import screen
+from sankofa.ledger.ingest import files_under, ingest
+from sankofa.ledger.store import Ledger
+from sankofa.sources.registry import load_sources
+from tests.edition_parts import part_of, parts_of
+from tests.engines.datastores import SAMPLE, Engine, keys_of, run
+
+LEI = "999900SAMPLEZA000189"
+EVERYTHING = (
+    ("sample-lei", "lei"),
+    ("sample-filings", "filings/za-kgalagadi.csv"),
+    ("sample-filings", "filings/ke-riftline.csv"),
+    ("sample-series", "series"),
+    ("sample-tenders-ke", "tenders-ke/ke-releases-2025-2026.jsonl"),
+)
+
+
+class World:
+    """A ledger with some of every kind, which is added to file by file."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.cache = engine.home / "derived"
+        self._now = datetime(2026, 11, 1, 9, 30, tzinfo=UTC)
+
+    def take(self, source_id: str, path: Path) -> None:
+        self._now += timedelta(hours=1)
+        with closing(self._ledger()) as ledger:
+            summary = ingest(
+                ledger,
+                load_sources(self.engine.home)[source_id],
+                files_under([path]),
+                rejects_folder=self.engine.home / "rejects",
+                clock=lambda: self._now,
+            )
+        assert not summary.failures
+
+    def take_text(self, source_id: str, name: str, text: str) -> None:
+        path = self.engine.home / name
+        path.write_text(text)
+        self.take(source_id, path)
+
+    def published(self, cache: Path | None = None) -> dict[str, Any]:
+        with closing(self._ledger()) as ledger:
+            sources = load_sources(self.engine.home)
+            return publish(self.engine.store, ledger, keep=9, sources=sources, issuer_cache=cache)
+
+    def folder(self, manifest: dict[str, Any]) -> Path:
+        return self.engine.home / "editions" / str(manifest["edition"])
+
+    def _ledger(self) -> Ledger:
+        return Ledger(self.engine.store, b"k" * 32, lambda: self._now)
+
+
+@pytest.fixture
+def world(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(organisation_parts, "_BYTES_IN_A_PARTITION", 1 << 15)
+    monkeypatch.setattr(writer, "_BYTES_IN_A_PART", 1 << 12)
+    world = World(engine)
+    for source_id, path in EVERYTHING:
+        world.take(source_id, SAMPLE / path)
+    return world
+
+
+def a_figure(world: World) -> None:
+    header = (SAMPLE / "filings/za-kgalagadi.csv").read_text().split("\n")[0]
+    row = f"lei:{LEI},revenue,41000000000,ZAR,2020-06-29,2021-06-27,FY,2022-08-30,afs-2022,p. 9,0.99"
+    world.take_text("sample-filings", "restated.csv", f"{header}\n{row}\n")
+
+
+def an_observation(world: World) -> None:
+    header = (SAMPLE / "series/series.csv").read_text().split("\n")[0]
+    row = 'CPI.ZA,cpi,monthly,ZA,2022-01-31,104.01,"index, 2021=100",2026-03-17'
+    world.take_text("sample-series", "revised.csv", f"{header}\n{row}\n")
+
+
+def a_release(world: World) -> None:
+    lines = (SAMPLE / "tenders-ke/ke-releases-2025-2026.jsonl").read_text().split("\n")
+    release = json.loads(lines[0]) | {"ocid": "ocds-999ske-99999", "id": "ocds-999ske-99999-01"}
+    world.take_text("sample-tenders-ke", "one.jsonl", json.dumps(release))
+
+
+def another_name(world: World) -> None:
+    header, *rows = (SAMPLE / "lei/golden-copy.csv").read_text().split("\n")
+    row = next(row for row in rows if LEI in row)
+    renamed = row.replace("Kgalagadi Sample Retail", "Kgalagadi Renamed").replace("2025-07-20", "2026-07-20")
+    world.take_text("sample-lei", "renamed.csv", f"{header}\n{renamed}\n")
+
+
+CHANGES: tuple[tuple[Callable[[World], None], set[str], set[str]], ...] = (
+    (a_figure, {"tender", "macro-series", "word", "identifier"}, {"fundamentals", "screen"}),
+    (an_observation, {"tender", "fundamentals", "word"}, {"macro-series"}),
+    (a_release, {"macro-series", "fact_macro", "fundamentals", "word"}, {"tender", "fact"}),
+    (another_name, {"macro-series", "fact_macro"}, {"word", "entity"}),
+)
+"""A change, some kinds of which every part stays, and some of which one does not."""
+
+
+def contents(manifest: dict[str, Any], kind: str) -> set[str]:
+    return {part["content"] for part in manifest["parts"] if kind in part["kinds"]}
+
+
+def said(manifest: dict[str, Any]) -> object:
+    return {**manifest, "parts": [[p["kinds"], p["first"], p["content"]] for p in manifest["parts"]]}
+
+
+def test_after_every_change_the_edition_is_the_one_that_publishing_everything_gives(world: World) -> None:
+    before = world.published(world.cache)
+    for kind in ("entity", "identifier", "word"):
+        assert len(contents(before, kind)) > 2
+    for change, stays, changes in CHANGES:
+        change(world)
+        after = world.published(world.cache)
+        assert said(after) == said(world.published())
+        for kind in stays:
+            assert contents(after, kind) == contents(before, kind), (change.__name__, kind)
+        for kind in changes:
+            assert contents(after, kind) != contents(before, kind), (change.__name__, kind)
+        for kind in ("entity", "identifier", "word", "tender_word"):
+            assert contents(after, kind) & contents(before, kind), "what is in the other parts stays"
+        before = after
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_what_two_editions_have_in_common_is_stored_once(world: World) -> None:
+    first = world.published(world.cache)
+    a_figure(world)
+    second = world.published(world.cache)
+    inodes = [{path.stat().st_ino for path in parts_of(world.folder(m))} for m in (first, second)]
+    assert len(inodes[0] & inodes[1]) > len(inodes[1]) // 2
+    old, new = (world.folder(m) / "files" / "af-macro-series.parquet" for m in (first, second))
+    assert old.samefile(new)
+    world.engine.store.set_current_and_prune([second["edition"]], second["edition"])
+    world.engine.store.open(second["edition"], check_all=True).close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("harm", ["damaged", "gone"])
+def test_a_part_that_is_not_whole_is_made_again_not_taken_over(world: World, harm: str) -> None:
+    first = world.published(world.cache)
+    part = part_of(world.folder(first), "macro-series")
+    content = bytearray(part.read_bytes())
+    part.unlink()
+    if harm == "damaged":
+        content[len(content) // 2] ^= 1
+        part.write_bytes(content)
+    a_figure(world)
+    second = world.published(world.cache)
+    assert said(second) == said(world.published())
+    world.engine.store.open(second["edition"], check_all=True).close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_record_of_the_last_build_that_is_not_whole_is_not_believed(world: World) -> None:
+    world.published(world.cache)
+    a_figure(world)
+    record = world.cache / "datasets"
+    whole = record.read_bytes()
+    for place in range(0, len(whole), len(whole) // 3):
+        harmed = bytearray(whole)
+        harmed[place] ^= 1
+        record.write_bytes(harmed)
+        assert said(world.published(world.cache)) == said(world.published())
+
+
+def test_every_organisation_is_listed_once_in_order_and_found_whatever_part_it_is_in(world: World) -> None:
+    manifest = world.published(world.cache)
+
+    async def read() -> None:
+        edition = open_edition(world.engine.store, manifest["edition"])
+        listed: list[str] = []
+        for kind in ("identifier", "word", "entity"):
+            listed = [key for key, _ in await edition.digests(kind, "", 100_000)]
+            assert listed == sorted(set(listed))
+            for key in listed[:: 1 + len(listed) // 50]:
+                assert await edition.holds(kind, key)
+        assert len(listed) == manifest["rows"]["entity"]
+        half = listed[len(listed) // 2]
+        assert [k for k, _ in await edition.digests("entity", half, 3)] == listed[listed.index(half) + 1 :][
+            :3
+        ]
+        assert not await edition.holds("entity", "DC000000000000")
+        edition.close()
+
+    run(read)
+
+
+def test_a_screen_leads_to_rows_in_whatever_part_they_are(world: World) -> None:
+    """Parts of organisations without metrics are among those that have them."""
+    manifest = world.published(world.cache)
+    assert 0 < len(contents(manifest, "metrics")) < len(contents(manifest, "entity"))
+
+    async def read() -> int:
+        edition = open_edition(world.engine.store, manifest["edition"])
+        shown = 0
+        for metric in slugs():
+            found = await screen(edition, metric, None, date(2026, 11, 1), smallest_first=False, most=50)
+            rows = json.loads(b"[%b]" % found.selection.rows)
+            assert [row["metric"] for row in rows] == [metric] * len(rows)
+            shown += len(rows)
+        edition.close()
+        return shown
+
+    assert run(read) > 10
+
+
+def test_the_parts_of_organisations_do_not_overlap(world: World) -> None:
+    manifest = world.published()
+    firsts = [part["first"] for part in manifest["parts"] if "entity" in part["kinds"]]
+    assert firsts == sorted(set(firsts))
+    if world.engine.name == "sqlite":
+        listed = [
+            key
+            for part in parts_of(world.folder(manifest))
+            for kind, key in keys_of(part)
+            if kind == "entity"
+        ]
+        assert len(listed) == len(set(listed)) == manifest["rows"]["entity"]

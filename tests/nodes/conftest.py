@@ -1,0 +1,49 @@
+"""The small world of tests/faults, pushed to where nodes can follow it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import World
+from tests.faults.conftest import editions as editions
+from tests.faults.conftest import home as home
+from tests.faults.conftest import key as key
+from tests.faults.conftest import world as world
+from tests.live import run
+from tests.once import made_once
+
+
+def push(home: Path, destination: Path | str, *options: str) -> str:
+    pushed = run(home, "push", str(destination), *options)
+    assert pushed.returncode == 0, pushed.stderr
+    return pushed.stdout
+
+
+@pytest.fixture(scope="session")
+def pushed_world(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two destinations: `first`, that the first edition was pushed to, and `both`."""
+
+    def make(folder: Path) -> None:
+        home = Path(shutil.copytree(world.home, folder / "home"))
+        first, second = world.editions
+        shutil.rmtree(home / "editions" / second)
+        assert run(home, "editions", "rollback", first).returncode == 0
+        push(home, folder / "first")
+        shutil.rmtree(home)
+        shutil.copytree(folder / "first", folder / "both")
+        push(world.home, folder / "both")
+
+    return made_once(tmp_path_factory, "pushed", make)
+
+
+@pytest.fixture
+def destination(pushed_world: Path, tmp_path: Path) -> Path:
+    """A folder that both editions of the world were pushed to."""
+    return Path(shutil.copytree(pushed_world / "both", tmp_path / "destination"))
+
+
+@pytest.fixture
+def pushed_first(pushed_world: Path) -> Path:
+    """A folder that the first edition was pushed to. Do not change it."""
+    return pushed_world / "first"

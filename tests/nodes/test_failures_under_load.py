@@ -1,0 +1,226 @@
+"""Everything that several machines are made of, and each of it killed under steady load.
+
+A PostgreSQL primary with a streaming standby, Redis with two replicas under three sentinels, three API nodes
+behind HAProxy with the example configuration.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from decimal import Decimal
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.faults.conftest import CORRECTION
+from tests.live import LiveServer, create_key, run
+from tests.nodes.servers import HaProxy
+from tests.nodes.steady_load import PATH, SteadyLoad
+from tests.patience import PATIENCE, Stopwatch, until
+from tests.postgres_groups import Primary, Standby
+from tests.redis_groups import DurablyWatched
+from tests.services import missing, postgres_binaries, redis_binary
+from tests.torture import Trial
+
+SAMPLE = Path(str(files("sankofa").joinpath("sample")))
+LONGEST_OUTAGE = 5.0
+NODES = 3
+
+
+class Estate:
+    """The stores, three nodes and the balancer; and the figure that each edition must serve."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folder = folder
+        self.expected: dict[str, Decimal] = {}
+        self.published = 0
+        binaries, redis = postgres_binaries(), redis_binary()
+        if binaries is None or redis is None or not (binaries / "pg_basebackup").exists():
+            missing("several machines (no PostgreSQL with pg_basebackup, or no Redis)")
+        self.primary = Primary(binaries)
+        stack.callback(self.primary.close)
+        self.primary.start()
+        self.standby = Standby(self.primary)
+        stack.callback(self.standby.close)
+        self.standby.start()
+        self.redis = DurablyWatched(redis)
+        stack.callback(self.redis.close)
+        self.redis.start()
+        hosts = f"127.0.0.1:{self.primary.port},127.0.0.1:{self.standby.port}"
+        self.settings: dict[str, Any] = {
+            "datastore": f"postgresql://postgres@{hosts}/postgres",
+            "keystore": self.redis.url,
+            "usagestore": self.redis.url,
+            "keys_secret": "keys",
+            "gate_secret": "gate",
+            "cursor_secret": "cursors",
+            "vault": "off",
+        }
+        self.home = folder / "publisher" / "home"
+        self.home.parent.mkdir()
+        for source, path in (("sample-lei", "lei"), ("sample-filings", "filings")):
+            self._command("ingest", source, SAMPLE / path)
+        self.publish()
+        self.key = create_key(
+            self.home,
+            "professional",
+            "--per-minute",
+            "1000000000",
+            "--per-month",
+            "1000000000",
+            **self.settings,
+        )
+        self.nodes = [self._node(number, stack) for number in range(NODES)]
+        self.balancer = stack.enter_context(HaProxy(folder / "haproxy", [node.port for node in self.nodes]))
+
+    def _node(self, number: int, stack: ExitStack) -> LiveServer:
+        home = self._folder / f"node-{number}" / "home"
+        home.parent.mkdir()
+        return stack.enter_context(LiveServer(home, proxies="127.0.0.1", **self.settings))
+
+    def _command(self, *arguments: str | Path) -> None:
+        done = run(self.home, *arguments, **self.settings)
+        assert done.returncode == 0, done.stderr
+
+    def publish(self) -> str:
+        """One more filing, in an edition of its own."""
+        self.published += 1
+        value = 1000 + self.published
+        filing = self._folder / f"correction-{self.published}.csv"
+        filing.write_text(CORRECTION.format(value=value, day=self.published))
+        self._command("ingest", "sample-filings", filing)
+        self._command("publish")
+        edition = self._current()
+        self.expected[edition] = Decimal(value)
+        return edition
+
+    def _current(self) -> str:
+        lines = run(self.home, "editions", **self.settings).stdout.splitlines()
+        (name,) = (line.split()[0] for line in lines if line.endswith("current"))
+        return name
+
+    def until_served(self, edition: str) -> None:
+        for node in self.nodes:
+            until(lambda n=node: n.get("/v1/status").json()["edition"] == edition)  # type: ignore[misc]
+
+    def used(self) -> int:
+        """What is counted of the key, this question left out."""
+        answer = until(lambda: self._usage())
+        assert answer is not None
+        return answer - 1
+
+    def _usage(self) -> int | None:
+        response = self.nodes[0].get("/v1/usage", self.key)
+        return int(response.json()["data"][0]["month_used"]) if response.status_code == 200 else None
+
+
+@pytest.fixture
+def estate(tmp_path: Path) -> Iterator[Estate]:
+    with ExitStack() as stack:
+        yield Estate(tmp_path, stack)
+
+
+def survive(
+    load: SteadyLoad, what: str, strike: Callable[[], None], trial: Trial, *, answers: int = 40
+) -> None:
+    """Do it, wait until clients are answered again, and measure for how long they were not."""
+    began = time.monotonic()
+    with Stopwatch() as watch:
+        strike()
+        until(lambda: _answered_in_a_row(load, began) >= answers)
+    trouble = load.trouble(began)
+    outage = max(trouble) - min(trouble) if trouble else 0.0
+    stalled = watch.elapsed - watch.seconds
+    trial.measured(f"{what}: seconds without an answer", max(outage - stalled, 0.0))
+    assert outage - stalled <= LONGEST_OUTAGE, (
+        f"{what}: {outage:.1f} s, of which the machine took {stalled:.1f}"
+    )
+    load.events.append((began, what))
+    trial.saw(what)
+
+
+def _answered_in_a_row(load: SteadyLoad, since: float) -> int:
+    number = 0
+    for outcome in reversed(load.outcomes):
+        if outcome.kind != "answered" or outcome.at < since:
+            break
+        number += 1
+    return number
+
+
+@pytest.mark.rule("NODE-7")
+def test_whatever_is_killed_answers_stay_right_and_every_request_is_counted_once(
+    estate: Estate, trial: Trial
+) -> None:
+    rounds = trial.count(1, 3)
+    editions = trial.count(4, 11)  # the first was there before the load
+    until(lambda: _asked(estate) == 200)
+    before = estate.used()
+    with SteadyLoad(estate.balancer.port, estate.key, estate.expected) as load:
+        until(lambda: load.answers(0.0) > 50)
+
+        def publish_next() -> None:
+            estate.until_served(estate.publish())
+
+        for _ in range(rounds):
+            survive(load, "standby killed", estate.standby.kill, trial)
+            survive(load, "standby back", estate.standby.start, trial)
+            survive(load, "Redis restarted", lambda: _restart(estate), trial)
+            survive(load, "API node killed", lambda: _kill(estate.nodes[1]), trial)
+            survive(load, "API node back", estate.nodes[1].start, trial)
+            survive(load, "edition published", publish_next, trial)
+        until(lambda: _is_level(estate))
+        survive(load, "primary killed", estate.primary.kill, trial)
+        survive(load, "standby promoted", estate.standby.promote, trial)
+        survive(load, "Redis failed over", lambda: estate.redis.current().kill(), trial)
+        while estate.published < editions:
+            survive(load, "edition published", publish_next, trial)
+    counts = load.counts()
+    answered, unavailable, broken = (counts.pop(kind, 0) for kind in ("answered", "unavailable", "broken"))
+    assert not counts, f"neither an answer nor a clean 503: {counts}"
+    assert broken <= load.clients * rounds, f"more than was in flight on a killed node: {load.story()}"
+    assert set(load.editions) == set(estate.expected)
+    counted = estate.used() - before
+    assert answered <= counted <= answered + unavailable + broken + 1, (
+        answered,
+        counted,
+        unavailable,
+        broken,
+    )
+    trial.measured("answers", answered)
+    trial.measured("clean 503", unavailable)
+    trial.measured("cut on a killed node", broken)
+    trial.measured("counted above the answers", counted - answered)
+
+
+def _asked(estate: Estate) -> int:
+    try:
+        return min(node.get(PATH, estate.key).status_code for node in estate.nodes)
+    except OSError:
+        return 0
+
+
+def _restart(estate: Estate) -> None:
+    """Where that takes longer than the sentinels wait, another is the primary when it is back."""
+    server = estate.redis.current()
+    server.kill()
+    server.start()
+
+
+def _kill(node: LiveServer) -> None:
+    """The whole process group, without warning."""
+    os.killpg(node.pid, signal.SIGKILL)
+    node.stop()
+
+
+def _is_level(estate: Estate) -> bool:
+    """Whether the standby has everything that the primary wrote."""
+    ask = "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn = pg_current_wal_lsn()"
+    with psycopg.connect(estate.primary.url, connect_timeout=int(PATIENCE)) as connection:
+        row = connection.execute(ask.encode()).fetchone()
+    return row == (1,)

@@ -1,0 +1,394 @@
+"""Nodes that follow editions from elsewhere: what they pull, when they switch, what they say."""
+
+import json
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.conftest import publish_another
+from tests.live import LiveServer, create_key, run
+from tests.nodes.conftest import push
+from tests.nodes.servers import CuttingServer, PlainServer, StaticServer, s3_server
+from tests.patience import until
+
+ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2022-01-01"
+
+
+def follow(home: Path, url: str, **settings: str) -> str:
+    done = run(home, "follow", "--once", editions=url, **settings)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refused(home: Path, url: str) -> str:
+    done = run(home, "follow", "--once", editions=url)
+    assert done.returncode == 1, done.stdout
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+def current(home: Path) -> str | None:
+    pointer = home / "editions" / "CURRENT"
+    return pointer.read_text().strip() if pointer.exists() else None
+
+
+def state(home: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((home / "editions" / "FOLLOWING").read_text())
+    return document
+
+
+def largest(destination: Path) -> Path:
+    return max((p for p in (destination / "pool").rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)
+
+
+def rewrite_index(destination: Path, changes: dict[str, Any], written_at: str) -> None:
+    """Put another index there, as a publisher of another version would."""
+    import hashlib
+
+    pointer = json.loads((destination / "current.json").read_text())
+    index = json.loads(pool_object(destination, pointer["index"]["sha256"]).read_text())
+    for entry in index["editions"]:
+        if entry["edition"] == index["current"]:
+            entry.update(changes)
+    content = json.dumps(index).encode()
+    digest = hashlib.sha256(content).hexdigest()
+    target = pool_object(destination, digest)
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(content)
+    pointer |= {"written_at": written_at, "index": {"sha256": digest, "size": len(content)}}
+    (destination / "current.json").write_text(json.dumps(pointer))
+
+
+def pool_object(destination: Path, digest: str) -> Path:
+    return destination / "pool" / digest[:2] / digest
+
+
+@pytest.mark.rule("NODE-1", "NODE-2", "NODE-4", "STAT-5")
+def test_a_node_serves_what_was_pushed_and_each_newer_edition_and_goes_on_without_its_origin(
+    home: Path, destination: Path, key: str, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    node = tmp_path / "node" / "home"
+    settings: dict[str, Any] = {
+        "keystore": f"embedded:{home}/keys",
+        "keys_secret": (home / "keys-secret").read_text().strip(),
+    }
+    node.parent.mkdir()
+    with StaticServer(destination, tmp_path / "nginx") as origin, LiveServer(home) as publisher:
+        with LiveServer(node, editions=origin.url, editions_poll_seconds="1", **settings) as live:
+            until(lambda: live.get("/v1/status").json()["edition"] == editions[1])
+            here, there = live.get(ISSUER, key), publisher.get(ISSUER, key)
+            assert here.json()["data"] == there.json()["data"]
+            assert here.headers["etag"] == there.headers["etag"]
+            until(lambda: live.get(f"{ISSUER}&edition={editions[0]}", key).status_code == 200)
+
+            third = publish_another(home, 2)
+            push(home, destination)
+            until(lambda: live.get(ISSUER, key).json()["edition"] == third)
+            until(lambda: state(node)["failure"] == "" and state(node)["pulled_files"] > 0)
+            assert live.get(f"{ISSUER}&edition={editions[1]}", key).status_code == 200
+            origin.stop()
+            until(lambda: state(node)["failure"])
+            assert live.get(ISSUER, key).json()["edition"] == third
+        aged(node, minutes=10)
+        with LiveServer(node, editions=origin.url, **settings) as live:
+            until(lambda: live.get(ISSUER, key).status_code == 200)
+            status = live.get("/v1/status")
+            assert status.status_code == 200, "it answers, and a balancer may go on asking it"
+            assert status.json()["status"] == "degraded"
+            assert status.json()["degraded"] == ["editions"]
+            assert status.json()["following"]["age_seconds"] > 500
+            assert run(node, "status", editions=origin.url, **settings).returncode == 1
+            origin.start()
+            until(lambda: live.get("/v1/status").json()["status"] == "ok")
+
+
+def aged(node: Path, minutes: int) -> None:
+    """As if the origin had been silent for so long."""
+    before = datetime.now(UTC) - timedelta(minutes=minutes)
+    file = node / "editions" / "FOLLOWING"
+    file.write_text(json.dumps(state(node) | {"answered_at": before.isoformat()}))
+
+
+@pytest.mark.rule("NODE-1", "NODE-2", "NODE-4")
+def test_a_node_follows_the_editions_folder_of_another_home_as_a_plain_web_server_serves_it(
+    home: Path, key: str, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    """Without a push, without a listing of any folder, and by a server that knows no ranges."""
+    node = tmp_path / "node" / "home"
+    node.parent.mkdir()
+    settings: dict[str, Any] = {
+        "keystore": f"embedded:{home}/keys",
+        "keys_secret": (home / "keys-secret").read_text().strip(),
+    }
+    (tmp_path / "served").mkdir()
+    with (
+        PlainServer(tmp_path / "served") as origin,
+        LiveServer(node, editions=f"{origin.url}/editions", editions_poll_seconds="1", **settings) as live,
+    ):
+        until(lambda: (node / "editions" / "FOLLOWING").exists())
+        until(lambda: state(node)["refusal"] == "nothing is published there yet")
+        assert live.get("/v1/status").status_code == 503
+        (tmp_path / "served" / "editions").symlink_to(home / "editions")
+        until(lambda: live.get(ISSUER, key).status_code == 200)
+        assert live.get(ISSUER, key).json()["edition"] == editions[1]
+        until(lambda: live.get(f"{ISSUER}&edition={editions[0]}", key).status_code == 200)
+        third = publish_another(home, 2)
+        until(lambda: live.get(ISSUER, key).json()["edition"] == third)
+        assert run(home, "editions", "rollback", editions[0]).returncode == 0
+        until(lambda: live.get(ISSUER, key).json()["edition"] == editions[0])
+        until(lambda: live.get("/v1/status").json()["status"] == "ok")
+        assert live.get(f"{ISSUER}&edition={third}", key).status_code == 200
+    assert not [path for path in origin.asked if path.endswith("/")], "no folder was listed"
+
+
+@pytest.mark.rule("NODE-3")
+@pytest.mark.parametrize("file", ["parts", "checksums", "manifest.json", "files"])
+def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
+    file: str, home: Path, tmp_path: Path, editions: tuple[str, str]
+) -> None:
+    node = tmp_path / "node"
+    url = f"file://{home}/editions"
+    (home / "editions" / "CURRENT").write_text(f"{editions[0]}\n")
+    seal = home / "editions" / f"{editions[1]}.seal"
+    seal.rename(tmp_path / "seal")  # not published yet
+    follow(node, url)
+    assert current(node) == editions[0]
+    (tmp_path / "seal").rename(seal)
+    (home / "editions" / "CURRENT").write_text(f"{editions[1]}\n")
+    target = home / "editions" / editions[1] / file
+    if target.is_dir():
+        target = max(target.iterdir(), key=lambda path: path.stat().st_size)
+    content = target.read_bytes()
+    target.chmod(0o600)
+    for damaged in (content[: len(content) // 2], content[:-1] + bytes([content[-1] ^ 1])):
+        target.write_bytes(damaged)
+        refused(node, url)
+        assert current(node) == editions[0]
+    target.write_bytes(content)
+    follow(node, url)
+    assert current(node) == editions[1]
+
+
+@pytest.mark.rule("NODE-2")
+def test_only_what_a_node_does_not_have_is_pulled(
+    home: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
+) -> None:
+    node = tmp_path / "node"
+    url = f"file://{destination}"
+    follow(node, url)
+    assert current(node) == editions[1]
+    everything = state(node)["pulled_bytes"]
+    assert follow(node, url) == follow(node, url), "nothing is pulled where nothing changed"
+    assert run(home, "editions", "rollback", editions[0]).returncode == 0
+    push(home, destination)
+    follow(node, url)
+    assert current(node) == editions[0]
+    assert state(node)["pulled_files"] == 0
+    assert state(node)["pulled_bytes"] < everything / 100, "the index"
+
+
+@pytest.mark.rule("NODE-3")
+@pytest.mark.parametrize("damage", ["one byte", "cut short", "gone", "longer"])
+def test_what_is_damaged_at_the_origin_never_becomes_current(
+    damage: str, pushed_first: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
+) -> None:
+    node = tmp_path / "node"
+    follow(node, f"file://{pushed_first}")
+    assert current(node) == editions[0]
+    before = {path.name for path in (pushed_first / "pool").rglob("*")}
+    new = [path for path in (destination / "pool").rglob("*") if path.is_file() and path.name not in before]
+    target = max(new, key=lambda path: path.stat().st_size)
+    content = target.read_bytes()
+    middle = len(content) // 2
+    if damage == "gone":
+        target.unlink()
+    else:
+        changed = {
+            "one byte": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+            "cut short": content[:middle],
+            "longer": content + b"x",
+        }
+        target.write_bytes(changed[damage])
+    said = refused(node, f"file://{destination}")
+    assert target.name in said
+    assert current(node) == editions[0]
+    target.write_bytes(content)
+    follow(node, f"file://{destination}")
+    assert current(node) == editions[1]
+    assert not list((node / "editions" / "pool").glob("*.partial"))
+
+
+@pytest.mark.rule("NODE-3")
+def test_a_pull_that_was_cut_goes_on_where_it_was(destination: Path, tmp_path: Path) -> None:
+    big = largest(destination)
+    size = big.stat().st_size
+    with CuttingServer(destination, big.name, most=size // 4 + 1, times=2) as server:
+        follow(tmp_path / "node", server.url)
+        asked = [start for path, start in server.requests if path.endswith(big.name)]
+    assert len(asked) == 3
+    assert asked[0] == 0
+    assert asked[1] > 0
+    assert asked[2] > asked[1]
+    assert (tmp_path / "node" / "editions" / "pool" / big.name).stat().st_size == size
+
+
+@pytest.mark.rule("NODE-3")
+def test_an_origin_that_answers_with_anything_else_changes_nothing(destination: Path, tmp_path: Path) -> None:
+    node = tmp_path / "node"
+    follow(node, f"file://{destination}")
+    served = current(node)
+    pointer = (destination / "current.json").read_bytes()
+    for other in (
+        b"",
+        b"<html>",
+        b"{}",
+        pointer[:-2],
+        b"[" * 5000,
+        pointer.replace(b'"format":1', b'"format":2'),
+    ):
+        (destination / "current.json").write_bytes(other)
+        said = refused(node, f"file://{destination}")
+        assert "current.json" in said
+        assert current(node) == served
+    older = json.loads(pointer) | {"written_at": "2020-01-01T00:00:00.000000+00:00"}
+    (destination / "current.json").write_text(json.dumps(older))
+    assert "older than one seen before" in refused(node, f"file://{destination}")
+
+
+@pytest.mark.rule("NODE-5")
+def test_an_edition_of_a_newer_layout_is_refused_with_a_sentence_and_the_own_one_stays(
+    pushed_first: Path, destination: Path, key: str, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    """What a node of the old version does while the new version is rolled out."""
+    node = tmp_path / "node"
+    url = f"file://{destination}"
+    follow(node, f"file://{pushed_first}")
+    rewrite_index(destination, {"layout": 99}, "2126-01-01T00:00:00.000000+00:00")
+    said = refused(node, url)
+    assert "has layout 99, and this version reads layout" in said
+    assert current(node) == editions[0]
+    assert "layout 99" in run(node, "doctor", editions=url).stdout
+    fresh = tmp_path / "fresh"
+    refused(fresh, url)
+    assert current(fresh) == editions[0], "one that is started anew takes the newest that it can read"
+
+
+@pytest.mark.rule("NODE-3")
+def test_what_is_damaged_on_the_node_is_pulled_again(
+    destination: Path, key: str, home: Path, editions: tuple[str, str], tmp_path: Path
+) -> None:
+    node = tmp_path / "node" / "home"
+    node.parent.mkdir()
+    follow(node, f"file://{destination}")
+    parts = node / "editions" / editions[1] / "parts"
+    blocks = max(parts.iterdir(), key=lambda path: path.stat().st_size)
+    blocks.chmod(0o600)
+    with blocks.open("r+b") as file:
+        file.seek(1000)
+        byte = file.read(1)
+        file.seek(1000)
+        file.write(bytes([byte[0] ^ 1]))
+    with LiveServer(node, editions=f"file://{destination}", editions_poll_seconds="1") as live:
+        until(lambda: live.get("/v1/status").json()["edition"] == editions[1])
+        until(lambda: live.get("/v1/status").status_code == 200)
+    assert not list((node / "editions").glob(".damaged-*"))
+
+
+@pytest.mark.rule("NODE-6")
+def test_a_push_sends_what_is_missing_and_removes_what_no_kept_edition_needs(
+    home: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
+) -> None:
+    assert "nothing changed" in push(home, destination)
+    largest(destination).unlink()
+    assert ": 1 files and" in push(home, destination), "one that went missing is sent again"
+    before = len(list((destination / "pool").rglob("*")))
+    shutil.rmtree(home / "editions" / editions[0])  # as a publisher that keeps fewer would
+    (home / "editions" / f"{editions[0]}.seal").unlink()
+    push(home, destination, "--keep-unused", "60")
+    assert len(list((destination / "pool").rglob("*"))) >= before, "a node may be pulling it"
+    push(home, destination, "--keep-unused", "0")
+    node = tmp_path / "node"
+    follow(node, f"file://{destination}")
+    pointer = json.loads((destination / "current.json").read_text())
+    index = json.loads(pool_object(destination, pointer["index"]["sha256"]).read_text())
+    needed = {pointer["index"]["sha256"]}
+    for entry in index["editions"]:
+        needed.add(entry["files"]["sha256"])
+        files = json.loads(pool_object(destination, entry["files"]["sha256"]).read_text())["files"]
+        needed |= {file["content"]["sha256"] for file in files}
+    assert {path.name for path in (destination / "pool").rglob("*") if path.is_file()} == needed
+
+
+def test_open_parquet_files_are_read_from_the_destination_by_name(destination: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    with StaticServer(destination, tmp_path / "nginx") as origin:
+        import httpx
+
+        listed = httpx.get(f"{origin.url}/open/index.json").json()
+        assert listed["files"]
+        for file in listed["files"]:
+            assert file["license"] == "CC-BY-4.0"
+            content = httpx.get(f"{origin.url}/open/{file['path']}").content
+            (tmp_path / "file.parquet").write_bytes(content)
+            assert pyarrow.parquet.read_table(tmp_path / "file.parquet").num_rows == file["row_count"]
+
+
+@pytest.mark.rule("NODE-6")
+def test_editions_go_by_way_of_s3(
+    home: Path, tmp_path: Path, editions: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with s3_server("editions") as url:
+        for name, value in {
+            "AWS_ENDPOINT_URL": url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": "us-east-1",
+        }.items():
+            monkeypatch.setenv(name, value)
+        node = tmp_path / "node"
+        assert "files and" in push(home, "s3://editions/africa")
+        assert "nothing changed" in push(home, "s3://editions/africa")
+        follow(node, "s3://editions/africa")
+        assert current(node) == editions[1]
+        shutil.rmtree(home / "editions" / editions[1])
+        assert run(home, "editions", "rollback", editions[0]).returncode == 0
+        assert " files removed" in push(home, "s3://editions/africa", "--keep-unused", "0")
+        follow(node, "s3://editions/africa")
+        assert current(node) == editions[0]
+        empty = tmp_path / "other"
+        assert "nothing is published there yet" in refused(empty, "s3://editions/elsewhere")
+        assert current(empty) is None
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    refused(node, "s3://editions/africa")
+    assert current(node) == editions[0]
+
+
+def test_a_home_that_follows_takes_no_data_of_its_own(destination: Path, home: Path, tmp_path: Path) -> None:
+    url = f"file://{destination}"
+    for command in (["publish"], ["push", str(tmp_path / "there")], ["editions", "rollback", "x"]):
+        done = run(home, *command, editions=url)
+        assert done.returncode == 1
+        assert "follows editions" in done.stderr
+    both = run(home, "editions", editions=url, datastore="postgresql://127.0.0.1/x")
+    assert "unset DATASTORE" in both.stderr
+    assert "nothing to follow" in run(tmp_path / "node", "follow", "--once").stderr
+    assert "expected a folder" in run(home, "push", "https://there.example/editions").stderr
+    assert "SANKOFA_EDITIONS: " in run(tmp_path / "node", "follow", "--once", editions="gopher://x/y").stderr
+    shown = run(home, "settings", editions="https://user:word@there.example/editions").stdout
+    assert "word" not in shown
+    assert os.environ.get("SANKOFA_EDITIONS") is None
+
+
+def test_keys_of_a_node_come_from_the_shared_store(destination: Path, tmp_path: Path, redis_url: str) -> None:
+    node = tmp_path / "node" / "home"
+    node.parent.mkdir()
+    stores: dict[str, Any] = {"keystore": redis_url, "usagestore": redis_url, "keys_secret": "shared"}
+    key = create_key(tmp_path / "elsewhere", "starter", **stores)
+    follow(node, f"file://{destination}")
+    with LiveServer(node, editions=f"file://{destination}", **stores) as live:
+        until(lambda: live.get(ISSUER, key).status_code == 200)
