@@ -106,6 +106,7 @@ def test_merged_organisations_are_found_by_their_older_ids_whatever_part_they_ar
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(organisation_parts, "_BYTES_IN_A_PARTITION", 1)  # every one begins a part
+    monkeypatch.setattr(organisation_parts, "_PARTITIONS", 1 << 40)
     book.take(*[FIRST._replace(subject=subject) for subject in SUBJECTS])
     book.take(*[IdentifierLink("isin:ZAE000015228", subject, "row") for subject in SUBJECTS[:4]])
     with closing(book.open()) as ledger:

@@ -71,6 +71,7 @@ class World:
 @pytest.fixture
 def world(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(organisation_parts, "_BYTES_IN_A_PARTITION", 1 << 15)
+    monkeypatch.setattr(organisation_parts, "_PARTITIONS", 1 << 40)
     monkeypatch.setattr(writer, "_BYTES_IN_A_PART", 1 << 12)
     world = World(engine)
     for source_id, path in EVERYTHING:

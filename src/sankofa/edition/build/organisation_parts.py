@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _BYTES_IN_A_PARTITION: Final = 8 << 20
 """On average, before compression: some 0.8 MB of a file."""
+_PARTITIONS: Final = 128
+"""About as many at most: each costs a process that serves it two descriptors."""
 _BYTES_OF_AN_ENTITY: Final = 2048
 """Its record and identifiers, about."""
 _write = msgspec.msgpack.Encoder().encode
@@ -39,18 +41,19 @@ class Partition(msgspec.Struct, frozen=True):
 def partitions(context: "BuildContext", base: str) -> Iterator[Partition]:
     """All organisations. `base` is a digest of what the rows of each are made of besides."""
     entities = context.entities
+    sizes = [context.issuers.size(entity.service_id) + _BYTES_OF_AN_ENTITY for entity in entities]
+    average = _average(sum(sizes))
     first = 0
     for number in range(1, len(entities) + 1):
-        if number == len(entities) or begins_partition(
-            entities[number].service_id, context.issuers.size(entities[number].service_id)
-        ):
+        if number == len(entities) or begins_part(entities[number].service_id, sizes[number], average):
             own = entities[first:number]
             yield Partition(own, _inputs(context, own, base))
             first = number
 
 
-def begins_partition(service_id: str, size: int) -> bool:
-    return begins_part(service_id, size + _BYTES_OF_AN_ENTITY, _BYTES_IN_A_PARTITION)
+def _average(total: int) -> int:
+    """How large partitions are: a power of two, so that it is another only where everything has doubled."""
+    return max(_BYTES_IN_A_PARTITION, 1 << (total // _PARTITIONS).bit_length())
 
 
 def _inputs(context: "BuildContext", entities: Sequence[Entity], base: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sankofa.edition.build.parquet import ParquetFiles
 
 _BATCH = 256
-_BYTES_IN_A_PART = 1 << 20
+_BYTES_IN_A_PART = 4 << 20
 """On average, of a dataset that is cut between its keys."""
 _BYTES_OF_A_KEY = 128
 """What the directory has of one, about."""
