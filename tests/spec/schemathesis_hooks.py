@@ -30,6 +30,7 @@ WALKS = {
         "from": "2024-01-01",
         "query": "supply",
         "detail": "full",
+        "ocid": "ocds-999sza-00161",
         "limit": "2",
     },
     "/v1/coverage": {"country": "ZA", "sku": "AF-MACRO", "limit": "2"},
@@ -42,6 +43,7 @@ WALKS = {
         "to": "2024-06-28",
         "limit": "2",
     },
+    "/v1/search": {"country": "ZA", "type": "organisation", "limit": "2"},
     "/v1/series": {"country": "ZA", "q": "gdp", "limit": "2"},
     "/v1/series/{series}/vintages": {"limit": "2"},
     "/v1/statements/{service_id}": {
@@ -134,7 +136,8 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
             return False
         words = tuple(sorted(searched_words(str(query["query"])))) if "query" in query else None
         place, day = str(query.get("country", "ZA")).upper(), date.fromisoformat(str(query["from"]))
-        return filters_digest(("tenders", place, day, words)).encode() in inside
+        process = ("ocid", str(query["ocid"])) if "ocid" in query else ()
+        return filters_digest(("tenders", place, day, words, *process)).encode() in inside
 
     def said(name: str) -> str | None:
         return str(query[name]) if name in query else None
