@@ -33,6 +33,7 @@ from sankofa.settings import Settings
 _TARGET_MS = 50.0
 _NVIDIA = ROOT.parent / "shared" / "data" / "fundamentals" / "companyfacts" / "CIK0001045810.json"
 _SAMPLE_ISSUER = "DC46AF1B1AAA424B58D1368176"
+_MANY_WORDS = " ".join("abcdefghij"[n % 10] + "a" for n in range(60))
 _BEAT = 0.001
 Application = Callable[..., Awaitable[None]]
 
@@ -128,9 +129,25 @@ def _questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
         Question("tender parties", "/v1/tender-parties?limit=10000", {"accept-encoding": "gzip"}),
         Question("signals", "/v1/signals/macro-momentum?limit=10000", {"accept-encoding": "br"}),
         Question("signals csv", "/v1/signals/macro-momentum?limit=10000", {"accept": "text/csv"}),
+        Question("search, a name", "/v1/search?q=kgalagadi%20retail&limit=10000"),
+        Question("search, a slip", "/v1/search?q=kgalagody%20retial&limit=10000"),
+        Question("search, many words", f"/v1/search?q={_MANY_WORDS[:180].replace(' ', '%20')}&limit=10000"),
+        Question("issuers", "/v1/issuers?limit=10000"),
+        Question(
+            "issuers of a day, gzip", "/v1/issuers?as_of=2020-06-30&limit=10000", {"accept-encoding": "gzip"}
+        ),
+        Question("statement", f"/v1/statements/{issuer}"),
+        Question("statement, one kind", f"/v1/statements/{issuer}?kind=income&period_type=Q1"),
+        Question("statement, wide", f"/v1/statements/{issuer}?shape=wide"),
+        Question("statement, wide, csv", f"/v1/statements/{issuer}?shape=wide", {"accept": "text/csv"}),
+        Question("series", "/v1/series?limit=10000"),
+        Question("series by words", "/v1/series?q=population&limit=10000"),
+        Question("vintages of a series", "/v1/series/FX.EUR.ZAR/vintages?limit=10000"),
+        Question("sources", "/v1/sources"),
+        Question("coverage", "/v1/coverage?limit=10000"),
+        Question("usage", "/v1/usage"),
         Question("openapi", "/openapi.json", {"accept-encoding": "br"}),
     ]
-    words = " ".join("abcdefghij"[n % 10] + "a" for n in range(60))
     calls: dict[str, tuple[str, dict[str, Any]]] = {
         "fundamentals, all": ("get_fundamentals", {"service_id": issuer, "vintages": "all"}),
         "fundamentals, 100 line items": (
@@ -143,9 +160,9 @@ def _questions(issuer: str, editions: tuple[str, ...]) -> list[Question]:
         "fundamentals, 9,000 line items": (
             "get_fundamentals", {"service_id": issuer, "line_items": [f"a{n}" for n in range(9_000)]},
         ),
-        "search, many words": ("search_entities", {"query": words[:180]}),
+        "search, many words": ("search_entities", {"query": _MANY_WORDS[:180]}),
         "search, one letter": ("search_entities", {"query": "a", "limit": 100}),
-        "search tenders, many words": ("search_tenders", {"query": words[:180]}),
+        "search tenders, many words": ("search_tenders", {"query": _MANY_WORDS[:180]}),
         "search tenders, a common word": ("search_tenders", {"query": "supply", "limit": 10_000}),
     }  # fmt: skip
     for name, (tool, arguments) in calls.items():

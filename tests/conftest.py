@@ -28,11 +28,12 @@ for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
     del os.environ[name]
 
 
-# The same examples in every run, so that a run fails for what changed; TEST_RANDOM=1 looks for more. No
-# example fails for being slow: whether it is depends on the machine.
+# The same examples in every run, so that a run fails for what changed; TEST_RANDOM=1 looks for more, and
+# TEST_EXAMPLES for fewer, as make test-fast does. No example fails for being slow.
 hypothesis.settings.register_profile(
     "tests",
     derandomize=os.environ.get("TEST_RANDOM") != "1",
+    max_examples=int(os.environ.get("TEST_EXAMPLES") or 100),
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
@@ -191,7 +192,15 @@ LONG = (
 
 
 SLOW_FIXTURES = {"shared_data", "postgres_process", "redis_process"}
-SLOW_FILES = ("test_schemathesis.py", "test_docs.py", "test_starter_world.py")
+SLOW_FILES = (
+    "test_backup.py",
+    "test_collect.py",
+    "test_docs.py",
+    "test_doctor.py",
+    "test_schemathesis.py",
+    "test_starter_world.py",
+    "test_withdraw.py",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:

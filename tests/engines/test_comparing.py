@@ -1,6 +1,7 @@
 """One suite over every datastore engine: the keys of an edition in order, with a digest of their blocks."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -65,15 +66,29 @@ def test_a_digest_tells_whether_blocks_are_the_same(engine: Engine) -> None:
     assert other["A"] != changed["A"]
 
 
-def test_a_file_registered_in_no_order_lists_the_same_keys(tmp_path: Path) -> None:
+def test_kinds_registered_in_any_order_are_listed_as_the_file_has_them(tmp_path: Path) -> None:
     engine = Engine("sqlite", "sqlite:", tmp_path)
     shelve(engine.store, "one")  # entities after fundamentals
     reader = block_file(part_of(tmp_path / "editions" / "one"))
-    assert not len(reader._order)
+    assert len(reader._order) == len(list(reader.keys()))
     assert [key for key, _ in reader.digests("fundamentals", "", 9)] == ["A", "B"]
     assert [key for key, _ in reader.digests("entity", "", 9)] == ["A"]
     assert reader.digests("fundamentals", "A", 9)[0][0] == "B"
     assert len(BLOCKS) == 7
+    reader.close()
+
+
+def test_a_kind_registered_in_two_parts_lists_the_same_keys(tmp_path: Path) -> None:
+    engine = Engine("sqlite", "sqlite:", tmp_path)
+    writer = engine.store.build()
+    writer.write([(1, b"index", b"rows")])
+    for kind, key in (("kind", "B"), ("other", "A"), ("kind", "A")):
+        writer.register([(kind, key, 1, 1)])
+    writer.finish("one", {"format": 1, "content_sha256": "one"})
+    reader = block_file(part_of(tmp_path / "editions" / "one", "kind"))
+    assert not len(reader._order)
+    assert [key for key, _ in reader.digests("kind", "", 9)] == ["A", "B"]
+    assert [key for key, _ in reader.digests("other", "", 9)] == ["A"]
     reader.close()
 
 
@@ -83,6 +98,9 @@ def test_every_key_of_the_sample_is_listed(engine: Engine, tmp_path: Path) -> No
     assert publish_sample(engine)["edition"] == edition
     kinds = ("entity", "fundamentals", "crosswalk", "metrics", "word")
     listed = digests(engine, edition, *((kind, "", 10_000) for kind in kinds))
+    for part in parts_of(tmp_path / "editions" / edition):
+        with closing(block_file(part)) as reader:
+            assert len(reader._order) == len(list(reader.keys())), "or each list of keys reads the whole part"
     for kind, found in zip(kinds, listed, strict=True):
         keys = [key for part in parts_of(tmp_path / "editions" / edition) for key in keys_of(part)]
         assert [key for key, _ in found] == sorted(key for same, key in keys if same == kind)

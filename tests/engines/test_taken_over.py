@@ -4,15 +4,17 @@ everything gives, byte for byte."""
 import json
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sankofa.derive.metrics.contract import slugs
 from sankofa.edition.build import organisation_parts, writer
 from sankofa.edition.build.publish import publish
 from sankofa.edition.read.edition import open_edition
+from sankofa.edition.read.screens import screen
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import Ledger
 from sankofa.sources.registry import load_sources
@@ -197,6 +199,25 @@ def test_every_organisation_is_listed_once_in_order_and_found_whatever_part_it_i
         edition.close()
 
     run(read)
+
+
+def test_a_screen_leads_to_rows_in_whatever_part_they_are(world: World) -> None:
+    """Parts of organisations without metrics are among those that have them."""
+    manifest = world.published(world.cache)
+    assert 0 < len(contents(manifest, "metrics")) < len(contents(manifest, "entity"))
+
+    async def read() -> int:
+        edition = open_edition(world.engine.store, manifest["edition"])
+        shown = 0
+        for metric in slugs():
+            found = await screen(edition, metric, None, date(2026, 11, 1), smallest_first=False, most=50)
+            rows = json.loads(b"[%b]" % found.selection.rows)
+            assert [row["metric"] for row in rows] == [metric] * len(rows)
+            shown += len(rows)
+        edition.close()
+        return shown
+
+    assert run(read) > 10
 
 
 def test_the_parts_of_organisations_do_not_overlap(world: World) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.edition_parts import part_of
 from tests.faults.conftest import publish_another
 from tests.live import LiveServer, create_key, run
 from tests.nodes.conftest import push

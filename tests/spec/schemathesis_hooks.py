@@ -35,6 +35,13 @@ WALKS = {
     "/v1/coverage": {"country": "ZA", "sku": "AF-MACRO", "limit": "2"},
     "/v1/changes": {"since": KEPT, "dataset": "tenders", "limit": "2"},
     "/v1/issuers": {"country": "ZA", "exchange": "JSE", "as_of": "2024-06-30", "limit": "2"},
+    "/v1/cross-rates": {
+        "via": "EUR",
+        "as_of": "2024-06-30",
+        "from": "2024-01-01",
+        "to": "2024-06-28",
+        "limit": "2",
+    },
     "/v1/series": {"country": "ZA", "q": "gdp", "limit": "2"},
     "/v1/series/{series}/vintages": {"limit": "2"},
     "/v1/statements/{service_id}": {
@@ -142,6 +149,9 @@ def _issued(cursor: str, path: str, query: dict[str, Any], inside_path: dict[str
     if path == "/v1/issuers":
         market = said("exchange")
         filters = ("issuers", code("country"), None if market is None else exchange(market))
+    elif path == "/v1/cross-rates":
+        pair_and_via = tuple(str(query.get(name)).upper() for name in ("base", "quote", "via"))
+        filters = ("cross-rates", *pair_and_via, str(said("from")), str(said("to")))
     elif path == "/v1/coverage":
         filters = ("coverage", code("country"), said("sku"))
     elif path == "/v1/series":

@@ -106,6 +106,20 @@ def test_a_registry_number_held_by_many_is_ambiguous_and_cut_at_twenty(live: Liv
     assert set(ids) < {sid(f"lei:{lei(f'SHARED{n}')}") for n in range(25)}
 
 
+@pytest.mark.rule("PAR-6")
+def test_the_matches_beyond_the_first_are_a_cursor_away(live: LiveServer, paid: str) -> None:
+    path = "/v1/crosswalk?id_type=registry&id_value=777"
+    first = live.get(path, paid).json()
+    assert first["count"] == 20
+    rest = live.get(f"{path}&limit=100&cursor={first['next_cursor']}", paid).json()
+    assert (rest["ambiguous"], rest["truncated"], rest["next_cursor"]) == (True, False, None)
+    whole = live.get(f"{path}&limit=100", paid).json()
+    assert [*first["data"], *rest["data"]] == whole["data"]
+    assert whole["count"] == 25
+    other = live.get(f"/v1/crosswalk?id_type=lei&id_value={BREWER}&cursor={first['next_cursor']}", paid)
+    assert (other.status_code, other.json()["parameter"]) == (400, "cursor")
+
+
 def test_a_number_that_two_registers_hold_of_one_organisation_is_not_ambiguous(
     live: LiveServer, paid: str
 ) -> None:
@@ -173,7 +187,7 @@ def test_an_id_that_is_not_held_or_cannot_be_is_a_404(live: LiveServer, paid: st
         ("id_type=cusip&id_value=x", "id_type"),
         ("id_type=lei&id_value=", "id_value"),
         (f"id_type=lei&id_value={'x' * 65}", "id_value"),
-        ("id_type=lei&id_value=x&limit=3", "limit"),
+        ("id_type=lei&id_value=x&most=3", "most"),
         ("id_type=lei&id_value=%00", "id_value"),
     ],
 )

@@ -123,6 +123,17 @@ def test_two_editions_at_once_are_a_400(kept: Kept) -> None:
     assert (answer.status_code, answer.json()["parameter"]) == (400, "edition")
 
 
+@pytest.mark.rule("KEY-7", "PAR-5")
+def test_a_cursor_that_is_none_is_told_before_a_missing_edition(kept: Kept) -> None:
+    cursor = kept.get("/v1/tenders?limit=2").json()["next_cursor"]
+    altered = cursor[:-1] + ("A" if cursor[-1] != "A" else "B")
+    for query in (f"cursor={altered}", f"country=KE&cursor={cursor}"):
+        answer = kept.get(f"/v1/tenders?{query}&edition={UNKNOWN}")
+        assert (answer.status_code, answer.json().get("parameter")) == (400, "cursor")
+    assert kept.get(f"/v1/tenders?cursor={cursor}&edition={UNKNOWN}").status_code == 404
+    assert kept.get("/v1/changes?cursor=x", x_edition=UNKNOWN).json()["parameter"] == "cursor"
+
+
 def test_an_invalid_parameter_is_told_before_a_missing_edition(kept: Kept) -> None:
     assert kept.get(f"/v1/tenders?limit=x&edition={UNKNOWN}").status_code == 400
     assert kept.server.get(f"/v1/tenders?edition={UNKNOWN}").status_code == 401

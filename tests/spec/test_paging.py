@@ -40,6 +40,7 @@ LISTS = [
     ("/v1/tender-parties", {"role": "buyer", "country": "ZA"}),
     ("/v1/tenders", {"country": "KE", "detail": "compact"}),
     (f"/v1/crosswalk/{RETAILER}", {}),
+    ("/v1/search", {"q": "sample"}),
     ("/v1/quality-metrics/AF-MACRO", {}),
 ]
 

@@ -104,6 +104,24 @@ def test_country_narrows_the_hits(live: LiveServer, sample: str) -> None:
     assert hits(live, sample, "JSE:THV", country="NG") == []
 
 
+@pytest.mark.rule("PAR-6", "MCP-9")
+def test_a_cursor_goes_on_behind_the_hits_before(live: LiveServer, paid: str, sample: str) -> None:
+    whole = {row["id"] for row in hits(live, paid, "Shared Number", limit=100)}
+    walked: list[str] = []
+    arguments: dict[str, Any] = {"query": "Shared Number", "limit": 4}
+    while True:
+        page = call(live, paid, **arguments)["structuredContent"]
+        walked += [row["id"] for row in page["data"]]
+        if page["next_cursor"] is None:
+            break
+        arguments |= {"cursor": page["next_cursor"], "limit": 7}
+    assert len(walked) == len(whole) > 11
+    assert set(walked) == whole
+    refused = call(live, paid, **{**arguments, "query": "Shared"})
+    assert '"parameter":"cursor"' in refused["content"][0]["text"]
+    assert call(live, sample, query="Shared Number", limit=4)["structuredContent"]["next_cursor"] is None
+
+
 def test_limit_and_caps_are_those_of_every_tool(live: LiveServer, sample: str, paid: str) -> None:
     result = call(live, sample, query="Shared Number Plc", limit=3)["structuredContent"]
     assert (result["count"], result["truncated"]) == (3, True)

@@ -13,6 +13,7 @@ import pytest
 
 from sankofa.derive.signals.contract import panels
 from tests.live import LiveServer, run
+from tests.spec.asking import call_tool
 from tests.spec.demand import CATEGORIES, COUNTRIES, TODAY, Row, demand, last_day, released, releases
 
 PATH = "/v1/signals/procurement-demand"
@@ -284,3 +285,12 @@ def test_the_sample_world_has_rows_on_every_panel(server: LiveServer, sample_key
     for country in ("ZA", "KE", "NG") if signal == "procurement-demand" else (None,):
         query = f"country={country}" if country else ""
         assert ask(server, sample_key, query, f"/v1/signals/{signal}")["count"] > 5
+
+
+@pytest.mark.parametrize("signal", KEYS)
+def test_the_tool_gives_the_rows_of_every_panel(server: LiveServer, sample_key: str, signal: str) -> None:
+    by_tool = call_tool(server, sample_key, "get_signal", {"signal_key": signal, "limit": 3})
+    assert (
+        by_tool["observations"] == ask(server, sample_key, "limit=3", f"/v1/signals/{signal}")["observations"]
+    )
+    assert by_tool["count"] == 3

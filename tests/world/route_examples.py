@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from sankofa.derive.metrics.lines import possible
+from sankofa.derive.metrics.lines import items_asked
 from sankofa.model.routes import Route, table
 
 FILE = Path(__file__).with_name("route_examples.csv")
@@ -46,7 +46,7 @@ def route_key(route: Route) -> RouteKey:
 
 def routes_with_a_filing() -> list[Route]:
     """The routes from tagged filings: not those under an item's own name, as documents have it."""
-    asked = sorted(item for item, _ in possible(table().concepts | frozenset(table().routes)))
+    asked = sorted(items_asked())
     return [
         route
         for item in asked

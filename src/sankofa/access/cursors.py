@@ -11,6 +11,8 @@ import msgspec
 from sankofa.model.errors import InvalidParameter
 
 _SIGNATURE = 16
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
@@ -28,8 +30,8 @@ class Cursors:
         self._secrets = tuple(blake2b(secret).digest() for secret in secrets)  # as long as a key may be
 
     def issue(self, position: Position) -> str:
-        body = msgspec.msgpack.encode(position)
-        return base64.urlsafe_b64encode(_sign(self._secrets[0], body) + body).decode().rstrip("=")
+        body = _encode(position)
+        return _text(_sign(self._secrets[0], body) + body)
 
     def read(self, cursor: str, filters: str) -> Position:
         """The position of a cursor. Raises InvalidParameter when it was altered or is of other filters."""
@@ -40,12 +42,17 @@ class Cursors:
         signature, body = raw[:_SIGNATURE], raw[_SIGNATURE:]
         if not any(hmac.compare_digest(signature, _sign(secret, body)) for secret in self._secrets):
             raise InvalidParameter("cursor", "not a cursor of this service, or altered")
-        if base64.urlsafe_b64encode(raw).decode().rstrip("=") != cursor:
+        if _text(raw) != cursor:
             raise InvalidParameter("cursor", "altered")
         position = msgspec.msgpack.decode(body, type=Position)
         if position.filters != filters:
             raise InvalidParameter("cursor", "issued for other filters; pass the ones of the first page")
         return position
+
+
+def _text(raw: bytes) -> str:
+    """Base64 for addresses, without padding."""
+    return binascii.b2a_base64(raw, newline=False).translate(_URL_SAFE).rstrip(b"=").decode()
 
 
 def _sign(key: bytes, body: bytes) -> bytes:

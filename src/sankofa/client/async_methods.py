@@ -256,15 +256,54 @@ class AsyncMethods(AsyncSession):
                 yield row
 
     async def find_by_identifier(
-        self, id_type: IdType, id_value: str, *, edition: str | None = None
+        self,
+        id_type: IdType,
+        id_value: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
     ) -> Answer[CrosswalkMatchRow]:
         """The organisations behind an outside identifier.
 
         `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
         unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
-        matches are returned, ordered by service_id.
+        matches are returned unless `limit` says otherwise, ordered by service_id.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return await self._ask("find_by_identifier", id_type=id_type, id_value=id_value, edition=edition)
+        return await self._ask(
+            "find_by_identifier",
+            id_type=id_type,
+            id_value=id_value,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            all=all,
+        )
+
+    async def by_identifier_pages(
+        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[Answer[CrosswalkMatchRow]]:
+        """Every page of `find_by_identifier`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk(
+            "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
+        ):
+            yield page
+
+    async def iter_by_identifier(
+        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[CrosswalkMatchRow]:
+        """Every row of `find_by_identifier`, page after page; `limit` is of each page."""
+        async for page in self._walk(
+            "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
+        ):
+            for row in page.rows:
+                yield row
 
     async def get_crosswalk(
         self,
@@ -783,7 +822,9 @@ class AsyncMethods(AsyncSession):
         country: str | None = None,
         type: Type | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[SearchRow]:
         """Organisations, series and indicators by name or identifier.
 
@@ -792,8 +833,42 @@ class AsyncMethods(AsyncSession):
         `NPN`), series key, indicator code; ISIN, registry number, FIGI and aggregator id from the starter
         tier on. Ordered by score descending, then type and id. With `country`, or words that name one (`gdp
         kenya`), an indicator is found where that country has it.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return await self._ask("search", q=q, country=country, type=type, limit=limit, edition=edition)
+        return await self._ask(
+            "search", q=q, country=country, type=type, limit=limit, cursor=cursor, edition=edition, all=all
+        )
+
+    async def _pages(
+        self,
+        q: str,
+        *,
+        country: str | None = None,
+        type: Type | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[Answer[SearchRow]]:
+        """Every page of `search`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        async for page in self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition):
+            yield page
+
+    async def iter_(
+        self,
+        q: str,
+        *,
+        country: str | None = None,
+        type: Type | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> AsyncIterator[SearchRow]:
+        """Every row of `search`, page after page; `limit` is of each page."""
+        async for page in self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition):
+            for row in page.rows:
+                yield row
 
     async def list_series(
         self,

@@ -246,15 +246,52 @@ class Methods(Session):
             yield from page.rows
 
     def find_by_identifier(
-        self, id_type: IdType, id_value: str, *, edition: str | None = None
+        self,
+        id_type: IdType,
+        id_value: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        edition: str | None = None,
+        all: bool = False,
     ) -> Answer[CrosswalkMatchRow]:
         """The organisations behind an outside identifier.
 
         `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
         unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
-        matches are returned, ordered by service_id.
+        matches are returned unless `limit` says otherwise, ordered by service_id.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return self._ask("find_by_identifier", id_type=id_type, id_value=id_value, edition=edition)
+        return self._ask(
+            "find_by_identifier",
+            id_type=id_type,
+            id_value=id_value,
+            limit=limit,
+            cursor=cursor,
+            edition=edition,
+            all=all,
+        )
+
+    def by_identifier_pages(
+        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Iterator[Answer[CrosswalkMatchRow]]:
+        """Every page of `find_by_identifier`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk(
+            "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
+        )
+
+    def iter_by_identifier(
+        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Iterator[CrosswalkMatchRow]:
+        """Every row of `find_by_identifier`, page after page; `limit` is of each page."""
+        for page in self._walk(
+            "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
+        ):
+            yield from page.rows
 
     def get_crosswalk(
         self,
@@ -757,7 +794,9 @@ class Methods(Session):
         country: str | None = None,
         type: Type | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
         edition: str | None = None,
+        all: bool = False,
     ) -> Answer[SearchRow]:
         """Organisations, series and indicators by name or identifier.
 
@@ -766,8 +805,40 @@ class Methods(Session):
         `NPN`), series key, indicator code; ISIN, registry number, FIGI and aggregator id from the starter
         tier on. Ordered by score descending, then type and id. With `country`, or words that name one (`gdp
         kenya`), an indicator is found where that country has it.
+
+        `all` walks every page, and gives them as one answer.
         """
-        return self._ask("search", q=q, country=country, type=type, limit=limit, edition=edition)
+        return self._ask(
+            "search", q=q, country=country, type=type, limit=limit, cursor=cursor, edition=edition, all=all
+        )
+
+    def _pages(
+        self,
+        q: str,
+        *,
+        country: str | None = None,
+        type: Type | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[Answer[SearchRow]]:
+        """Every page of `search`, all of one edition; `limit` is of each page.
+
+        Raises Gone where that edition is removed meanwhile.
+        """
+        yield from self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition)
+
+    def iter_(
+        self,
+        q: str,
+        *,
+        country: str | None = None,
+        type: Type | None = None,
+        limit: int | None = None,
+        edition: str | None = None,
+    ) -> Iterator[SearchRow]:
+        """Every row of `search`, page after page; `limit` is of each page."""
+        for page in self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition):
+            yield from page.rows
 
     def list_series(
         self,

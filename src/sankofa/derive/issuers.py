@@ -36,7 +36,13 @@ class Issuer:
     @cached_property
     def years(self) -> list[FullYear]:
         """Its full years, oldest first, with the figures each holds today."""
-        return full_years(self._published.reports(self._ends.ever_full, concepts_used()), self._ends)
+        ends, published = self._ends, self._published
+        first_days = {
+            (start, end): day
+            for (start, end), day in published.first_days().items()
+            if day in ends.full_on(start, end)
+        }
+        return full_years(published.reports(ends.ever_full, concepts_used(), first_days), ends, first_days)
 
     @cached_property
     def _published(self) -> Published:

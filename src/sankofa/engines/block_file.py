@@ -17,7 +17,7 @@ Layout, little-endian, every part padded to 8 bytes:
     table        per slot the hash of a key and where it stands; an empty slot is zero
     rows         of each block, in order, where its rows begin, how long they are here and as they were
     order        the keys in the order of their bytes: of each where it stands, then of each the digest of its
-                 blocks; absent where they were not registered in that order
+                 blocks; absent where a kind was registered in two parts
     trailer      where the table begins, how many slots it has; the same of the rows; magic
 """
 
@@ -81,7 +81,8 @@ class BlockFileWriter:
         self._keys = array("Q")
         self._block_digests = bytearray()
         self._key_digests = bytearray()
-        self._last, self._ordered = b"", True
+        self._kinds: list[tuple[bytes, int]] = []
+        """Of each kind, as it was registered, how its names begin and the number of its first key."""
         self._append(_MAGIC)
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
@@ -98,9 +99,9 @@ class BlockFileWriter:
 
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         for kind, key, first, count in sorted(directory):
-            name = _name(kind, key)
-            self._ordered &= self._last < name
-            self._last = name
+            name, beginning = _name(kind, key), _name(kind, "")
+            if not self._kinds or self._kinds[-1][0] != beginning:
+                self._kinds.append((beginning, len(self._keys)))
             digests = memoryview(self._block_digests)[_DIGEST * (first - 1) : _DIGEST * (first - 1 + count)]
             self._key_digests += blake2b(digests, digest_size=_DIGEST).digest()
             digests.release()
@@ -125,10 +126,23 @@ class BlockFileWriter:
         trailer = _TRAILER.pack(self._at, slots, self._at + 16 * slots, len(self._extents), _MAGIC)
         self._append(table.tobytes())
         self._append(rows)
-        if self._ordered:
-            self._append(self._keys.tobytes(), self._key_digests)
+        self._append(*self._in_order())
         self._append(trailer)
         self._file.close()
+
+    def _in_order(self) -> Iterator[bytes]:
+        """Where the keys stand in the order of their names, then their digests in that order.
+
+        A build registers a kind at once, its keys sorted, but the kinds in the order they need each other.
+        """
+        kinds, firsts = [kind for kind, _ in self._kinds], [first for _, first in self._kinds]
+        if len(set(kinds)) < len(kinds):  # one came in two parts, which nothing here puts together
+            return
+        spans = sorted(zip(kinds, firsts, (*firsts[1:], len(self._keys)), strict=True))
+        for _, first, end in spans:
+            yield self._keys[first:end].tobytes()
+        for _, first, end in spans:
+            yield bytes(self._key_digests[_DIGEST * first : _DIGEST * end])
 
     def close(self) -> None:
         self._file.close()
@@ -193,6 +207,8 @@ class BlockFileReader:
                         at + _EXTENT.size * min(skip, count),
                         at + _EXTENT.size * min(skip + most, count),
                     )
+                    if complete and last - first == _EXTENT.size:  # most often
+                        return [self.block(_EXTENT.unpack_from(whole, first))]
                     extents: list[Extent] = list(_EXTENT.iter_unpack(whole[first:last]))
                     if not complete:
                         self._check_extents(extents)
@@ -215,10 +231,11 @@ class BlockFileReader:
         if not self._state.complete:
             ranges = list(ranges)
             self._check_pieces(ranges)
-        whole, rows_at = self._bytes, self._rows_at
+        whole, rows_at = self._bytes, self._rows_at - _ROWS.size  # blocks are numbered from one
+        size, place = _ROWS.size, _ROWS.unpack_from
         pieces: list[bytes | memoryview] = []
         for block, start, end in ranges:
-            at, stored, raw = _ROWS.unpack_from(whole, rows_at + _ROWS.size * (block - 1))
+            at, stored, raw = place(whole, rows_at + size * block)
             if stored == raw:
                 pieces.append(whole[at + start : at + end])
             else:
@@ -344,7 +361,7 @@ class _Blocks(Sequence[Block]):
 
 def _compressed(rows: bytes) -> bytes:
     """Rows as they are stored: compressed where they are JSON, many, and it at least halves them."""
-    if len(rows) < _LEAST_COMPRESSED or rows[:1] != b"{":
+    if len(rows) < _LEAST_COMPRESSED or rows[:1] not in (b"{", b","):
         return rows
     packed = zstd.compress(rows, 1)  # a higher level gains a few hundredths and takes five times as long
     return packed if 2 * len(packed) < len(rows) else rows

@@ -5,9 +5,10 @@ two of one day stand. Facts and derived values both read the ledger through it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import chain, compress
+from operator import and_, or_
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ PUBLISHED_CONFIDENCE = Decimal("0.85")
 """Below this an extracted figure stays in the ledger (contract: FIG-5)."""
 
 _LEAST = Decimal("-Infinity")
+_AFTER_EVERY_DAY = "~"
 
 Identity = tuple[str, str, str, str]
 """What makes two figures the same fact: concept, unit, period_end, period_start."""
@@ -122,22 +124,41 @@ class Published:
             for (day, start, end, declared), facts in counts.items()
         ]
 
+    def first_days(self) -> dict[tuple[str, str], int]:
+        """The first day on which any figure of a period was known, by the start and end of the period.
+
+        Empty where that takes the reports themselves: one of them withdraws a figure, or evidences no day.
+        """
+        if not self._dated or any("" in facts.value for _, facts in self._facts):
+            return {}
+        first: dict[tuple[str, str], str] = {}
+        for day, start, end, _ in chain(self._told, self._told_rounded):
+            if day < first.get((start, end), _AFTER_EVERY_DAY):
+                first[start, end] = day
+        return {period: ordinal(day) for period, day in first.items()}
+
     def reports(
         self,
         wanted: Callable[[str, str], bool] = lambda start, end: True,
         whole: Container[str] = frozenset(),
+        nothing_else: Collection[tuple[str, str]] = frozenset(),
     ) -> Reports:
         """The reports of each fact of the periods that are wanted, by start and end.
 
         Not all that merely repeat a figure are among them: they add nothing to what is known when. Of the
-        concepts of `whole` all are there: they tell which filings have a figure.
+        concepts of `whole` all are there: they tell which filings have a figure. Of the periods of
+        `nothing_else` no other concepts are.
         """
         reports: Reports = {}
         periods_told = {(start, end) for _, start, end, _ in chain(self._told, self._told_rounded)}
         needed = {period for period in periods_told if wanted(*period)}
         for subject, facts in self._facts:
-            periods = zip(facts.period_start, facts.period_end, strict=True)
-            rows: Iterator[_Fact] = compress(zip(*facts, strict=True), map(needed.__contains__, periods))
+            selected = map(needed.__contains__, _periods(facts))
+            if nothing_else:
+                selected = map(and_, selected, map(whole.__contains__, facts.concept))
+                if others := {period for period in needed if period not in nothing_else}:
+                    selected = map(or_, selected, map(others.__contains__, _periods(facts)))
+            rows: Iterator[_Fact] = compress(zip(*facts, strict=True), selected)
             every = not self._dated or len(self._facts) > 1
             self._gather(reports, subject, rows, every=every, whole=whole)
         if not self._dated:
@@ -185,6 +206,11 @@ class Published:
         capture = self._captures[capture_id]
         known = ordinal(day or capture.observed_at[:10])
         return Report(value or None, known, day, subject, document, location, confidence, capture_id, capture)
+
+
+def _periods(facts: FactColumns) -> Iterator[tuple[str, str]]:
+    """The start and end of each."""
+    return zip(facts.period_start, facts.period_end, strict=True)
 
 
 def _published(facts: FactColumns) -> FactColumns:

@@ -5,7 +5,7 @@ Where the rows of the call itself fit, the answer is the endpoint's, byte for by
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -32,6 +32,14 @@ async def bounded_body(operation: Operation, call: Call, arguments: dict[str, An
     """The body of a tool's answer. Raises what the operation raises."""
     if "limit" not in operation.parameters:  # one record, or a few: never cut
         return envelope(await operation.perform(call, **arguments), call.edition, operation)
+    name = _name_of(operation, call, arguments, budget)
+    if (cut := _CUTS.get(name)) is not None:
+        arguments = {
+            **arguments,
+            **(operation.agent.overflow if cut.in_other_order else {}),
+            "limit": cut.rows,
+        }
+        return await _cut(operation, call, arguments, await operation.perform(call, **arguments), budget)
     asked: int | None = arguments["limit"]
     limit = asked if call.grant.sample else _at_most(operation, asked, budget // _SMALLEST_ROW)
     answer = await operation.perform(call, **{**arguments, "limit": limit})
@@ -43,13 +51,37 @@ async def bounded_body(operation: Operation, call: Call, arguments: dict[str, An
             return body
     hint = _hint(operation, call, budget)
     room = budget - len(_body(operation, call, replace(answer, selection=_NOTHING), hint)) - _CURSOR
-    if _takes_overflow(operation, arguments):
+    in_other_order = _takes_overflow(operation, arguments)
+    if in_other_order:
         arguments = {**arguments, **operation.agent.overflow}
         # A guess from the rows of the other order, a little short: one too many costs a second reading.
         rows = max(1, room * selection.count * 97 // (max(size, 1) * 100))
         answer = await operation.perform(call, **{**arguments, "limit": rows})
     rows = _rows_within(answer.selection, room)
+    if len(_CUTS) >= _MOST_CUTS:
+        _CUTS.clear()
+    _CUTS[name] = _Cut(rows, in_other_order)
     return await _cut(operation, call, {**arguments, "limit": rows}, answer, budget)
+
+
+class _Cut(NamedTuple):
+    """What a call that does not fit was cut to."""
+
+    rows: int
+    in_other_order: bool
+    """Whether they are in the order of `AgentView.overflow`."""
+
+
+_CUTS: Final[dict[tuple[object, ...], _Cut]] = {}
+"""By call. An edition never changes: who asks again is answered without trying all of it first."""
+_MOST_CUTS: Final = 4096
+
+
+def _name_of(operation: Operation, call: Call, arguments: dict[str, Any], budget: int) -> tuple[object, ...]:
+    """All that the rows of a call depend on."""
+    grant = call.grant
+    own = (operation.name, call.edition.id, call.today, grant.sample, grant.row_cap, budget)
+    return (*own, *arguments.values())
 
 
 _NOTHING: Final = Selection((), 0, truncated=False)

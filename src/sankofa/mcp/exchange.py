@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import mcp_types as types
+import msgspec
 from starlette.types import Message, Receive, Send
 
 from sankofa.access.quotas import Quotas, Usage
@@ -38,6 +39,7 @@ from sankofa.operations.answers import (
 LARGEST_BODY: Final = 1024 * 1024
 """No call of a tool is longer; the SDK takes a quarter of a second to read a megabyte."""
 _BODY_SECONDS: Final = 10.0
+_encode: Final = msgspec.json.Encoder().encode
 # Random in each process and never sent (it is always replaced), so no client can write one in its id.
 _MARK: Final = secrets.token_hex(16)
 _TEXT: Final = f'"{_MARK}"'.encode()
@@ -185,8 +187,12 @@ def _spliced(envelope: bytes, body: bytes) -> bytes:
 def _as_text(body: bytes) -> Iterator[bytes]:
     """JSON as a JSON string, in pieces: one call for a large body would block the interpreter.
 
-    Encoded JSON has no control characters, so only backslash and quote need escaping.
+    Encoded JSON has no control characters, so only backslash and quote need escaping. A body that is one
+    piece is left to the encoder, which takes two thirds of the time.
     """
+    if len(body) <= PIECE:
+        yield _encode(body.decode())
+        return
     yield b'"'
     for start in range(0, len(body), PIECE):
         yield body[start : start + PIECE].replace(b"\\", b"\\\\").replace(b'"', b'\\"')

@@ -18,8 +18,8 @@ _LONGEST_ENUM: Final = 12
 _IN_SHORT: Final = {
     "as_of": "Point in time; default today",
     "base": "Priced currency",
-    "country": "ISO alpha-2 code",
-    "cursor": "Previous next_cursor",
+    "country": "ISO alpha-2",
+    "cursor": "The last next_cursor",
     "from": "Earliest day",
     "limit": "Most rows",
     "metric": "Slug of a metric",

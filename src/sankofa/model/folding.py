@@ -9,6 +9,7 @@ _ACCENTED = re.compile(r"[^\x00-\x7f]")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _UNDECOMPOSED = {0x0131: "i", 0x0142: "l", 0x00F8: "o", 0x0111: "d"}  # letters Unicode does not take apart
 _CLOSED_UP = dict.fromkeys(map(ord, ".'`\u2019\u00b4\u02bc"))  # dots and every kind of apostrophe
+_ASCII = {code: " " for code in range(128) if not chr(code).isalnum()} | _CLOSED_UP | {ord("&"): " and "}
 
 
 def fold(text: str) -> str:
@@ -24,6 +25,8 @@ def search_form(name: str) -> str:
 
     Dots and apostrophes are closed up.
     """
+    if name.isascii():  # most often: the same, without looking at each letter
+        return " ".join(name.lower().translate(_ASCII).split())
     plain = _without_accents(name.casefold().translate(_CLOSED_UP)).replace("&", " and ")
     return " ".join("".join(c if c.isalnum() else " " for c in plain).split())
 

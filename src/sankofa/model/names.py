@@ -38,6 +38,29 @@ def neighbourhood(word: str) -> Iterator[str]:
             yield word[:position] + word[position + 1 :]
 
 
+def are_near(word: str, other: str) -> bool:
+    """Whether two words share a form of their neighbourhoods, without making these."""
+    if word == other:
+        return True
+    if len(word) < len(other):
+        word, other = other, word
+    longer = len(word) - len(other)
+    if len(word) < _LONG_ENOUGH or longer > 1:
+        return False
+    if not longer and len(other) < _LONG_ENOUGH:
+        return False
+    end = len(other)
+    start = 0
+    while start < end and word[start] == other[start]:
+        start += 1
+    while end > start and word[end + longer - 1] == other[end - 1]:
+        end -= 1
+    if longer:
+        return start == end
+    one, two = word[start:end], other[start:end]
+    return end - start <= 1 or one[1:] == two[:-1] or one[:-1] == two[1:]
+
+
 def slips(word: str, other: str) -> int:
     """How many typing errors apart two words are (a letter added, left out, changed, or two swapped)."""
     before, row = list[int](), list(range(len(other) + 1))

@@ -47,6 +47,8 @@ class Breakdown(NamedTuple):
     """Whether nothing in it can be negative: then a total of zero has no members."""
     concepts: frozenset[str]
     """The members, and what the totals are had from."""
+    order: Mapping[str, int]
+    """By member, its place among them."""
 
 
 class Route(NamedTuple):
@@ -267,7 +269,9 @@ def _breakdown(name: str, said: dict[str, Any]) -> Breakdown:
             raise ValueError(f"breakdowns.{name}: {', '.join(sorted(strange))} is no member")
     totals = tuple(_sum(total, f"breakdowns.{name}") for total in said["totals"])
     concepts = members.keys() | {term.concept for total in totals for term in total}
-    return Breakdown(name, totals, members, within, bool(said.get("positive", False)), frozenset(concepts))
+    positive = bool(said.get("positive", False))
+    order = {concept: place for place, concept in enumerate(members)}
+    return Breakdown(name, totals, members, within, positive, frozenset(concepts), order)
 
 
 def _identity(name: str, said: dict[str, Any]) -> AccountingIdentity:

@@ -10,7 +10,6 @@ See contract: PIT-1, PIT-4, VINT-1, VINT-2, VINT-3, VINT-4, VINT-5, VINT-6.
 
 from collections.abc import Iterator, Sequence
 from enum import IntFlag
-from operator import attrgetter
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from sankofa.model.days import FOREVER
@@ -38,7 +37,6 @@ class Mode(IntFlag):
     ALL = 4
 
 
-_AVAILABLE = attrgetter("available")
 # As plain numbers: millions of vintages are sorted into them.
 _AS_REPORTED, _HISTORY, _IN_FORCE = int(Mode.AS_REPORTED), int(Mode.ALL), int(Mode.LATEST | Mode.ALL)
 
@@ -68,12 +66,24 @@ def steps(reports: Sequence[R]) -> Sequence[R]:
     """
     if len(reports) == 1:
         return reports if reports[0].value is not None else ()
-    ordered = sorted(reports, key=_AVAILABLE)
-    if len(set(map(_AVAILABLE, ordered))) < len(ordered):
-        ordered.sort(key=lambda r: (r.available, r.order))
+    changes: list[R] = []
+    standing, day = None, -1
+    for report in reports:
+        if report.available <= day:  # most come in order, one on each day
+            break
+        day = report.available
+        if report.value != standing:
+            standing = report.value
+            changes.append(report)
+    else:
+        return changes
+    return _steps_in_order(sorted(reports, key=lambda r: (r.available, r.order)))
+
+
+def _steps_in_order(reports: Sequence[R]) -> Sequence[R]:
     changes: list[R] = []
     standing = None
-    for report in ordered:
+    for report in reports:
         if report.value != standing:
             standing = report.value
             changes.append(report)

@@ -38,7 +38,7 @@ NULLABLE_AS_OF: Final[Mapping[str, JsonSchema]] = {
 """What the envelope says of `as_of` where an answer may hold annual macro."""
 
 
-async def _no_such_edition(edition_id: str) -> Edition:
+async def no_such_edition(edition_id: str) -> Edition:
     raise NotFound(f"edition: {edition_id} was never published here.")
 
 
@@ -52,7 +52,7 @@ class Call(msgspec.Struct, frozen=True):
     edition_for_cursor: Callable[[str], Awaitable[Edition]]
     """Opens the edition a cursor was issued on, by its id."""
     base_url: str = ""
-    edition_to_compare: Callable[[str], Awaitable[Edition]] = _no_such_edition
+    edition_to_compare: Callable[[str], Awaitable[Edition]] = no_such_edition
     """Opens any kept edition by its id, to compare two. Raises Gone or NotFound."""
     pinned: bool = False
     """Whether the request names its edition; links in the answer then name it too."""

@@ -20,6 +20,7 @@ from sankofa.operations.parameters import (
     IdTypeParameter,
     IdValueParameter,
     LimitOrAllParameter,
+    LimitParameter,
     ServiceIdParameter,
 )
 
@@ -89,7 +90,7 @@ async def get_crosswalk(
 _FOR_AGENTS = AgentView(
     description="""\
 The organisation behind an outside identifier: lei or ticker (EXCHANGE:TICKER) on any tier; registry, isin,
-figi, aggregator from the starter tier on. At most 20 matches; where several organisations have one number,
+figi, aggregator from the starter tier on. Where several organisations have one number,
 `ambiguous` is true. By name use search_entities. Next: get_entity, get_fundamentals.
 Example: {"id_type":"ticker","id_value":"JSE:NPN"}""",
 )
@@ -111,19 +112,32 @@ def _check_lookup(grant: Grant, arguments: Mapping[str, Any]) -> None:
     row=CrosswalkMatchRow,
     errors=(400, 401, 402, 429, 503),
     tool="lookup_identifier",
+    extensions=("limit", "cursor"),
     agent=_FOR_AGENTS,
     members={
         "ambiguous": {"type": "boolean", "description": "True where several organisations match."},
     },
 )
-async def find_by_identifier(call: Call, *, id_type: IdTypeParameter, id_value: IdValueParameter) -> Answer:
+async def find_by_identifier(
+    call: Call,
+    *,
+    id_type: IdTypeParameter,
+    id_value: IdValueParameter,
+    limit: LimitParameter = None,
+    cursor: CursorParameter = None,
+) -> Answer:
     """The organisations behind an outside identifier.
 
     `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
     unique only within its registry: where several organisations match, `ambiguous` is true. At most 20
-    matches are returned, ordered by service_id.
+    matches are returned unless `limit` says otherwise, ordered by service_id.
     """
     key = lookup_key_of_text(id_type, id_value)
-    day = call.today.toordinal()
-    matches = await call.edition.select("identifier", key, day=day, limit=MOST_MATCHES) or NO_ROWS
-    return Answer(matches, members={"ambiguous": matches.count > 1})
+    walk = first_page(call, "identifier", key)
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    most = MOST_MATCHES if limit is None else call.grant.rows(limit)
+    day, start = walk.day.toordinal(), block_and_row(walk.start)
+    matches = await walk.edition.select("identifier", key, day=day, limit=most, **start) or NO_ROWS
+    several = matches.count > 1 or matches.truncated or bool(walk.start)
+    return walk.answer(matches, members={"ambiguous": several})

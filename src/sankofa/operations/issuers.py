@@ -1,6 +1,5 @@
 """GET /v1/issuers."""
 
-from sankofa.edition.read.edition import Selection
 from sankofa.edition.read.issuers import issuers_on
 from sankofa.model.catalogue_rows import IssuerRow
 from sankofa.model.exchanges import exchange as exchange_name
@@ -53,9 +52,7 @@ async def list_issuers(
     walk = first_page(call, "issuers", country, name, as_of=as_of)
     if cursor is not None:
         walk = await walk.after(cursor)
-    page = await issuers_on(
+    selection = await issuers_on(
         walk.edition, walk.day.toordinal(), country, name, walk.rows_passed, call.grant.rows(limit)
     )
-    following = None if page.following is None else (page.following,)
-    selection = Selection(page.rows, len(page.rows), truncated=following is not None, following=following)
     return walk.answer(selection, as_of=walk.day)

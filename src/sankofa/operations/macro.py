@@ -102,7 +102,7 @@ async def get_macro(
         most = call.grant.rows(limit)
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
         selection = await _annual(walk, country or "", (indicator or "").upper(), years, most)
-        nearest = await nearest_series(walk.edition, indicator, selection)
+        nearest = {} if selection.count else await nearest_series(walk.edition, indicator)
         return walk.answer(selection, as_of=None, shape=MacroAnnualRow, members=nearest)
     since, until = _day(from_, 0), _day(to, FOREVER)
     filters = (series_type, frequency, country)
@@ -113,7 +113,7 @@ async def get_macro(
     day = walk.day.toordinal()
     most = call.grant.rows(limit)
     selection = await _series(walk, series, filters, DayRange(day, since, min(until, day)), most)
-    nearest = await nearest_series(walk.edition, series, selection)
+    nearest = {} if selection.count else await nearest_series(walk.edition, series)
     return walk.answer(selection, as_of=walk.day, shape=MacroSeriesRow, members=nearest)
 
 

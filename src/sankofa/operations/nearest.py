@@ -89,9 +89,9 @@ async def nearest_codes(edition: Edition, text: str) -> list[str]:
     return get_close_matches(text.upper(), codes, _MOST, 0.5)
 
 
-async def nearest_series(edition: Edition, code: str | None, selection: Selection) -> dict[str, object]:
+async def nearest_series(edition: Edition, code: str | None) -> dict[str, object]:
     """The member of an answer without rows to a question about a series or indicator that is not there."""
-    if code is None or selection.count or await search_code(edition, code.upper()):
+    if code is None or await search_code(edition, code.upper()):
         return {}
     return {"nearest": await nearest_codes(edition, code)}
 

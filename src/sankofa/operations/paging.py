@@ -4,19 +4,21 @@ A walk stays on the edition and the day it began with. What a cursor says beside
 it was given with: a place in that edition, which only whoever reads those rows understands.
 """
 
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 import msgspec
 from msgspec.structs import replace
 
-from sankofa.access.cursors import Position
+from sankofa.access.cursors import Cursors, Position
 from sankofa.edition.read.edition import Edition, Selection
-from sankofa.model.errors import InvalidParameter
+from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.model.rows import Row
-from sankofa.operations.contract import Answer, Call
+from sankofa.operations.contract import Answer, Call, Operation
 
 Filter = str | int | date | tuple[str, ...] | None
 _UNSET: Final = msgspec.UNSET
@@ -58,8 +60,7 @@ class ListPage(msgspec.Struct, frozen=True):
         """The cursor of the page after; None on the last, and for a key that may not use one."""
         if following is None or (self.call.grant.sample and not self.open_to_sample):
             return None
-        position = Position(self.edition.id, filters_digest(self.filters), (self.day.toordinal(), *following))
-        return self.call.cursors.issue(position)
+        return _issued(self.call.cursors, self.edition.id, self.filters, self.day, following)
 
     def answer(
         self,
@@ -77,12 +78,34 @@ class ListPage(msgspec.Struct, frozen=True):
         return Answer(selection, as_of, all_members, self.edition.id, shape, dataset, more_columns)
 
 
+@lru_cache(maxsize=4096)
+def _issued(
+    cursors: Cursors,
+    edition_id: str,
+    filters: tuple[Filter, ...],
+    day: date,
+    following: tuple[int | str, ...],
+) -> str:
+    """The cursor behind some rows. The same pages are asked for again and again, and have the same one."""
+    return cursors.issue(Position(edition_id, filters_digest(filters), (day.toordinal(), *following)))
+
+
 def first_page(
     call: Call, *filters: Filter, as_of: date | None = None, open_to_sample: bool = False
 ) -> ListPage:
     """The beginning of a list. `filters` name the list and all that narrows it."""
     day = call.today if as_of is None else as_of
     return ListPage(call, call.edition, day, filters, as_of, (), open_to_sample)
+
+
+async def refuse_bad_cursor(operation: Operation, call: Call, arguments: Mapping[str, Any]) -> None:
+    """Raises InvalidParameter for a cursor that is none, whatever edition it is asked of (contract: KEY-7).
+
+    `call` opens no edition. The operation reads its cursor before anything else, as only it knows the filters
+    that one is bound to.
+    """
+    with suppress(NotFound):
+        await operation.perform(call, **arguments)
 
 
 class BlockAndRow(TypedDict):

@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, FREE_ID_TYPES, ID_TYPES, SERIES_ENTRIES
 from sankofa.edition.format.search_records import MACRO_ITEMS
@@ -20,8 +21,10 @@ from sankofa.model.names import code_words, words
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, Match, wire
 from sankofa.operations.contract import AgentView, Answer, Call, operation
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     CountryParameter,
+    CursorParameter,
     LimitParameter,
     QueryParameter,
     SearchParameter,
@@ -29,6 +32,7 @@ from sankofa.operations.parameters import (
 )
 
 _ROWS_A_TURN: Final = 128
+_EVERY_HIT: Final = 10_000
 _MOST_KEPT: Final = 4_096
 _LARGEST_KEPT: Final = 8 * 1024
 """At most 32 MB of answers are kept by a worker."""
@@ -54,6 +58,7 @@ async def search(
     country: CountryParameter = None,
     type: SearchTypeParameter = None,
     limit: LimitParameter = None,
+    cursor: CursorParameter = None,
 ) -> Answer:
     """Organisations, series and indicators by name or identifier.
 
@@ -63,18 +68,43 @@ async def search(
     descending, then type and id. With `country`, or words that name one (`gdp kenya`), an indicator is found
     where that country has it.
     """
+    walk = first_page(call, "search", q, country, type)
+    if cursor is not None:
+        walk = await walk.after(cursor)
     most = call.grant.rows(limit)
-    asked = (call.edition.id, q, country, type, most, call.grant.sample)
-    if (recent := _RECENT.get(asked)) is not None:
-        return recent
-    place, macro_words = (country, code_words(q)) if country is not None else _country_in(code_words(q))
+    asked = (walk.edition.id, walk.day, q, country, type, most, call.grant.sample, walk.start)
+    if (selection := _RECENT.get(asked)) is None:
+        call = replace(call, edition=walk.edition, today=walk.day)
+        place, macro_words = (country, code_words(q)) if country is not None else _country_in(code_words(q))
+
+        async def ranked(most: int) -> tuple[list[Hit], bool]:
+            return await _everything(call, q, country, type, place, macro_words, most)
+
+        hits, following, more = await _page(ranked, walk.start, most)
+        rows = await _rows(hits, lambda hit: _row(call, hit, place))
+        selection = Selection(rows, len(rows), truncated=more, following=following)
+        _RECENT.put(asked, selection, sum(map(len, rows)))
+    return walk.answer(selection)
+
+
+async def _everything(
+    call: Call,
+    q: str,
+    country: str | None,
+    type: str | None,
+    place: str | None,
+    macro_words: list[str],
+    most: int,
+) -> tuple[list[Hit], bool]:
+    """What a query means of every type, best first, and whether there are others."""
     hits: list[Hit] = []
     more = False
+    identified = await _identified(call, q, country) if type in (None, "organisation") else []
+    coded = await search_code(call.edition, q.strip().upper()) if type != "organisation" else []
     for forgiving in (False, True) if type is None else (True,):
         if type in (None, "organisation"):
-            hits, more = await _organisations(call, q, country, most, forgiving=forgiving)
+            hits, more = await _organisations(call, identified, q, country, most, forgiving=forgiving)
         if type != "organisation":
-            coded = await search_code(call.edition, q.strip().upper())
             items, others = await _macro_items(
                 call, coded, macro_words, place, type, most, forgiving=forgiving
             )
@@ -82,22 +112,41 @@ async def search(
         if hits:
             break
     hits.sort(key=lambda hit: (-hit.score, SEARCH_TYPES.index(hit.type), hit.id))
-    rows = await _rows(hits[:most], lambda hit: _row(call, hit, place))
-    answer = Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
-    _RECENT.put(asked, answer, sum(map(len, rows)))
-    return answer
+    return hits, more
+
+
+async def _page(
+    ranked: Callable[[int], Awaitable[tuple[list[Hit], bool]]], start: tuple[int | str, ...], most: int
+) -> tuple[list[Hit], tuple[int, int] | None, bool]:
+    """The hits of a page, where the next begins, and whether there are more.
+
+    `ranked` gives the best so many, and weighs no more candidates than it takes to be likely that these are
+    the best. Behind the first page all are weighed, and those that it had are left out: none is lost, and
+    none comes twice.
+    """
+    if not start:
+        hits, more = await ranked(most)
+        more = more or len(hits) > most
+        return hits[:most], (most, most) if more else None, more
+    first, passed = (int(number) for number in start)
+    shown = {(hit.type, hit.id) for hit in (await ranked(first))[0][:first]}
+    hits, more = await ranked(_EVERY_HIT)
+    rest = [hit for hit in hits if (hit.type, hit.id) not in shown]
+    page = rest[passed - first : passed - first + most]
+    following = (first, passed + most) if len(rest) > passed - first + most else None
+    return page, following, more or following is not None
 
 
 class _Recent:
     """The answers given last: people who type ask the same few questions, and an edition never changes."""
 
     def __init__(self) -> None:
-        self._answers: dict[tuple[object, ...], Answer] = {}
+        self._answers: dict[tuple[object, ...], Selection] = {}
 
-    def get(self, asked: tuple[object, ...]) -> Answer | None:
+    def get(self, asked: tuple[object, ...]) -> Selection | None:
         return self._answers.get(asked)
 
-    def put(self, asked: tuple[object, ...], answer: Answer, size: int) -> None:
+    def put(self, asked: tuple[object, ...], answer: Selection, size: int) -> None:
         if size <= _LARGEST_KEPT:
             while len(self._answers) >= _MOST_KEPT:
                 del self._answers[next(iter(self._answers))]  # the oldest
@@ -124,7 +173,12 @@ Example: {"query":"Dangote Cement","country":"NG","limit":5}""",
     agent=_FOR_AGENTS,
 )
 async def search_entities(
-    call: Call, *, query: QueryParameter, country: CountryParameter = None, limit: LimitParameter = None
+    call: Call,
+    *,
+    query: QueryParameter,
+    country: CountryParameter = None,
+    limit: LimitParameter = None,
+    cursor: CursorParameter = None,
 ) -> Answer:
     """Organisations by name, ticker or identifier.
 
@@ -132,10 +186,18 @@ async def search_entities(
     and how well; an exact identifier comes first. On the sample tier only LEIs and tickers are looked up. Use
     the `service_id` of a hit with the other tools.
     """
-    most = call.grant.rows(limit)
-    hits, more = await _organisations(call, query, country, most)
-    rows = await _rows(hits[:most], lambda hit: _entity_row(call, hit))
-    return Answer(Selection(rows, len(rows), truncated=more or len(hits) > most))
+    walk = first_page(call, "entities", query, country)
+    if cursor is not None:
+        walk = await walk.after(cursor)
+    call = replace(call, edition=walk.edition, today=walk.day)
+    identified = await _identified(call, query, country)
+
+    async def ranked(most: int) -> tuple[list[Hit], bool]:
+        return await _organisations(call, identified, query, country, most)
+
+    hits, following, more = await _page(ranked, walk.start, call.grant.rows(limit))
+    rows = await _rows(hits, lambda hit: _entity_row(call, hit))
+    return walk.answer(Selection(rows, len(rows), truncated=more, following=following))
 
 
 async def _rows(hits: list[Hit], row: Callable[[Hit], Awaitable[bytes]]) -> list[bytes]:
@@ -148,10 +210,12 @@ async def _rows(hits: list[Hit], row: Callable[[Hit], Awaitable[bytes]]) -> list
 
 
 async def _organisations(
-    call: Call, query: str, country: str | None, most: int, *, forgiving: bool = True
+    call: Call, exact: list[Hit], query: str, country: str | None, most: int, *, forgiving: bool = True
 ) -> tuple[list[Hit], bool]:
-    """The organisations that a query means, best first, and whether there are others."""
-    exact = await _identified(call, query, country)
+    """The organisations that a query means, best first, and whether there are others.
+
+    `exact` are those that it identifies.
+    """
     by_name, more = await search_names(
         call.edition, ORGANISATION_INDEX, words(query), country, most + len(exact), forgiving=forgiving
     )
@@ -271,6 +335,9 @@ def _matched(hit: Hit) -> str:
 
 
 async def _entity(call: Call, hit: Hit) -> bytes:
+    blocks = await call.edition.blocks("entity", hit.id, 0, 2)
+    if len(blocks) == 1 and not blocks[0][0]:  # one row that is always seen, as most are
+        return bytes(blocks[0][1])
     selection = await call.edition.select("entity", hit.id, day=call.today.toordinal())
     return b"" if selection is None else selection.rows
 

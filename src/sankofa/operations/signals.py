@@ -3,6 +3,8 @@
 from calendar import monthrange
 from datetime import date
 
+import msgspec
+
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.panels.procurement_demand import ProcurementDemandRow
 from sankofa.edition.format.keys import panel_kind
@@ -112,11 +114,14 @@ async def get_signal(
     Every panel has rows of its own; its method, its columns and their order are explained at
     `/methodology/signals-v1/` and its key.
     """
+    panel = panels().get(signal_key)
+    if panel is not None and panel.filters:  # as at its own path, which takes the filters
+        answer = await get_procurement_demand(call, limit=limit, cursor=cursor)
+        return msgspec.structs.replace(answer, dataset=panel.sku)
     walk = first_page(call, "signal", signal_key)
     if cursor is not None:
         walk = await walk.after(cursor)
     most = call.grant.rows(limit)
-    panel = panels().get(signal_key)
     if panel is None:
         raise NotFound(f"No signal panel {signal_key}.")
     day, start = walk.day.toordinal(), block_and_row(walk.start)

@@ -39,7 +39,7 @@ class Look(NamedTuple):
     written_at: str
 
 
-class Published(NamedTuple):
+class RemotePublications(NamedTuple):
     current: str
     older: tuple[str, ...]
     """Those that may be kept there besides, newest first."""
@@ -62,7 +62,7 @@ class Catalogue(Protocol):
 
     def look(self) -> Look: ...
 
-    def published(self) -> Published: ...
+    def published(self) -> RemotePublications: ...
 
     def edition(self, name: str) -> RemoteEdition: ...
 
@@ -81,12 +81,14 @@ class PushedCatalogue:
         self._pointer = decode(self._source.read(POINTER, POINTER_BYTES), Pointer, POINTER)
         return Look(self._pointer.index.sha256, self._pointer.written_at)
 
-    def published(self) -> Published:
+    def published(self) -> RemotePublications:
         if self._pointer is None:
             raise ObjectError(f"{POINTER}: not looked at yet")
         index = self._index = decode(self._document(self._pointer.index), Index, POINTER)
         older = sorted((e.edition for e in index.editions if e.edition != index.current), reverse=True)
-        return Published(index.current, tuple(older), frozenset(index.published), frozenset(index.withdrawn))
+        return RemotePublications(
+            index.current, tuple(older), frozenset(index.published), frozenset(index.withdrawn)
+        )
 
     def edition(self, name: str) -> RemoteEdition:
         entries = self._index.editions if self._index is not None else ()
@@ -122,7 +124,7 @@ class FolderCatalogue:
             raise ObjectError(f"{_CURRENT}: not the name of an edition")
         return Look(f"{self._current} {self._seal(self._current)}", "")
 
-    def published(self) -> Published:
+    def published(self) -> RemotePublications:
         try:
             lines = self._text(_PUBLISHED, INDEX_BYTES).split("\n")
         except ObjectMissing:
@@ -130,7 +132,7 @@ class FolderCatalogue:
         names = {line for line in lines if _EDITION.match(line)} | {self._current}
         withdrawn = {line.removeprefix(_WITHDRAWN) for line in lines if line.startswith(_WITHDRAWN)}
         older = sorted(names - {self._current}, reverse=True)
-        return Published(self._current, tuple(older), frozenset(names), frozenset(withdrawn & names))
+        return RemotePublications(self._current, tuple(older), frozenset(names), frozenset(withdrawn & names))
 
     def edition(self, name: str) -> RemoteEdition:
         seal = self._seal(name)

@@ -21,9 +21,9 @@ from sankofa.replication.catalogue import (
     Catalogue,
     FolderCatalogue,
     Look,
-    Published,
     PushedCatalogue,
     RemoteEdition,
+    RemotePublications,
 )
 from sankofa.replication.following_store import damaged_editions, forget_damage
 from sankofa.replication.pool import Pool
@@ -142,7 +142,7 @@ class Follower:
             self._catalogue, self._other = self._other, self._catalogue
             return self._catalogue.look()
 
-    def _take(self, published: Published) -> None:
+    def _take(self, published: RemotePublications) -> None:
         current = self._catalogue.edition(published.current)
         readable = current.layout == self._layout
         self._note(remote_edition=current.edition, refusal="" if readable else self._refusal(current))
@@ -164,7 +164,7 @@ class Follower:
             self._pull(edition)
         self._pool.prune([document for edition in (current, *older) for document in edition.documents])
 
-    def _older(self, published: Published) -> list[RemoteEdition]:
+    def _older(self, published: RemotePublications) -> list[RemoteEdition]:
         """Of those that this version reads, as many as are kept; some were removed since they were named."""
         found: list[RemoteEdition] = []
         for name in published.older[: 4 * self._kept]:

@@ -21,6 +21,7 @@ from sankofa.access.quotas import Usage
 from sankofa.access.tiers import Grant
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import (
+    Gone,
     InternalError,
     InvalidParameter,
     MethodNotAllowed,
@@ -44,10 +45,11 @@ from sankofa.operations.answers import (
     problem_headers,
     rate_headers,
 )
-from sankofa.operations.contract import Answer, Call, Operation, endpoints
+from sankofa.operations.contract import Answer, Call, Operation, endpoints, no_such_edition
 from sankofa.operations.encodings import choose_encoding, compress, compressed
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
 from sankofa.operations.observing import ObservedRequest
+from sankofa.operations.paging import refuse_bad_cursor
 from sankofa.operations.service import Service
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
@@ -249,7 +251,16 @@ class RestApp:
         except (InvalidParameter, NotFound) as problem:
             raise await explained_id(service, grant, problem, route.path.get(ID_PARAMETER)) from None
         operation.admit(grant, arguments)
-        edition = service.edition.get() if edition_id is None else await service.edition.by_id(edition_id)
+        if edition_id is None:
+            edition = service.edition.get()
+        else:
+            try:
+                edition = await service.edition.by_id(edition_id)
+            except (Gone, NotFound):
+                if arguments.get("cursor") is not None:
+                    call = Call(service.edition.get(), grant, today, service.cursors, no_such_edition)
+                    await refuse_bad_cursor(operation, call, arguments)
+                raise
         tag = entity_tag(edition.id, route.requested_path, query, grant, today)
         caching = PRIVATE_NO_STORE if operation.live else PRIVATE
         headers = [*rate_headers(usage[0]), caching, VARY, *self._deprecated.get(operation.path, ())]

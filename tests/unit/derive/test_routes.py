@@ -8,7 +8,7 @@ import pytest
 from sankofa.derive.metrics.figures import Fact, Figure
 from sankofa.derive.metrics.full_years import both_years
 from sankofa.derive.metrics.identities import pass_over_contradictions
-from sankofa.derive.metrics.lines import Lines, possible
+from sankofa.derive.metrics.lines import Lines, items_asked
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report
 from sankofa.model.routes import SELF, Route, Term, parse, table
@@ -17,7 +17,7 @@ from tests.world.route_examples import read_examples, route_key, routes_with_a_f
 
 CAPTURE = CaptureInfo("test", "2024-01-01T00:00:00Z", "synthetic", "file")
 END, FILED = 738_000, 738_060
-IN_METRICS = {item for item, _ in possible(table().concepts | frozenset(table().routes))}
+IN_METRICS = items_asked()
 ROUTES = [route for item in sorted(IN_METRICS) for route in table().routes[item]]
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sankofa.model.folding import search_form
-from sankofa.model.names import neighbourhood, slips, tolerated, words
+from sankofa.model.names import are_near, neighbourhood, slips, tolerated, words
 
 WORD = st.text("abcde", min_size=0, max_size=8)
 
@@ -32,6 +32,16 @@ def test_slips_are_symmetric_and_zero_only_for_the_same_word(one: str, other: st
 
 def test_a_swap_of_neighbours_is_one_slip() -> None:
     assert slips("retial", "retail") == 1
+
+
+@given(WORD | st.text("ab", max_size=6), WORD | st.text("ab", max_size=6))
+def test_words_are_near_where_they_share_a_form(one: str, other: str) -> None:
+    assert are_near(one, other) == (not set(neighbourhood(one)).isdisjoint(neighbourhood(other)))
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_a_name_without_accents_is_folded_as_one_with_them(name: str) -> None:
+    assert f"{search_form(name)} e".split() == search_form(f"{name} é").split()
 
 
 @given(st.text("abcdefgh", min_size=4, max_size=9), st.data())

@@ -8,14 +8,13 @@ added though they could be within another. Figures are matched to the last digit
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from itertools import chain, combinations
+from itertools import chain
 from typing import NamedTuple
 
 from sankofa.derive.metrics.figures import Fact, last_change
 from sankofa.model.routes import Breakdown
 
 UNCLEAR = "unclear"
-_MOVED_AT_MOST = 2
 _SEARCHED_AT_MOST = 32
 _ZERO = Decimal(0)
 
@@ -35,10 +34,11 @@ class Closed(NamedTuple):
 
 def closed(breakdown: Breakdown, facts: Mapping[str, Fact], values: Mapping[str, Decimal]) -> Closed | None:
     """How a breakdown closes, in the first filing in which it does; `values` are those that stand today."""
-    there = [concept for concept in breakdown.members if values.get(concept)]
+    there: list[str] = []
     for terms in breakdown.totals:
-        if any(term.concept not in values for term in terms):
+        if not all(term.concept in values for term in terms):
             continue
+        there = there or _members_there(breakdown, values)
         total = sum((term.sign * values[term.concept] for term in terms), _ZERO)
         of_total = [facts[term.concept].documents for term in terms]
         filings = sorted(
@@ -46,13 +46,19 @@ def closed(breakdown: Breakdown, facts: Mapping[str, Fact], values: Mapping[str,
             for name in set.intersection(*(set(documents) for documents in of_total))
         )
         for known, document in filings:
-            filed = [c for c in there if document in facts[c].documents]
+            filed = [c for c in there if facts[c].is_in(document)]
             for lines, within in _candidates(breakdown, filed):
                 if (used := _adding_up(breakdown, lines, within, values, total)) is not None:
                     settled = last_change(facts[c] for c in there if c not in used)
                     concepts = tuple(term.concept for term in terms)
                     return Closed(document, known, concepts, used, settled)
     return None
+
+
+def _members_there(breakdown: Breakdown, values: Mapping[str, Decimal]) -> list[str]:
+    """The members that are reported and not zero, as the breakdown orders them."""
+    order = breakdown.order
+    return sorted((c for c, value in values.items() if value and c in order), key=order.__getitem__)
 
 
 def _candidates(breakdown: Breakdown, filed: list[str]) -> Iterator[tuple[list[str], list[str]]]:
@@ -79,19 +85,29 @@ def _adding_up(
     if breakdown.positive and not total:
         return ()
     amounts = {c: breakdown.members[c][0] * values[c] for c in chain(lines, within)}
-    surplus = sum((amounts[c] for c in lines), _ZERO) - total
+    surplus = sum([amounts[c] for c in lines], _ZERO) - total
     if not surplus:
         return tuple(lines)
     moves = [(amounts[c], c) for c in lines if _may_go(breakdown, c, lines, amounts)]
     moves += [(-amounts[c], c) for c in within]
     if len(moves) > _SEARCHED_AT_MOST:
         return None
-    for count in range(1, _MOVED_AT_MOST + 1):
-        for moved in combinations(moves, count):
-            if sum((amount for amount, _ in moved), _ZERO) == surplus:
-                names = {concept for _, concept in moved}
-                members = tuple([c for c in lines if c not in names] + [c for c in within if c in names])
-                return members or None
+    moved = _one_or_two([amount for amount, _ in moves], surplus)
+    if moved is None:
+        return None
+    names = {moves[place][1] for place in moved}
+    return tuple([c for c in lines if c not in names] + [c for c in within if c in names]) or None
+
+
+def _one_or_two(amounts: list[Decimal], total: Decimal) -> tuple[int, ...] | None:
+    """The places of the first amount, or else of the first two, that make a total."""
+    if total in amounts:
+        return (amounts.index(total),)
+    last = {amount: place for place, amount in enumerate(amounts)}
+    for place, amount in enumerate(amounts):
+        rest = total - amount
+        if last.get(rest, -1) > place:
+            return place, amounts.index(rest, place + 1)
     return None
 
 

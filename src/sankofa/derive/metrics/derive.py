@@ -161,7 +161,7 @@ def _tables(year: FullYear, before: FullYear | None) -> list[_Table]:
         figures = own | _paired(year, before, money)
         values = {name: figure.value for name, figure in figures.items()}
         stands_from = {name: figure.stands_from for name, figure in figures.items()}
-        withdrawn = {item: day for item in lines.items if item not in own and (day := lines.withdrawn(item))}
+        withdrawn = {item: day for item, day in lines.withdrawn() if item not in own}
         tables.append(_Table(figures, values, stands_from, withdrawn, _chosen(frozenset(figures))))
     return tables
 
@@ -226,7 +226,7 @@ def _reported(year: FullYear, before: FullYear | None) -> set[str]:
         return names
     for item in _asked_back():
         now = {money for money, figures in year.figures.items() if item in figures}
-        then = {money for money, figures in before.figures.items() if item in figures}
+        then = {money for money, lines in before.lines.items() if lines.figure(item)}
         if (
             now
             and then

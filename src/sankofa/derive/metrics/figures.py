@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import reduce
 from operator import and_
-from typing import NamedTuple
 
 import msgspec
 
@@ -12,7 +11,7 @@ from sankofa.ledger.reports import Report
 from sankofa.model.vintages import steps
 
 
-class Fact(NamedTuple):
+class Fact(msgspec.Struct, frozen=True, gc=False):
     """What is reported of one concept for a year in a currency, as it stands today."""
 
     vintage: int
@@ -29,11 +28,17 @@ class Fact(NamedTuple):
     def documents(self) -> dict[str, int]:
         """The filings that report the figure of today, and when each was known."""
         standing = self.report
+        if len(self.reports) == 1:
+            return {standing.document: standing.available}
         found: dict[str, int] = {}
         for report in self.reports:
             if report.value == standing.value and report.available >= standing.available:
                 found[report.document] = min(report.available, found.get(report.document, report.available))
         return found
+
+    def is_in(self, document: str) -> bool:
+        """Whether a filing reports the figure of today."""
+        return document == self.report.document or (len(self.reports) > 1 and document in self.documents)
 
     def known_by(self, day: int, end: int) -> "Fact | None":
         """As it was known on a day, of a period that ends on another."""
@@ -77,7 +82,7 @@ def common_filing(facts: Sequence[Fact]) -> tuple[str, int] | None:
     """The first filing that reports all of these as they stand today, and when it was known."""
     document = facts[0].report.document
     if all(fact.report.document == document for fact in facts):
-        return document, max(fact.known_from for fact in facts)
+        return document, max([fact.known_from for fact in facts])
     found = [fact.documents for fact in facts]
     shared = reduce(and_, (documents.keys() for documents in found))
     if not shared:

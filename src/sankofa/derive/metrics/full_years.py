@@ -10,12 +10,12 @@ are reported for, so that no two inputs differ in length.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from functools import cache, cached_property, lru_cache
+from typing import Final
 
 from sankofa.derive.metrics.figures import Fact, Figure
 from sankofa.derive.metrics.identities import pass_over_contradictions
-from sankofa.derive.metrics.lines import Lines, concepts_used
+from sankofa.derive.metrics.lines import Lines, concepts_used, items_asked
 from sankofa.derive.metrics.year_ends import ANNIVERSARY_TOLERANCE, YearEnds
 from sankofa.ledger.reports import Report, Reports
 from sankofa.model.countries import currency
@@ -27,10 +27,7 @@ _Held = list[tuple[str, str, str, Sequence[Report], Sequence[Report]]]
 report of it."""
 
 
-class _YearLines(NamedTuple):
-    figures: dict[str, dict[str, Figure]]
-    lines: dict[str, Lines]
-    identity_conflicts: int
+_NO_DAYS: Final[Mapping[tuple[str, str], int]] = {}
 
 
 HeldFacts = dict[str, dict[str, dict[str, Fact]]]
@@ -46,46 +43,62 @@ class FullYear:
         self.has_durations = has_durations
         self._held = held
 
-    @property
+    @cached_property
     def figures(self) -> dict[str, dict[str, Figure]]:
         """The figures by currency, best covered and earliest first."""
-        return self._worked_out.figures
+        return figures_by_currency(self.lines)
 
     @property
     def lines(self) -> dict[str, Lines]:
         """By currency, every route to a line item."""
-        return self._worked_out.lines
+        return self._worked_out[0]
 
     @property
     def identity_conflicts(self) -> int:
         """How many routes were passed over because they contradict an identity of their filing."""
-        return self._worked_out.identity_conflicts
+        return self._worked_out[1]
 
     @cached_property
-    def _worked_out(self) -> _YearLines:
+    def _worked_out(self) -> tuple[dict[str, Lines], int]:
         return _year_lines(self.end, self._held)
 
 
-def full_years(reports: Reports, ends: YearEnds) -> list[FullYear]:
-    """The full years of an issuer, oldest first."""
+def full_years(
+    reports: Reports, ends: YearEnds, first_days: Mapping[tuple[str, str], int] = _NO_DAYS
+) -> list[FullYear]:
+    """The full years of an issuer, oldest first.
+
+    `first_days`: of some full years, by start and end of the period, when anything of them was first known.
+    Of these the reports need only be those of concepts that a route uses.
+    """
     used = concepts_used()
     published: dict[int, int] = {}
     lasting: set[int] = set()
-    held: defaultdict[int, _Held] = defaultdict(list)
-    for (concept, unit, period_end, period_start), told in reports.items():
+    for (period_start, period_end), day in first_days.items():
         end = ordinal(period_end)
-        story = steps(told) if len(told) > 1 or told[0].value is None else told
-        full_on = ends.full(ordinal(period_start) if period_start else None, end)
-        if not full_on:
-            continue
+        published[end] = min(max(day, end), published.get(end, FOREVER))
         if period_start:
             lasting.add(end)
-        first = next((report for report in story if report.available in full_on), None)
-        if first is None:
+    held: defaultdict[int, _Held] = defaultdict(list)
+    periods: dict[tuple[str, str], tuple[int, set[int]]] = {}
+    for (concept, unit, period_end, period_start), told in reports.items():
+        period = periods.get((period_start, period_end))
+        if period is None:
+            period = ordinal(period_end), ends.full_on(period_start, period_end)
+            periods[period_start, period_end] = period
+        end, full_on = period
+        if not full_on:
             continue
-        known = first.available if first.available > end else end
-        if known < published.get(end, FOREVER):
-            published[end] = known
+        story = steps(told) if len(told) > 1 or told[0].value is None else told
+        if (period_start, period_end) not in first_days:
+            if period_start:
+                lasting.add(end)
+            first = next((report for report in story if report.available in full_on), None)
+            if first is None:
+                continue
+            known = first.available if first.available > end else end
+            if known < published.get(end, FOREVER):
+                published[end] = known
         if concept in used and story[-1].available in full_on:
             held[end].append((concept, unit, period_start, story, told))
     return [
@@ -113,23 +126,27 @@ def chosen_start(held: HeldFacts) -> str:
 def figures_by_currency(lines: Mapping[str, Lines]) -> dict[str, dict[str, Figure]]:
     """The figures of each line item by currency, best covered and earliest first."""
     tables = {
-        money: {item: figure for item in own.items if (figure := own.figure(item))}
+        money: {item: figure for item in _items() if (figure := own.figure(item))}
         for money, own in lines.items()
     }
     ordered = sorted(tables, key=lambda money: (-len(tables[money]), _first_known(tables[money]), money))
     return {money: tables[money] for money in ordered}
 
 
-def _year_lines(end: int, held: _Held) -> _YearLines:
+def _year_lines(end: int, held: _Held) -> tuple[dict[str, Lines], int]:
+    """By currency, the routes to each line item; and how many were passed over."""
     by_money: HeldFacts = {}
+    by_unit: dict[tuple[str, str], dict[str, Fact]] = {}
     for concept, unit, start, story, told in held:
-        money = _money(unit)
-        if money is None:
-            continue
-        first, last = story[0].available, story[-1].available
-        fact = Fact(len(story), first if first > end else end, last if last > end else end, story[-1], told)
-        facts = by_money.setdefault(money, {}).setdefault(start, {})
+        facts = by_unit.get((unit, start))
+        if facts is None:
+            money = _money(unit)
+            facts = {} if money is None else by_money.setdefault(money, {}).setdefault(start, {})
+            by_unit[unit, start] = facts
         if concept not in facts:
+            latest = story[-1]
+            first, last = story[0].available, latest.available
+            fact = Fact(len(story), first if first > end else end, last if last > end else end, latest, told)
             facts[concept] = fact
     chosen = chosen_start(by_money)
     lines: dict[str, Lines] = {}
@@ -137,7 +154,7 @@ def _year_lines(end: int, held: _Held) -> _YearLines:
     for money, by_start in by_money.items():
         own = lines[money] = Lines(by_start.get("", {}) | by_start.get(chosen, {}), end)
         conflicts += pass_over_contradictions(own)
-    return _YearLines(figures_by_currency(lines), lines, conflicts)
+    return lines, conflicts
 
 
 def both_years(year: FullYear, before: FullYear, money: str, item: str) -> tuple[Figure, Figure] | None:
@@ -156,6 +173,11 @@ def both_years(year: FullYear, before: FullYear, money: str, item: str) -> tuple
 
 def _first_known(figures: dict[str, Figure]) -> int:
     return min([figure.first_known for figure in figures.values()], default=FOREVER)
+
+
+@cache
+def _items() -> tuple[str, ...]:
+    return tuple(sorted(items_asked()))
 
 
 @lru_cache(maxsize=4096)

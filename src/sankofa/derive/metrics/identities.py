@@ -26,9 +26,32 @@ def pass_over_contradictions(lines: Lines) -> int:
     return count
 
 
-def check_identities(lines: Lines) -> int:
-    """Pass over the routes that contradict an identity; how many they are."""
-    return sum(_checked(lines, identity) for identity in table().identities)
+def check_identities(lines: Lines, item: str = "") -> int:
+    """Pass over the routes that contradict an identity; how many they are.
+
+    With an item only those are checked that can decide about it.
+    """
+    count = 0
+    for identity, reported, deciding in _identities():
+        if (not item or item in deciding) and all(lines.fact(concept) for concept in reported):
+            count += _checked(lines, identity)
+    return count
+
+
+@cache
+def _identities() -> tuple[tuple[AccountingIdentity, tuple[str, ...], frozenset[str]], ...]:
+    """Every identity, the concepts that it cannot do without, and the items that it can decide about.
+
+    Those are its own and, where another identity has one of them too, the items of that one.
+    """
+    every = table().identities
+    groups = [{term.concept for term in identity.items if ":" not in term.concept} for identity in every]
+    for _ in every:  # as many times as the longest chain can be
+        groups = [set().union(*(other for other in groups if other & group)) for group in groups]
+    return tuple(
+        (identity, tuple(t.concept for t in identity.items if ":" in t.concept), frozenset(group))
+        for identity, group in zip(every, groups, strict=True)
+    )
 
 
 @cache
@@ -44,7 +67,9 @@ def _settle(lines: Lines) -> None:
     what was known before.
     """
     changes = lines.changes(_concepts())
-    replayed: dict[int, Lines] = {}
+    if not changes:
+        return
+    replayed: dict[int, tuple[Lines, set[str]]] = {}
     for item, concepts in _deciding():
         figure = lines.figure(item)
         if figure is None:
@@ -53,11 +78,20 @@ def _settle(lines: Lines) -> None:
         later = sorted({day for concept, day in changes if day > stands and concept in concepts})
         for day, until in reversed(list(zip([stands, *later], later, strict=False))):
             if day not in replayed:
-                replayed[day] = lines.known_by(day, _concepts())
-                check_identities(replayed[day])
-            if not _same(figure, replayed[day].figure(item)):
+                replayed[day] = lines.known_by(day, _concepts()), set()
+            then, checked = replayed[day]
+            if item not in checked:
+                check_identities(then, item)
+                checked |= _decided_with(item)
+            if not _same(figure, then.figure(item)):
                 lines.pass_over(item, 0, until)
                 break
+
+
+@cache
+def _decided_with(item: str) -> frozenset[str]:
+    """The items that the identities decide about which decide about one."""
+    return next(deciding for _, _, deciding in _identities() if item in deciding)
 
 
 def _same(figure: Figure, then: Figure | None) -> bool:
@@ -96,10 +130,12 @@ def _concepts_of(identity: AccountingIdentity) -> set[str]:
 
 
 def _checked(lines: Lines, identity: AccountingIdentity) -> int:
-    firsts = [_first(lines, term.concept) for term in identity.items]
-    chosen = [first for first in firsts if first is not None]
-    if len(chosen) < len(firsts):
-        return 0
+    chosen: list[_Candidate] = []
+    for term in identity.items:
+        first = _first(lines, term.concept)
+        if first is None:
+            return 0
+        chosen.append(first)
     signs = [term.sign for term in identity.items]
     optional = [
         (t.sign * lines.value(t.concept), t.concept) for t in identity.optional if lines.fact(t.concept)
@@ -120,7 +156,7 @@ def _first(lines: Lines, name: str) -> _Candidate | None:
     if ":" in name:
         return ((name,), lines.value(name)) if lines.fact(name) else None
     figure = lines.figure(name)
-    return (tuple(part.concept for part in figure.parts), figure.value) if figure else None
+    return (tuple([part.concept for part in figure.parts]), figure.value) if figure else None
 
 
 def _candidates(lines: Lines, name: str, identity: AccountingIdentity) -> list[_Candidate]:
@@ -137,7 +173,7 @@ def _holds(
     concepts = [concept for own, _ in chosen for concept in own]
     if len(set(concepts)) < len(concepts):
         return None
-    rest = sum((sign * value for sign, (_, value) in zip(signs, chosen, strict=True)), Decimal(0))
+    rest = sum([v if sign > 0 else -v for sign, (_, v) in zip(signs, chosen, strict=True)], Decimal(0))
     facts = _facts(lines, concepts)
     if not rest:
         return True if common_filing(facts) else None
@@ -160,9 +196,12 @@ def _last_place(values: Iterable[Decimal]) -> Decimal:
     places = []
     for value in values:
         if value:
-            _, digits, exponent = value.as_tuple()
-            zeros = len(digits) - len(str(int("".join(map(str, digits)))).rstrip("0")) if digits else 0
-            places.append(int(exponent) + zeros)
+            place = int(value.as_tuple().exponent)
+            for digit in reversed(value.as_tuple().digits):
+                if digit:
+                    break
+                place += 1
+            places.append(place)
     return Decimal(1).scaleb(min(places, default=0))
 
 

@@ -7,8 +7,9 @@ figure of it was restated or withdrawn, from that day.
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import chain
+from typing import NamedTuple
 
 from sankofa.derive.metrics.closing import UNCLEAR, Closed, closed
 from sankofa.derive.metrics.contract import PRIOR, metrics
@@ -21,6 +22,42 @@ NOTHING = "nothing"
 """The confirmation that a value is zero."""
 
 
+class _Step(NamedTuple):
+    """A route as it is tried."""
+
+    route: Route
+    first: str
+    """The first concept that it must have; empty for one of members alone."""
+    needed: frozenset[str]
+    """The concepts that it must have."""
+    plain: str
+    """The concept, where the route is nothing but that and nothing else decides; else empty."""
+    totals: tuple[tuple[frozenset[str], ...], ...]
+    """Of each breakdown that has to close, the concepts of each of its totals."""
+
+
+class _Equation(NamedTuple):
+    """An equation of a confirmation that a filing can satisfy, but for the value of the route."""
+
+    sign: int
+    """Of the value."""
+    others: Sum
+    concepts: frozenset[str]
+    rest: Decimal
+    """The sum of the others."""
+
+
+class _Values(dict[str, Decimal]):
+    """The figures of concepts, each read when it is first asked for."""
+
+    def __init__(self, facts: Mapping[str, Fact]) -> None:
+        self._facts = facts
+
+    def __missing__(self, concept: str) -> Decimal:
+        value = self[concept] = Decimal(self._facts[concept].report.value or 0)
+        return value
+
+
 class Lines:
     """The figures of each line item, the best route first; a route is tried when it is first asked about."""
 
@@ -28,31 +65,37 @@ class Lines:
         self.facts = facts
         """What is reported, by concept."""
         self._end = end
-        self._values: dict[str, Decimal] = {}
+        self._values = _Values(facts)
         self._found: dict[str, list[Figure]] = {}
-        self._rest = {item: iter(routes) for item, routes in possible(frozenset(facts))}
+        self._rest: dict[str, Iterator[_Step]] = {}
         self._settled: dict[str, int] = {}
         self._passed_over: dict[str, int] = {}
         self._closed: dict[str, Closed | None] = {}
-
-    @property
-    def items(self) -> Iterable[str]:
-        """The items that any route may lead to."""
-        return self._rest
+        self._equations: dict[str, list[_Equation]] = {}
 
     def figure(self, item: str, place: int = 0) -> Figure | None:
         """The figure of an item by the first route, or by a later one, that is open."""
-        place += self._passed_over.get(item, 0)
-        found = self._found.setdefault(item, [])
-        rest = self._rest.get(item, iter(()))
-        while len(found) <= place:
-            route = next(rest, None)
-            if route is None:
-                return None
-            if route.members and found:
+        if self._passed_over:
+            place += self._passed_over.get(item, 0)
+        found = self._found.get(item)
+        if found is None:
+            found = self._found[item] = []
+            self._rest[item] = iter(_steps().get(item, ()))
+        if len(found) > place:
+            return found[place]
+        facts = self.facts
+        for step in self._rest[item]:
+            if step.first and step.first not in facts:
                 continue
-            self._try(item, route, found)
-        return found[place]
+            if not step.plain:
+                if step.totals and (found or not _totalled(step, facts)):
+                    continue
+                if not facts.keys() >= step.needed:
+                    continue
+            self._try(item, step, found)
+            if len(found) > place:
+                return found[place]
+        return None
 
     def figures(self, item: str) -> Iterator[Figure]:
         """By every route that is open."""
@@ -61,9 +104,9 @@ class Lines:
             yield figure
             place += 1
 
-    def withdrawn(self, item: str) -> int:
-        """The day on which the last route that was open to an item was closed; 0 where none ever was."""
-        return self._settled.get(item, 0)
+    def withdrawn(self) -> Iterable[tuple[str, int]]:
+        """Of items that a route was open to before, the day on which the last such route was closed."""
+        return self._settled.items()
 
     def pass_over(self, item: str, count: int, settled: int) -> None:
         """Use none of the first routes of an item; what is left of it stands from a day on."""
@@ -77,7 +120,7 @@ class Lines:
 
     def changes(self, concepts: frozenset[str]) -> list[tuple[str, int]]:
         """When anything of these concepts came to be known or was changed, but for the first day of all."""
-        usual = min((fact.first_known for fact in self.facts.values()), default=0)
+        usual = min([fact.first_known for fact in self.facts.values()], default=0)
         found: list[tuple[str, int]] = []
         for concept, fact in self.facts.items():
             if fact.known_from > usual and concept in concepts:
@@ -98,23 +141,22 @@ class Lines:
         return fact if fact is not None and fact.report.value is not None else None
 
     def value(self, concept: str) -> Decimal:
-        found = self._values.get(concept)
-        if found is None:
-            found = self._values[concept] = Decimal(self.facts[concept].report.value or 0)
-        return found
+        """The figure of a concept that is reported; zero where it was withdrawn."""
+        return self._values[concept]
 
-    def _try(self, item: str, route: Route, found: list[Figure]) -> None:
+    def _try(self, item: str, step: _Step, found: list[Figure]) -> None:
         settled = self._settled.get(item, 0)
-        if route.single and not route.guarded:
-            concept = route.terms[0].concept
-            fact = self.facts[concept]
-            settled = max(settled, fact.known_from) if fact.report.value is None else settled
-            if fact.report.value is not None:
-                part = Part(concept, self.value(concept), fact.vintage, fact.report)
-                stands = max(settled, fact.known_from)
-                found.append(Figure(part.value, self._end, route.number, fact.first_known, stands, (part,)))
+        if step.plain:
+            fact = self.facts[step.plain]
+            if fact.report.value is None:
+                settled = max(settled, fact.known_from)
+            else:
+                part = Part(step.plain, self.value(step.plain), fact.vintage, fact.report)
+                stands = fact.known_from if fact.known_from > settled else settled
+                number = step.route.number
+                found.append(Figure(part.value, self._end, number, fact.first_known, stands, (part,)))
         else:
-            figure, changed = self._made(route, settled)
+            figure, changed = self._made(step.route, settled)
             settled = max(settled, changed)
             if figure is not None:
                 found.append(figure)
@@ -123,21 +165,23 @@ class Lines:
 
     def _made(self, route: Route, settled: int) -> tuple[Figure | None, int]:
         """The figure by a route of more than one part, and the last day on which what decides it changed."""
-        facts = [self.facts[term.concept] for term in route.terms]
-        guards = [self.facts[concept] for concept in route.guards & self.facts.keys()]
+        held = self.facts
+        concepts = [term.concept for term in route.terms]
+        facts = [held[concept] for concept in concepts]
+        guards = []
+        if not held.keys().isdisjoint(route.guards):
+            guards = [held[concept] for concept in route.guards & held.keys()]
         if any(fact.report.value is None for fact in facts):
             return None, max(fact.known_from for fact in facts)
         value = self._sum(route.terms)
-        if route.confirm == NOTHING and value and not route.members:
+        if value and route.confirm == NOTHING and not route.members:
             return None, self._last_change(chain(facts, guards))
         if guards and self._forbidden(route, value):
             return None, max(fact.known_from for fact in chain(facts, guards))
-        changed = self._last_change(chain(facts, guards))
-        concepts = [term.concept for term in route.terms]
         if route.members:
             added = self._members(route)
             if added is None:
-                return None, max(changed, self._last_change(self._members_there(route)))
+                return None, self._last_change(chain(facts, guards, self._members_there(route)))
             total, proof, since = added
             value += total
             settled = max(settled, since)
@@ -145,20 +189,28 @@ class Lines:
         if route.confirm:
             equation = self._confirming(route, value)
             if equation is None:
-                return None, max(changed, self._last_change(self._confirmations_there(route)))
+                return None, self._last_change(chain(facts, guards, self._confirmations_there(route)))
             concepts += [concept for concept in equation if concept not in concepts]
-        filing = common_filing([self.facts[concept] for concept in concepts])
+        return self._of_one_filing(route, value, concepts, max(settled, self._last_change(guards)))
+
+    def _of_one_filing(
+        self, route: Route, value: Decimal, concepts: list[str], settled: int
+    ) -> tuple[Figure | None, int]:
+        """The figure, where one filing has all that it is made of and proven by."""
+        facts = [self.facts[concept] for concept in concepts]
+        filing = common_filing(facts)
         if filing is None:
             proven = route.members or route.confirm
-            of_route = [self.facts[concept] for concept in concepts]
             # Filings are only ever added: parts never restated had no filing in common before either.
-            return None, max(fact.known_from for fact in of_route) if proven else self._last_change(of_route)
+            return None, max(fact.known_from for fact in facts) if proven else self._last_change(facts)
         parts = tuple(
-            Part(concept, self.value(concept), self.facts[concept].vintage, self.facts[concept].report)
-            for concept in concepts
+            [
+                Part(concept, self.value(concept), fact.vintage, fact.report)
+                for concept, fact in zip(concepts, facts, strict=True)
+            ]
         )
-        first_known = max(self.facts[concept].first_known for concept in concepts)
-        stands = max(filing[1], settled, self._last_change(guards))
+        first_known = max([fact.first_known for fact in facts])
+        stands = max(filing[1], settled)
         return Figure(value, self._end, route.number, first_known, stands, parts), 0
 
     def _last_change(self, facts: Iterable[Fact]) -> int:
@@ -170,11 +222,19 @@ class Lines:
         return any(fact.vintage > 1 for fact in self.facts.values())
 
     def _sum(self, terms: Sum) -> Decimal:
-        return sum((term.sign * self.value(term.concept) for term in terms), _ZERO)
+        values = self._values
+        total = _ZERO
+        for sign, concept in terms:
+            if sign > 0:
+                total += values[concept]
+            else:
+                total -= values[concept]
+        return total
 
     def _forbidden(self, route: Route, value: Decimal) -> bool:
         """Whether something that is reported shows that the route would not be the whole."""
-        if any(self.fact(concept) and self.value(concept) for concept in route.unless):
+        facts = self.facts
+        if any(concept in facts and self.value(concept) for concept in route.unless):
             return True
         return any(
             all(self.fact(term.concept) for term in terms) and value < self._sum(terms)
@@ -183,18 +243,28 @@ class Lines:
 
     def _confirming(self, route: Route, value: Decimal) -> list[str] | None:
         """The concepts of the first equation that holds with the value."""
-        own = [self.facts[term.concept] for term in route.terms]
-        taken = {term.concept for term in route.terms}
-        for sign, others, concepts in _equations(route.confirm):
-            if not self.facts.keys() >= concepts or not taken.isdisjoint(concepts):
+        taken = [term.concept for term in route.terms]
+        for sign, others, concepts, rest in self._satisfiable(route.confirm):
+            if (value if sign > 0 else -value) + rest if sign else rest:
                 continue
-            if not all(self.fact(concept) and self.value(concept) for concept in concepts):
+            if not concepts.isdisjoint(taken):
                 continue
-            if sign * value + self._sum(others):
-                continue
-            if common_filing([*own, *(self.facts[term.concept] for term in others)]):
-                return [term.concept for term in others]
+            named = [term.concept for term in others]
+            if common_filing([self.facts[concept] for concept in (*taken, *named)]):
+                return named
         return None
+
+    def _satisfiable(self, name: str) -> list[_Equation]:
+        """The equations whose other terms are all reported and not zero."""
+        found = self._equations.get(name)
+        if found is None:
+            facts = self.facts
+            found = self._equations[name] = [
+                _Equation(sign, others, concepts, self._sum(others))
+                for sign, others, concepts in _equations(name)
+                if all(c in facts for c in concepts) and all(self.value(c) for c in concepts)
+            ]
+        return found
 
     def _members(self, route: Route) -> tuple[Decimal, list[str], int] | None:
         """What the breakdowns of a route hold of its kind, the concepts that prove it, and since when."""
@@ -206,7 +276,7 @@ class Lines:
             kinds = table().breakdowns[name].members
             if any(kinds[concept][1] == UNCLEAR for concept in found.members):
                 return None
-            total += sum((self.value(c) for c in found.members if kinds[c][1] == route.members), _ZERO)
+            total += sum([self.value(c) for c in found.members if kinds[c][1] == route.members], _ZERO)
             proof += [c for c in (*found.total, *found.members) if c not in proof]
             since = max(since, found.settled)
         return total, proof, since
@@ -214,8 +284,12 @@ class Lines:
     def _closing(self, name: str) -> Closed | None:
         if name not in self._closed:
             breakdown = table().breakdowns[name]
-            there = breakdown.concepts & self.facts.keys()
-            values = {c: self.value(c) for c in there if self.facts[c].report.value is not None}
+            facts = self.facts
+            values = {
+                c: self.value(c)
+                for c in facts
+                if c in breakdown.concepts and facts[c].report.value is not None
+            }
             self._closed[name] = closed(breakdown, self.facts, values)
         return self._closed[name]
 
@@ -225,7 +299,8 @@ class Lines:
             yield from (self.facts[concept] for concept in breakdown.concepts & self.facts.keys())
 
     def _confirmations_there(self, route: Route) -> Iterator[Fact]:
-        return (self.facts[concept] for concept in _confirming_concepts(route.confirm) & self.facts.keys())
+        for concept in _confirming_concepts(route.confirm) & self.facts.keys():
+            yield self.facts[concept]
 
 
 @cache
@@ -246,40 +321,26 @@ def _confirming_concepts(name: str) -> frozenset[str]:
     return frozenset(term.concept for terms in table().confirmations[name] for term in terms)
 
 
-@lru_cache(maxsize=4096)
-def possible(concepts: frozenset[str]) -> tuple[tuple[str, tuple[Route, ...]], ...]:
-    """The line items that anything of these concepts can stand for, and the routes that may be open."""
-    of_concept = _by_first_concept()
-    found: dict[str, list[Route]] = {}
-    candidates = [of_concept[""], *(of_concept[concept] for concept in concepts & of_concept.keys())]
-    for _, route, needed in sorted(chain.from_iterable(candidates)):
-        if needed <= concepts and _totalled(route, concepts):
-            found.setdefault(route.item, []).append(route)
-    return tuple((item, tuple(routes)) for item, routes in found.items())
-
-
-def _totalled(route: Route, concepts: frozenset[str]) -> bool:
+def _totalled(step: _Step, facts: Mapping[str, Fact]) -> bool:
     """Whether there is a total for each breakdown that has to close."""
-    return not route.of or all(
-        any(all(term.concept in concepts for term in terms) for terms in table().breakdowns[name].totals)
-        for name in route.of
-    )
+    return all(any(facts.keys() >= total for total in totals) for totals in step.totals)
 
 
 @cache
-def _by_first_concept() -> dict[str, list[tuple[int, Route, frozenset[str]]]]:
-    """The routes to every line item that enters a metric: in which order, and what concepts each must have.
+def _steps() -> dict[str, tuple[_Step, ...]]:
+    """The routes to every line item that enters a metric, as they are tried."""
+    return {item: tuple(map(_step, table().routes[item])) for item in sorted(items_asked())}
 
-    By the first of those, so that what a filing reports leads to the few routes that it can open; empty for
-    routes of members alone.
-    """
-    found: dict[str, list[tuple[int, Route, frozenset[str]]]] = {"": []}
-    every = [route for item in sorted(items_asked()) for route in table().routes[item]]
-    for order, route in enumerate(every):
-        first = route.terms[0].concept if route.terms else ""
-        needed = frozenset(term.concept for term in route.terms)
-        found.setdefault(first, []).append((order, route, needed))
-    return found
+
+def _step(route: Route) -> _Step:
+    first = route.terms[0].concept if route.terms else ""
+    needed = frozenset(term.concept for term in route.terms)
+    plain = "" if route.guarded else route.single
+    totals = tuple(
+        tuple(frozenset(term.concept for term in terms) for terms in table().breakdowns[name].totals)
+        for name in route.of
+    )
+    return _Step(route, first, needed, plain, totals)
 
 
 @cache

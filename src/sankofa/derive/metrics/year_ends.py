@@ -38,4 +38,8 @@ class YearEnds:
 
     def ever_full(self, start: str, end: str) -> bool:
         """Whether a period is, or ends, a full year by what was known with any report of it."""
-        return bool(self.full(ordinal(start) if start else None, ordinal(end)))
+        return bool(self.full_on(start, end))
+
+    def full_on(self, start: str, end: str) -> set[int]:
+        """The same of a period as the ledger writes it, the start of an instant being empty."""
+        return self.full(ordinal(start) if start else None, ordinal(end))

@@ -4,8 +4,9 @@ A record is taken only under the same key: a digest of everything that it is mad
 makes it (`build.issuer_parts`). It is therefore what making it afresh would give, byte for byte. A file that
 is not there, is cut short or altered, or cannot be put in its place, costs time and nothing else.
 
-Layout: magic; the records, each of several parts that are packed by themselves; the index: of each name its
-key, the places of its parts and their checksum; where the index begins, its digest, magic.
+Layout: magic; the records, each behind a head of its own and of several parts that are packed by themselves;
+the index: of each name its key, the places of its parts and their checksum; where the index begins, its
+digest, magic. Of a build that was killed the heads lead to what it had made: the next goes on from there.
 """
 
 import mmap
@@ -25,9 +26,11 @@ import msgspec
 if TYPE_CHECKING:
     import pyarrow
 
-_MAGIC = b"SANKEPT2"
+_MAGIC = b"SANKEPT3"
 _DIGEST = 16
 _TRAILER = struct.Struct(f"<Q{_DIGEST}s8s")
+_HEAD = struct.Struct("<III")
+"""Before each record: the bytes of its head, their checksum, the bytes of the record."""
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
@@ -50,6 +53,7 @@ class _Record(msgspec.Struct, frozen=True, array_like=True):
 
 _Index = dict[str, _Record]
 _read_index = msgspec.msgpack.Decoder(_Index).decode
+_read_head = msgspec.msgpack.Decoder(tuple[str, bytes, dict[str, _Part], int]).decode
 
 
 class IssuerCache:
@@ -58,6 +62,7 @@ class IssuerCache:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._bytes, self._index = _open(path)
+        self._begun_bytes, self._begun = _recover(path)
         self._next: _Index = {}
         self._file, self._name = _create(path)
         self._file.write(_MAGIC)
@@ -66,15 +71,15 @@ class IssuerCache:
 
     def carry(self, name: str, key: bytes) -> bool:
         """Keep the record of this name as it was; whether there is one, whole, and under this very key."""
-        record = self._index.get(name)
-        if record is None or record.key != key:
-            return False
-        packed = self._bytes[record.start : record.end]
-        if crc32(packed) != record.checksum:
-            return False
-        self._write(name, key, record.parts, packed)
-        self.carried += 1
-        return True
+        for whole, index in ((self._bytes, self._index), (self._begun_bytes, self._begun)):
+            record = index.get(name)
+            if record is not None and record.key == key:
+                packed = whole[record.start : record.end]
+                if crc32(packed) == record.checksum:
+                    self._write(name, key, record.parts, packed)
+                    self.carried += 1
+                    return True
+        return False
 
     def put(self, name: str, key: bytes, parts: Mapping[str, bytes]) -> None:
         """Keep a record that was made anew."""
@@ -94,6 +99,7 @@ class IssuerCache:
         self._file.flush()
         self._bytes = _mapped(self._file)
         self._index, self._next = self._next, {}
+        self._begun_bytes, self._begun = memoryview(b""), {}
         if self._path is not None and self._name is not None:
             with suppress(OSError):
                 self._name.replace(self._path)
@@ -128,9 +134,13 @@ class IssuerCache:
             self._name = None
 
     def _write(self, name: str, key: bytes, parts: dict[str, _Part], packed: bytes | memoryview) -> None:
-        start, self._end = self._end, self._end + len(packed)
+        checksum = crc32(packed)
+        head = msgspec.msgpack.encode((name, key, parts, checksum))
+        self._file.write(_HEAD.pack(len(head), crc32(head), len(packed)) + head)
         self._file.write(packed)
-        self._next[name] = _Record(key, start, self._end, parts, crc32(packed))
+        start = self._end + _HEAD.size + len(head)
+        self._end = start + len(packed)
+        self._next[name] = _Record(key, start, self._end, parts, checksum)
 
 
 def _create(path: Path | None) -> tuple[IO[bytes], Path | None]:
@@ -160,6 +170,31 @@ def _open(path: Path | None) -> tuple[memoryview, _Index]:
         return whole, _read_index(index)
     except (OSError, ValueError, struct.error, msgspec.MsgspecError):
         return nothing
+
+
+def _recover(path: Path | None) -> tuple[memoryview, _Index]:
+    """What a build had made that was killed; as far as it reached the disk."""
+    index: _Index = {}
+    for left in [] if path is None else sorted(path.parent.glob(f".{path.name}-*")):
+        try:
+            with left.open("rb") as file:
+                whole = _mapped(file)
+            at = len(_MAGIC)
+            if whole[:at] != _MAGIC:
+                continue
+            while at + _HEAD.size <= len(whole):
+                size, checksum, packed = _HEAD.unpack_from(whole, at)
+                head = whole[at + _HEAD.size : at + _HEAD.size + size]
+                start = at + _HEAD.size + size
+                at = start + packed
+                if crc32(head) != checksum or at > len(whole):
+                    break
+                name, key, parts, of_record = _read_head(head)
+                index[name] = _Record(key, start, at, parts, of_record)
+        except (OSError, ValueError, msgspec.MsgspecError):
+            continue
+        return whole, index
+    return memoryview(b""), {}
 
 
 @cache

@@ -1,21 +1,29 @@
 """Pages of issuers: what is always true of each, and how its figures stood from each day on that changed it.
 
-A page is text: the beginning of each issuer's row, then the end of its row for each step, one after another.
-Its index is 32-bit numbers: how many issuers; how many steps; where the beginning of each issuer starts and
-ends; the number of the first step of each, and of all; the day from which each step holds; where its text
-ends. A row is then two slices.
+A page is text: the beginning of each issuer's row, behind a comma, then the end of its row for each step of
+each issuer. A row on a day is two slices of it.
+
+Its index is 32-bit numbers: how many issuers; how many steps; where each beginning starts, and where the last
+ends; the same of the steps; the days of the steps in the order of days; the numbers of those steps; whose
+each is, as a byte; and after every `_MARK` of them which step each issuer stands at. So the page of a day is
+the mark before it and a few changes, however long the histories are.
 """
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain, repeat
 from typing import Final, NamedTuple
 
+from sankofa.edition.format.row_blocks import Run
 from sankofa.engines.datastore import Block
 from sankofa.model.days import iso_day
 from sankofa.model.provenance import LICENSE_CLASSES
 
 ISSUERS_ON_A_PAGE: Final = 64
+RUNS_IN_A_ROW: Final = 2
+_MARK: Final = 64
+_UNKNOWN: Final = 2**32 - 1
 
 
 class Step(NamedTuple):
@@ -31,23 +39,35 @@ class Step(NamedTuple):
 
 def encode_page(issuers: Sequence[tuple[bytes, Sequence[Step]]]) -> tuple[bytes, bytes]:
     """The index and the text of some issuers; the beginning of a row ends before its licence class."""
-    beginnings, first_steps = array("I"), array("I")
-    days, ends = array("I"), array("I")
-    text: list[bytes] = []
-    position = 0
-    for beginning, steps in issuers:
-        text.append(beginning)
-        beginnings.extend((position, position + len(beginning)))
-        position += len(beginning)
-        first_steps.append(len(days))
-        for step in steps:
-            text.append(_end(step))
-            position += len(text[-1])
-            days.append(step.day)
-            ends.append(position)
-    first_steps.append(len(days))
-    head = array("I", (len(issuers), len(days)))
-    return (head + beginnings + first_steps + days + ends).tobytes(), b"".join(text)
+    beginnings = [b"," + beginning for beginning, _ in issuers]
+    steps = [(step.day, owner, step) for owner, (_, own) in enumerate(issuers) for step in own]
+    ends = [_end(step) for _, _, step in steps]
+    bounds = array("I", [0])
+    for piece in chain(beginnings, ends):
+        bounds.append(bounds[-1] + len(piece))
+    by_day = sorted(range(len(steps)), key=lambda number: steps[number][:2])
+    owners = bytes(steps[number][1] for number in by_day)
+    index = (
+        array("I", (len(issuers), len(steps))),
+        bounds[: len(issuers) + 1],
+        bounds[len(issuers) :],
+        array("I", [steps[number][0] for number in by_day]),
+        array("I", by_day),
+        owners + bytes(-len(owners) % 4),
+        _marks(len(issuers), by_day, owners),
+    )
+    return b"".join(index), b"".join((*beginnings, *ends))
+
+
+def _marks(issuers: int, by_day: Sequence[int], owners: bytes) -> "array[int]":
+    """The step of each issuer before the first change, and after every so many."""
+    state = array("I", repeat(_UNKNOWN, issuers))
+    marks = array("I")
+    for number, (step, owner) in enumerate(zip(by_day, owners, strict=True)):
+        if number % _MARK == 0:
+            marks += state
+        state[owner] = step
+    return marks if len(by_day) % _MARK else marks + state
 
 
 def _end(step: Step) -> bytes:
@@ -58,22 +78,35 @@ def _end(step: Step) -> bytes:
     ).encode()
 
 
-def rows_on(block: Block, day: int, wanted: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-    """Of the issuers of a page by their number on it, those known on a day, each with its row."""
-    index, rows = block
-    text = memoryview(rows)
+class IssuersKnown(NamedTuple):
+    """The rows of issuers of a page that are known on a day, and the number of the first without a row."""
+
+    runs: list[Run]
+    """Each row in `RUNS_IN_A_ROW` of them, behind a comma."""
+    following: int | None
+
+
+def rows_on(block: Block, day: int, wanted: Sequence[int], room: int) -> IssuersKnown:
+    """Of the issuers of a page by their number on it, the first so many of those known on a day."""
+    index, text = block
     words = memoryview(index).cast("I")
-    count, total = words[0], words[1]
-    beginnings = words[2 : 2 + 2 * count].tolist()
-    first_steps = words[2 + 2 * count : 3 + 3 * count].tolist()
-    days = words[3 + 3 * count : 3 + 3 * count + total]
-    ends = words[3 + 3 * count + total :]
-    for number in wanted:
-        first = first_steps[number]
-        step = bisect_right(days, day, first, first_steps[number + 1]) - 1
-        if step >= first:
-            start, end = beginnings[2 * number], beginnings[2 * number + 1]
-            if step == first:  # it stands right behind the beginning, each other behind the one before it
-                yield number, bytes(text[start : ends[step]])
-            else:
-                yield number, b"".join((text[start:end], text[ends[step - 1] : ends[step]]))
+    issuers, steps = words[0], words[1]
+    bounds = 3 + issuers  # where the bounds of steps begin; those of beginnings are before them
+    days = bounds + steps + 1
+    order, owners = days + steps, days + 2 * steps
+    changes = bisect_right(words, day, days, order) - days
+    passed = changes - changes % _MARK
+    mark = owners + (steps + 3) // 4 + issuers * (passed // _MARK)
+    state = words[mark : mark + issuers].tolist()
+    changed = memoryview(index)[4 * owners + passed : 4 * owners + changes]
+    for owner, step in zip(changed, words[order + passed : order + changes].tolist(), strict=True):
+        state[owner] = step
+    known = [number for number in wanted if state[number] != _UNKNOWN]
+    starts = words[2 : 3 + issuers].tolist()
+    runs: list[Run] = []
+    append = runs.append
+    for number in known[:room]:
+        at = bounds + state[number]
+        append(text[starts[number] : starts[number + 1]])
+        append(text[words[at] : words[at + 1]])
+    return IssuersKnown(runs, known[room] if len(known) > room else None)

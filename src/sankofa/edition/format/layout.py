@@ -2,5 +2,5 @@
 
 from typing import Final
 
-LAYOUT: Final = 8
+LAYOUT: Final = 9
 """A reader refuses an edition of another."""

@@ -6,8 +6,9 @@ force from now on: every vintage of a reported fact, the latest of a macro value
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from functools import cache
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from functools import cache, partial
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -51,14 +52,16 @@ class Change(NamedTuple):
     dataset: str
     change: str
     key: tuple[str, ...]
-    row: bytes | None
+    row: msgspec.Raw | None
     """None where it is there no longer: what was withheld is not told once more."""
-    before: bytes | None
+    before: msgspec.Raw | None
 
 
 Runs = Sequence[Run]
 """Rows in runs, each of one block, to be joined by commas."""
 Load = Callable[[Edition, str, int], Awaitable[Runs]]
+Window = Callable[[WalkPosition], tuple[int, int]]
+"""Of the changes of a part, the numbers [first, end) of those that are wanted."""
 
 
 class Feed(NamedTuple):
@@ -139,38 +142,52 @@ async def page(
         if dataset not in (None, feed.dataset) or (start is not None and feed.dataset < start.dataset):
             continue
         begin = start if start is not None and start.dataset == feed.dataset else WalkPosition(feed.dataset)
-        async for position, changes, cost in walk(feed, before, after, begin):
-            skip = begin.passed if position[:3] == begin[:3] else 0
-            if following is not None and (len(changes) > skip or spent >= _LOOK_AHEAD * effort):
+        window = partial(_window, begin, listed, most)
+        async for position, changes, cost in walk(feed, before, after, begin, window):
+            if following is not None and (changes or spent >= _LOOK_AHEAD * effort):
                 return listed, following
-            room = most - len(listed)
-            if len(changes) - skip > room:
-                listed += changes[skip : skip + room]
+            skip, end = window(position)
+            room = end - skip - 1
+            listed += changes[:room]
+            if len(changes) > room:
                 return listed, position._replace(passed=skip + room)
-            listed += changes[skip:]
             spent += cost
             if spent >= effort:
-                following = position._replace(passed=len(changes))
+                following = position._replace(passed=skip + len(changes))
     return listed, None
 
 
+def _window(begin: WalkPosition, listed: list[Change], most: int, position: WalkPosition) -> tuple[int, int]:
+    """What a page still needs of a part: behind what the pages before had, one more than there is room for.
+
+    Of an issuer with far more changes than a page takes, only these are made and, later, freed: to free all
+    of them would hold the loop for as long as everything else that the page costs.
+    """
+    skip = begin.passed if position[:3] == begin[:3] else 0
+    return skip, skip + most - len(listed) + 1
+
+
+def _all_changes(_: WalkPosition) -> tuple[int, int]:
+    return 0, FOREVER
+
+
 async def walk(
-    feed: Feed, before: Edition | None, after: Edition, start: WalkPosition
+    feed: Feed, before: Edition | None, after: Edition, start: WalkPosition, window: Window = _all_changes
 ) -> AsyncIterator[tuple[WalkPosition, list[Change], int]]:
-    """Every part of every key from a place on: its changes, and what it cost to see them."""
+    """Every part of every key from a place on: its changes in the window, and what it cost to see them."""
     if start.part != _KEY_DONE:
-        async for step in _of_key(feed, before, after, start.key, start.part):
+        async for step in _of_key(feed, before, after, start.key, start.part, window):
             yield step
     async for key, same, number in _keys(feed.kind, before, after, start.key):
         if same or (feed.aliases and key.startswith(feed.aliases)):
             yield WalkPosition(feed.dataset, key), [], number
         else:
-            async for step in _of_key(feed, before, after, key, FOREVER):
+            async for step in _of_key(feed, before, after, key, FOREVER, window):
                 yield step
 
 
 async def _of_key(
-    feed: Feed, before: Edition | None, after: Edition, key: str, begin: int
+    feed: Feed, before: Edition | None, after: Edition, key: str, begin: int, window: Window
 ) -> AsyncIterator[tuple[WalkPosition, list[Change], int]]:
     for part in await _parts(feed, before, after, key):
         if part > begin:
@@ -179,8 +196,10 @@ async def _of_key(
         new = await feed.load(after, key, part)
         size = sum(map(len, old)) + sum(map(len, new))
         cost = _COST_OF_A_UNIT + size // _BYTES_PER_COST
-        changes = await in_thread_if_large(size, _compared, feed, key, old, new)
-        yield WalkPosition(feed.dataset, key, part), changes, cost
+        position = WalkPosition(feed.dataset, key, part)
+        first, end = window(position)
+        changes = await in_thread_if_large(size, _compared, feed, key, old, new, first, end)
+        yield position, changes, cost
         await asyncio.sleep(0)
 
 
@@ -221,26 +240,43 @@ async def _keys(
         await asyncio.sleep(0)  # others are waiting too
 
 
-def _compared(feed: Feed, key: str, before: Runs, after: Runs) -> list[Change]:
-    """Added and changed rows in the order they are served in, then those that are no longer there."""
-    if [*before] == [*after]:
+def _compared(
+    feed: Feed, key: str, before: Runs, after: Runs, first: int = 0, end: int = FOREVER
+) -> list[Change]:
+    """The changes [first, end) of a part: added and changed rows in the order they are served in, then those
+    that are no longer there."""
+    if _same(before, after):
         return []
-    changes: list[Change] = []
-    old = identified(before, feed.identity, key if feed.by_organisation else None)
-    new = identified(after, feed.identity, key if feed.by_organisation else None)
+    service_id = key if feed.by_organisation else None
+    old = identified(before, feed.identity, service_id)
+    new = identified(after, feed.identity, service_id)
+    return list(islice(_differences(feed.dataset, key, old, new), first, end))
+
+
+def _same(before: Runs, after: Runs) -> bool:
+    """Views are compared by a copy: item by item, as Python compares views, takes ten times as long."""
+    return [*map(len, before)] == [*map(len, after)] and all(
+        bytes(one) == bytes(other) for one, other in zip(before, after, strict=True)
+    )
+
+
+def _differences(dataset: str, key: str, old: "RowsByName", new: "RowsByName") -> Iterator[Change]:
     for name, row in new.items():
         was = old.get(name)
-        if was != row:
-            changes.append(Change(feed.dataset, ADDED if was is None else CHANGED, (key, *name), row, was))
+        if was is None:
+            yield Change(dataset, ADDED, (key, *name), row, None)
+        elif was != row:
+            yield Change(dataset, CHANGED, (key, *name), row, was)
     for name, was in old.items():
         if name not in new:
-            changes.append(Change(feed.dataset, REMOVED, (key, *name), None, was))
-    return changes
+            yield Change(dataset, REMOVED, (key, *name), None, was)
 
 
-def identified(
-    runs: Runs, identity: tuple[str, ...] | None, service_id: str | None
-) -> dict[tuple[str, ...], bytes]:
+RowsByName = dict[tuple[str, ...], msgspec.Raw]
+"""Rows by what tells them apart: views of the runs they came in."""
+
+
+def identified(runs: Runs, identity: tuple[str, ...] | None, service_id: str | None) -> RowsByName:
     """Rows by what tells them apart, in their order; none where they are another organisation's.
 
     They are read a run at a time: a thread that reads megabytes at once would hold the interpreter.
@@ -248,16 +284,16 @@ def identified(
     lists = [b"".join((b"[", run, b"]")) for run in runs]
     if identity is None:
         try:
-            return {(bytes(row).decode(),): bytes(row) for one in lists for row in _each_row.decode(one)}
+            return {(bytes(row).decode(),): row for one in lists for row in _each_row.decode(one)}
         except msgspec.DecodeError:  # not rows one after another: told as one
-            return {(): b",".join(runs)}
+            return {(): msgspec.Raw(b",".join(runs))}
     names = _names_of(identity)
     rows = (
         (fields, row)
         for one in lists
         for fields, row in zip(names.decode(one), _each_row.decode(one), strict=True)
     )
-    rows_by_name: dict[tuple[str, ...], bytes] = {}
+    rows_by_name: RowsByName = {}
     for fields, row in rows:
         if not rows_by_name and service_id is not None and fields.service_id != service_id:
             return {}
@@ -266,7 +302,7 @@ def identified(
         while name in rows_by_name:  # two rows that nothing tells apart: by their number, too
             again += 1
             name = (*name[: len(identity)], str(again))
-        rows_by_name[name] = bytes(row)
+        rows_by_name[name] = row
     return rows_by_name
 
 

@@ -3,36 +3,29 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
 
-from sankofa.edition.format.issuer_pages import ISSUERS_ON_A_PAGE, rows_on
+from sankofa.edition.format.issuer_pages import ISSUERS_ON_A_PAGE, RUNS_IN_A_ROW, rows_on
 from sankofa.edition.format.keys import ISSUERS, listed_under
-from sankofa.edition.read.edition import Edition
+from sankofa.edition.format.row_blocks import Run
+from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.turns import Turns
 
 _PAGES_A_TURN = 8
 _PAGES_AT_ONCE = 16
 
 
-class IssuerPage(NamedTuple):
-    """Rows, and the number of the issuer that the next page begins with; None on the last."""
-
-    rows: list[bytes]
-    following: int | None
-
-
 async def issuers_on(
     edition: Edition, day: int, country: str | None, exchange: str | None, first: int, most: int
-) -> IssuerPage:
-    """Those known on a day, from the one of a number on."""
+) -> Selection:
+    """Those known on a day, from the one of a number on; `following` is the number of the next."""
     counted = await edition.numbers(f"{ISSUERS}-days", "", keep=True)
     if not len(counted):
-        return IssuerPage([], None)
+        return Selection((), 0, truncated=False)
     if country is None and exchange is None:
         own: Sequence[int] = range(counted[0])
     else:
         own = await edition.numbers(f"{ISSUERS}-list", listed_under(country, exchange))
-    rows: list[bytes] = []
+    runs: list[Run] = []
     turns = Turns(_PAGES_A_TURN)
     pages = ((page, wanted) for page, wanted in _by_page(own, first) if counted[1 + page] <= day)
     at_once = min(2 + most // ISSUERS_ON_A_PAGE, _PAGES_AT_ONCE)
@@ -43,11 +36,21 @@ async def issuers_on(
         for page, wanted in together:
             block = blocks[page - start] if close else (await edition.blocks(ISSUERS, "", page, 1))[0]
             await turns.step()
-            for number, row in rows_on(block, day, wanted):
-                if len(rows) == most:
-                    return IssuerPage(rows, page * ISSUERS_ON_A_PAGE + number)
-                rows.append(row)
-    return IssuerPage(rows, None)
+            known = rows_on(block, day, wanted, most - len(runs) // RUNS_IN_A_ROW)
+            runs += known.runs
+            if known.following is not None:
+                return _selection(runs, (page * ISSUERS_ON_A_PAGE + known.following,))
+    return _selection(runs, None)
+
+
+def _selection(runs: list[Run], following: tuple[int] | None) -> Selection:
+    """Rows of pages, of which the first has no comma before it."""
+    if runs:
+        runs[0] = runs[0][1:]
+    count = len(runs) // RUNS_IN_A_ROW
+    return Selection(
+        runs, count, following is not None, between=b"", runs_in_a_row=RUNS_IN_A_ROW, following=following
+    )
 
 
 def _by_page(own: Sequence[int], first: int) -> Iterator[tuple[int, Sequence[int]]]:

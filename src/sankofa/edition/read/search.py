@@ -21,7 +21,7 @@ from sankofa.edition.format.search_records import (
 )
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.turns import Turns
-from sankofa.model.names import neighbourhood, slips, tolerated
+from sankofa.model.names import are_near, neighbourhood, slips, tolerated
 
 _POSTINGS_READ = 4_000
 _RARE = 400
@@ -79,7 +79,10 @@ async def search_names(
     asked: dict[str, Meanings] = {}
     worth: dict[str, float] = {}
     holders: dict[str, list[tuple[float, Holders]]] = {}
-    size = max(int(edition.manifest.get("indexes", {}).get(index.records, 1)), 1)
+    records = int(edition.manifest.get("indexes", {}).get(index.records, 1))
+    if not records:
+        return [], False
+    size = max(records, 1)
     asked_words = list(islice(dict.fromkeys(query_words), _MOST_WORDS))
     scope = f"{country}|" if country else ""
     meanings = {
@@ -211,7 +214,7 @@ async def _slips(edition: Edition, index: SearchIndex, word: str, scope: str) ->
         near.update(bytes(await edition.raw(index.near, str(number)) or b"").decode().split())
     for other in sorted(near):  # a bucket holds strangers too: they share no form
         await turns.step()
-        if not forms.isdisjoint(neighbourhood(other)) and (distance := slips(word, other)) <= allowed:
+        if are_near(word, other) and (distance := slips(word, other)) <= allowed:
             held = await _holders(edition, index, scope + other)
             if held:
                 meant.append((other, 1 - distance / (len(word) + 1), held))
@@ -233,11 +236,12 @@ def _weigh(
         agreed = 0.0
         matched = set[str]()
         for word, meanings in asked.items():
-            closeness, mate = max(((meanings.get(other, 0.0), other) for other in own), default=(0.0, ""))
-            if closeness:
+            meant = [(meanings[other], other) for other in own if other in meanings]
+            if meant:
+                closeness, mate = max(meant)
                 agreed += worth[word] * closeness
                 matched.add(mate)
-        unasked = sum(other not in matched for other in own)
+        unasked = len(own) - sum(map(matched.__contains__, own))
         score = agreed / (whole + unasked_weight * average * unasked)
         if score > best.score:
             reason = "legal_name" if position == 0 else "other_name"

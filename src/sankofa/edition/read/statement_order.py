@@ -5,6 +5,7 @@ period, in their documented order; after them all other rows, in the order of `/
 """
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from sankofa.edition.format.row_blocks import Run, entries_of
@@ -50,29 +51,28 @@ class _Page:
 
     def __init__(self, limit: int, passed: int) -> None:
         self.rows: list[Run] = []
+        self.period: tuple[bytes, int] | None = None
+        """Of the pending rows."""
+        self.pending: list[tuple[int, Run]] = []
+        """Rows with their rank in a statement."""
         self._limit = limit
         self._passed = passed
-        self._period: tuple[bytes, int] | None = None
         self._begins = (0, 0)
-        self._pending: list[tuple[int, bytes]] = []
 
-    def add(self, period: tuple[bytes, int], place: tuple[int, int], rank: int, row: bytes) -> None:
-        if period != self._period:
-            self._period, self._begins = period, place
-        self._pending.append((rank, row))
-
-    def is_of_another(self, period: tuple[bytes, int]) -> bool:
-        return self._period is not None and period != self._period
+    def begin(self, period: tuple[bytes, int], place: tuple[int, int]) -> None:
+        self.period, self._begins = period, place
 
     def flush(self) -> tuple[int, int, int] | None:
         """Takes the rows of the period; where not all fit, its place and how many of it are served."""
-        self._pending.sort(key=lambda ranked: ranked[0])
+        self.pending.sort(key=_rank)
         end = self._passed + self._limit - len(self.rows)
-        taken = self._pending[self._passed : end]
-        self.rows += [row for _, row in taken]
-        following = (*self._begins, end) if len(self._pending) > end else None
-        self._pending, self._passed = [], 0
+        self.rows += [row for _, row in self.pending[self._passed : end]]
+        following = (*self._begins, end) if len(self.pending) > end else None
+        self.pending, self._passed = [], 0
         return following
+
+
+_rank: Final = itemgetter(0)
 
 
 async def core_first(
@@ -132,24 +132,27 @@ async def _core(
 ) -> tuple[int, int, int] | None:
     """Fills the page with core rows; where they go on, if they do not all fit."""
     day, modes, tag = seen
-    skip, first = begin
+    skip, begun = begin
     turns = Turns(_BLOCKS_A_TURN)
     while blocks := await edition.blocks(_KIND, key, skip, _BLOCKS_A_READ):
-        for number, block in enumerate(blocks, skip):
+        for block_number, block in enumerate(blocks, skip):
             await turns.step()
-            rows = memoryview(block[1])
-            for core in _core_rows(edition, key, number, block):
-                if not (core.first <= day < core.until and core.modes & modes and core.number >= first):
+            text = block[1]
+            cores = _core_rows(edition, key, block_number, block)
+            for number, start, end, first, until, row_modes, row_tag, rank, period in cores:
+                if not (first <= day < until and row_modes & modes and number >= begun):
                     continue
-                if tag not in (ANY_TAG, core.tag):
+                if tag not in (ANY_TAG, row_tag):
                     continue
-                row = bytes(rows[core.start : core.end])
-                if where is not None and not where(row):
+                row = text[start:end]
+                if where is not None and not where(bytes(row)):
                     continue
-                if page.is_of_another(core.period) and (following := page.flush()) is not None:
-                    return following
-                page.add(core.period, (number, core.number), core.rank, row)
-            first = 0
+                if period != page.period:
+                    if page.pending and (following := page.flush()) is not None:
+                        return following
+                    page.begin(period, (block_number, number))
+                page.pending.append((rank, row))
+            begun = 0
         if len(blocks) < _BLOCKS_A_READ:
             break
         skip += _BLOCKS_A_READ

@@ -102,6 +102,8 @@ def _by_script(name: str, folded: str) -> Proof | None:
 def _legal_form(name: str, country: str, parts: list[Words], number: int) -> Proof | None:
     """A legal form in this part of the name, where a legal form can stand."""
     known, part = tables(), parts[number]
+    if number and _only_forms(part):
+        return None
     if (
         part[0] in known.leading
         and (opening := _longest_phrase(known.leading, part, 0))
@@ -224,6 +226,8 @@ def _qualified(part: Words, position: int, known: Tables) -> str | None:
 
 def _cannot_be_person(part: Words, main: Words) -> bool:
     """Whether a further part of the name is no person: business words, an acronym, a form, another body."""
+    if _only_forms(part):
+        return False
     if _all_ordinary(part, main) or _public_body(part, 0):
         return True
     forms, strength = tables().forms, tables().strength
@@ -231,6 +235,20 @@ def _cannot_be_person(part: Words, main: Words) -> bool:
         strength[form] == SURE and 0 < start == len(part) - len(form)
         for start, word in enumerate(part)
         if word in forms and (form := _longest_phrase(forms, part, start))
+    )
+
+
+def _only_forms(part: Words) -> bool:
+    """Whether a part is made of words that are legal forms and yet is none: `Sas Sas` may be a person.
+
+    `Sas Ltd` is not meant: a company may be called by a word that is a form elsewhere.
+    """
+    known = tables()
+    return (
+        len(part) > 1
+        and tuple(part) not in known.strength
+        and (part[-1] not in known.sure or len(set(part)) == 1)
+        and all((word,) in known.strength for word in part)
     )
 
 
