@@ -144,7 +144,7 @@ TenderQueryParameter = Annotated[
 ]
 OcidParameter = Annotated[
     str | None,
-    Text(r"^[^\x00-\x1f\x7f]{1,200}$", longest=200),  # an example would narrow those of the others to nothing
+    Text(r"^[^\x00-\x1f\x7f]{1,200}$", "ocds-999sza-00163", longest=200),
     "Only the releases of this contracting process, as published. Name its `country` too.",
 ]
 DetailParameter = Annotated[
