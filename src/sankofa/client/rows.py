@@ -154,7 +154,7 @@ class CrossRateRow(TypedDict):
     date: str
     """The day that both inputs are of."""
     value: Number
-    """Quote units for one base unit: exact, rounded half-even to 10 significant digits."""
+    """Quote units for one base unit, every digit: 10 significant, rounded half-even."""
     unit: str
     """In words: `KES per NGN`."""
     available_at: str

@@ -40,7 +40,7 @@ class CrossRateRow(Row, frozen=True, kw_only=True):
     date: Annotated[_Day, Meta(description="The day that both inputs are of.")]
     value: Annotated[
         Figure,
-        Meta(description="Quote units for one base unit, every digit of it: rounded half-even to 10 significant ones."),
+        Meta(description="Quote units for one base unit, every digit: 10 significant, rounded half-even."),
     ]
     unit: Annotated[str, Meta(description="In words: `KES per NGN`.")]
     available_at: Annotated[_Day, Meta(description="The day on which the later of the inputs became public.")]
