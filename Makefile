@@ -67,6 +67,7 @@ torture: $(DEV) ## attacks and faults in full, over an hour; writes the figures 
 check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/bandit --quiet --recursive src --configfile pyproject.toml
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check

@@ -54,6 +54,7 @@ _ELSEWHERE: Final = {
     "async-timeout": "Python before 3.11.3",
     "httpx2-jsfetch": "emscripten",
     "pywin32": "win32",
+    "tzdata": "win32",
 }
 """Locked for platforms on which the service is not run, and not installed here."""
 
@@ -114,10 +115,16 @@ def sbom(found: list[Package]) -> dict[str, Any]:
     }
 
 
+def _licence_or_why_none(package: Package) -> str:
+    """The same on every machine, whatever else is installed there."""
+    elsewhere = _ELSEWHERE.get(package.name)
+    return package.licence if elsewhere is None else f"not installed: {elsewhere} only"
+
+
 def page(found: list[Package]) -> str:
     """docs/licences.md."""
     rows = [
-        f"| {p.name} | {p.version} | {p.licence or f'not installed: {_ELSEWHERE[p.name]} only'} |"
+        f"| {p.name} | {p.version} | {_licence_or_why_none(p)} |"
         for p in found
     ]
     return "\n".join(
