@@ -123,10 +123,7 @@ def _licence_or_why_none(package: Package) -> str:
 
 def page(found: list[Package]) -> str:
     """docs/licences.md."""
-    rows = [
-        f"| {p.name} | {p.version} | {_licence_or_why_none(p)} |"
-        for p in found
-    ]
+    rows = [f"| {p.name} | {p.version} | {_licence_or_why_none(p)} |" for p in found]
     return "\n".join(
         [
             "# Licences of what the service is installed with",
