@@ -349,7 +349,9 @@ def _without_times(row: dict[str, Any]) -> dict[str, Any]:
     times["provenance_id"] = "b2e13a6d40c95f7818ce02d4"  # it tells when, too
     if row.get("freshness_days") is not None:  # to the day of capture
         times["freshness_days"] = 30
-    nested = {name: _without_times(value) for name, value in row.items() if name == "row"}
+    nested: dict[str, Any] = {name: _without_times(value) for name, value in row.items() if name == "row"}
+    if inputs := row.get("inputs"):
+        nested["inputs"] = [_without_times(one) for one in inputs]
     return row | {name: time for name, time in times.items() if name in row} | nested
 
 

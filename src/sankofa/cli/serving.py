@@ -20,7 +20,7 @@ from sankofa.operations.service import open_store
 from sankofa.settings import Settings, without_credentials
 
 _APPLICATION = "sankofa.cli.application:application"
-_EVERYWHERE = ("0.0.0.0", "::")  # recognised, never a default  # noqa: S104  # nosec B104
+_EVERYWHERE = ("0.0.0.0", "::")  # nosec B104  # noqa: S104 - recognised, never a default
 _BACKLOG = 4096  # the kernel's own limit on most systems
 _HTTP1 = HTTP1Settings(
     header_read_timeout=10_000,  # a client that dribbles its request is cut off

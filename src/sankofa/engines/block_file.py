@@ -138,7 +138,7 @@ class BlockFileWriter:
         kinds, firsts = [kind for kind, _ in self._kinds], [first for _, first in self._kinds]
         if len(set(kinds)) < len(kinds):  # one came in two parts, which nothing here puts together
             return
-        spans = sorted(zip(kinds, firsts, (*firsts[1:], len(self._keys)), strict=True))
+        spans = sorted(zip(kinds, firsts, [*firsts, len(self._keys)][1:], strict=True))
         for _, first, end in spans:
             yield self._keys[first:end].tobytes()
         for _, first, end in spans:

@@ -100,7 +100,7 @@ async def test_arguments_have_the_tools_names_and_json_types(tmp_path, search, m
     async with connected(tmp_path, search, monkeypatch) as (client, _):
         (tool,) = (await client.list_tools()).tools
         assert list(tool.input_schema["properties"]) == ["from_date", "limit"]
-        assert tool.input_schema["required"] == []
+        assert "required" not in tool.input_schema
         found = await client.call_tool("search_things", {"from_date": "2024-02-29", "limit": 5})
         assert found.structured_content is not None
         assert found.structured_content["asked"] == ["2024-02-29", 5]
