@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import IO
 
@@ -47,7 +48,12 @@ class LiveServer:
         self.log_path = home.parent / f"serve-{self.port}.log"
         self._process: Running | None = None
         self._log: IO[bytes] | None = None
-        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE, verify=False)  # noqa: S501 - no TLS: no trust to load
+        self.http = httpx.Client(
+            base_url=self.url,
+            timeout=PATIENCE,
+            verify=False,  # noqa: S501 - no TLS: no trust to load
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # or a test would choose for the next
+        )
 
     def __enter__(self) -> "LiveServer":
         self.start()

@@ -47,12 +47,13 @@ def test_with_few_file_descriptors_the_slowest_make_room_and_the_worker_does_not
 ) -> None:
     live = serve()
     (worker,) = workers(live)
-    worker.rlimit(psutil.RLIMIT_NOFILE, (200, 200))
+    few = 400  # of which the edition and the stores take 160
+    worker.rlimit(psutil.RLIMIT_NOFILE, (few, few))
     with Crowd(live, kind, 600) as crowd:
         median, failures = paying_client(live, key)
         assert failures == []
         assert median < BOUND
-        assert descriptors(worker) < 200
+        assert descriptors(worker) < few
         until(lambda: crowd.cut_off > 200)
         before, began = _busy(worker), time.monotonic()
         time.sleep(1)

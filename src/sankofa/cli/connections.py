@@ -31,7 +31,7 @@ _UNSENT_BYTES: Final = (
 )  # of an answer beyond what is under way, which the kernel still sizes itself
 _TCP_NOTSENT_LOWAT: Final = 25  # of linux/tcp.h; Python 3.11 has no name for it
 _MOST_DESCRIPTORS: Final = 65_536
-_OWN_DESCRIPTORS: Final = 256  # editions, stores, downloads
+_OWN_DESCRIPTORS: Final = 2_048  # the parts of several editions, stores, downloads
 
 _TICK: Final = 0.1
 _PRESSED_TICK: Final = 0.02
