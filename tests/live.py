@@ -48,12 +48,7 @@ class LiveServer:
         self.log_path = home.parent / f"serve-{self.port}.log"
         self._process: Running | None = None
         self._log: IO[bytes] | None = None
-        self.http = httpx.Client(
-            base_url=self.url,
-            timeout=PATIENCE,
-            verify=False,  # noqa: S501 - no TLS: no trust to load
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # or a test would choose for the next
-        )
+        self.http = self.client()
 
     def __enter__(self) -> "LiveServer":
         self.start()
@@ -93,6 +88,15 @@ class LiveServer:
             self._process.wait(PATIENCE)
         self._log.close()
         self._process = None
+
+    def client(self) -> httpx.Client:
+        """One with connections of its own."""
+        return httpx.Client(
+            base_url=self.url,
+            timeout=PATIENCE,
+            verify=False,  # noqa: S501 - no TLS: no trust to load
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # or a test would choose for the next
+        )
 
     def get(self, path: str, key: str | None = None, **headers: str) -> httpx.Response:
         """GET a path as written, with a key and header fields (`if_none_match=...`)."""

@@ -34,6 +34,8 @@ def test_a_crowd_of_hostile_connections_does_not_delay_a_paying_client(
         median, failures = paying_client(live, key, trial.seconds(2, 6))
         assert failures == []
         assert median < BOUND
+        live.http.close()  # its connection is the one that stood still the longest
+        live.http = live.client()
         assert live.get("/health").status_code == 200
         trial.saw("hostile connections", connections)
         trial.measured("median ms of a paying client", median * 1000)
