@@ -16,8 +16,9 @@ import psycopg
 import sankofa
 from sankofa.edition.build.publish import publish
 from sankofa.engines.block_file import BlockFileReader
-from sankofa.engines.checked_file import CheckedFile, FileStates, page_digests
+from sankofa.engines.checked_file import CheckedFile, FileStates
 from sankofa.engines.datastore import Datastore, Row
+from sankofa.engines.edition_files import describe_file
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import files_under, ingest
 from sankofa.ledger.store import SCHEMA, Ledger
@@ -140,7 +141,7 @@ def keys_of(path: Path) -> list[tuple[str, str]]:
 
 def block_file(path: Path) -> BlockFileReader:
     """The file of blocks of an edition, whatever is in it."""
-    digests, size = page_digests(path)
+    _, size, digests = describe_file(path)
     return BlockFileReader(CheckedFile(path, size, digests, FileStates()))
 
 

@@ -11,7 +11,6 @@ import signal
 import stat
 import time
 import weakref
-from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -81,21 +80,11 @@ def page_count(size: int) -> int:
     return -(-size >> PAGE_BITS)
 
 
-def page_digests(path: Path) -> tuple[bytes, int]:
-    """The digests of the pages of a file, one after another; and its size."""
-    digests = bytearray()
-    size = 0
-    with path.open("rb", buffering=0) as file:
-        while chunk := file.read(_READ):
-            size += len(chunk)
-            digests += b"".join(_digests(chunk))
-    return bytes(digests), size
-
-
-def _digests(chunk: bytes) -> Iterator[bytes]:
+def page_digests(chunk: bytes) -> bytes:
+    """The digests of the pages in a chunk that begins with a page, one after another."""
     view = memoryview(chunk)
-    for start in range(0, len(chunk), PAGE):
-        yield blake2b(view[start : start + PAGE], digest_size=DIGEST).digest()
+    pages = (view[start : start + PAGE] for start in range(0, len(chunk), PAGE))
+    return b"".join(blake2b(page, digest_size=DIGEST).digest() for page in pages)
 
 
 class CheckedFile:
@@ -219,7 +208,7 @@ class CheckedFile:
                 raise self._damaged(f"corrupt: {self.name} cannot be read: {failure.strerror}") from None
             if len(content) != size:
                 raise self._damaged(f"incomplete: {self.name} ends at byte {start + len(content)}")
-            digests = b"".join(_digests(content))
+            digests = page_digests(content)
             if digests != self._digests[DIGEST * page : DIGEST * stop]:
                 at = next(n for n in range(stop - page) if _differs(digests, self._digests, page, n))
                 raise self._damaged(

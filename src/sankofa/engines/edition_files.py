@@ -4,14 +4,14 @@ the same file as one before it has it by a link to the same inode, so it is stor
 
 import os
 import shutil
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from sankofa.engines.block_cache import BlockCache
 from sankofa.engines.block_file import BlockFileReader
-from sankofa.engines.checked_file import DIGEST, PAGE, CheckedFile, FileStates
+from sankofa.engines.checked_file import PAGE, CheckedFile, FileStates, page_digests
 
 _READ: Final = 16 * PAGE
 
@@ -33,9 +33,7 @@ def describe_file(path: Path) -> StoredFile:
         while chunk := file.read(_READ):
             whole.update(chunk)
             size += len(chunk)
-            view = memoryview(chunk)
-            for start in range(0, len(chunk), PAGE):
-                pages += blake2b(view[start : start + PAGE], digest_size=DIGEST).digest()
+            pages += page_digests(chunk)
     return StoredFile(whole.hexdigest(), size, bytes(pages))
 
 

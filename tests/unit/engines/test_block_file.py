@@ -8,8 +8,9 @@ import pytest
 
 from sankofa.engines.block_cache import BlockCache
 from sankofa.engines.block_file import BlockFileReader, BlockFileWriter
-from sankofa.engines.checked_file import CheckedFile, FileStates, page_digests
+from sankofa.engines.checked_file import CheckedFile, FileStates
 from sankofa.engines.datastore import Block
+from sankofa.engines.edition_files import describe_file
 
 DRAW = random.Random(int(os.environ.get("TEST_SEED", "1")))
 ROW = b'{"service_id":"DC46AF1B1AAA424B58D1368176","line_item":"revenue","value_reported":%d}'
@@ -42,7 +43,7 @@ def write(path: Path, content: dict[str, list[Block]]) -> None:
 
 
 def reader(path: Path, cache: BlockCache | None = None) -> BlockFileReader:
-    digests, size = page_digests(path)
+    _, size, digests = describe_file(path)
     return BlockFileReader(CheckedFile(path, size, digests, FileStates()), cache)
 
 
