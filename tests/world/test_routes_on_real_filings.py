@@ -105,7 +105,7 @@ def test_every_line_item_of_real_filings_is_what_brute_force_finds(
     years: list[tuple[str, int, Lines]],
 ) -> None:
     compared: Counter[str] = Counter()
-    for name, end, lines in years[::4]:
+    for name, end, lines in years[:: 4 if ALL_ROUNDS else 8]:
         expected = line_items(sorted(ITEMS), as_filed(lines, end))
         for item in sorted(ITEMS):
             figure = lines.figure(item)
