@@ -12,7 +12,6 @@ import selectors
 import signal
 import socket
 import sys
-import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -191,7 +190,6 @@ class _Worker:
         os.setpgid(0, 0)  # Ctrl-C reaches the process that reports, which passes it on, once
         os.environ[NAME] = self._name
         random.seed()
-        tempfile._name_sequence = None  # type: ignore[attr-defined]
         config = self._session.config
         plugins = config.pluginmanager
         plugins.unregister(name="terminalreporter")
