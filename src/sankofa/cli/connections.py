@@ -97,6 +97,8 @@ class _Connection(NamedTuple):
     """An open connection of a client. In sort order, the last is closed first."""
 
     unknown: bool
+    stands: bool
+    """It leaves an answer lying, or has been silent for longer than any answer takes."""
     still_ms: int
     descriptor: int
     address: str
@@ -203,7 +205,8 @@ class _Shedder:
                     still_ms = max(sent_ms, int((now - taken[inode][1]) * 1000))
                 peer = link.getpeername()[:2]
                 unknown = peer not in self._known
-                connections.append(_Connection(unknown, still_ms, descriptor, peer[0], inode))
+                stands = unsent > 0 or still_ms > _STALLED_MS
+                connections.append(_Connection(unknown, stands, still_ms, descriptor, peer[0], inode))
         self._taken = taken
         return connections
 
