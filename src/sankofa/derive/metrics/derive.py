@@ -81,7 +81,7 @@ def derive(years: list[FullYear]) -> Derived:
             if window is None:
                 continue
             end = year.end
-            before = year_before(years, year)
+            before = year_before(years, year) or year.opening
             used.update((year,) if before is None else (year, before))
             tables = _tables(year, before)
             reported: set[str] | None = None
@@ -143,7 +143,7 @@ def current_values(
     """What is computable of every full year from its figures as they stand today, whatever a day showed."""
     wanted = [(number, metric) for number, metric in enumerate(metrics()) if metric.slug in slugs]
     for year in years:
-        tables = _tables(year, year_before(years, year))
+        tables = _tables(year, year_before(years, year) or year.opening)
         with localcontext(EXACT):
             found = [(metric, _value(number, tables)) for number, metric in wanted]
         for metric, computed in found:

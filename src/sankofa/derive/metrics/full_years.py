@@ -8,9 +8,10 @@ are reported for, so that no two inputs differ in length.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from functools import cache, cached_property, lru_cache
+from operator import attrgetter
 from typing import Final
 
 from sankofa.derive.metrics.figures import Fact, Figure
@@ -27,6 +28,7 @@ _Held = list[tuple[str, str, str, Sequence[Report], Sequence[Report]]]
 report of it."""
 
 
+_available = attrgetter("available")
 _NO_DAYS: Final[Mapping[tuple[str, str], int]] = {}
 
 
@@ -41,6 +43,8 @@ class FullYear:
         self.end = end
         self.published = published
         self.has_durations = has_durations
+        self.opening: FullYear | None = None
+        """What the balances of the day before it are, where no full year was published that ended then."""
         self._held = held
 
     @cached_property
@@ -93,17 +97,42 @@ def full_years(
         if (period_start, period_end) not in first_days:
             if period_start:
                 lasting.add(end)
-            first = next((report for report in story if report.available in full_on), None)
-            if first is None:
-                continue
-            known = first.available if first.available > end else end
+            first = next((report.available for report in story if report.available in full_on), FOREVER)
+            known = first if first > end else end
             if known < published.get(end, FOREVER):
                 published[end] = known
-        if concept in used and story[-1].available in full_on:
+        if concept not in used:
+            continue
+        if story[-1].available in full_on:
             held[end].append((concept, unit, period_start, story, told))
-    return [
+        elif not period_start and (again := _told_again(story[-1], told, full_on)):
+            held[end].append((concept, unit, period_start, [*story[:-1], again], told))
+    years = [
         FullYear(end, published[end], held[end], has_durations=end in lasting) for end in sorted(published)
     ]
+    _add_openings(years, {end: balances for end, balances in held.items() if end not in published})
+    return years
+
+
+def _told_again(standing: Report, told: Sequence[Report], full_on: Set[int]) -> Report | None:
+    """The first report that repeats a balance when its day was known to end a year.
+
+    The first balance sheet of a new issuer is told before that: its day is a year-end only by the full year
+    that follows, whose report has it as the opening balance.
+    """
+    if standing.value is None:
+        return None
+    later = (r for r in told if r.available > standing.available and r.available in full_on)
+    return min((r for r in later if r.value == standing.value), key=_available, default=None)
+
+
+def _add_openings(years: Sequence[FullYear], unpublished: Mapping[int, _Held]) -> None:
+    """Give years that follow no published one the balances of the day before them."""
+    if unpublished:
+        openings = [FullYear(end, FOREVER, held, has_durations=False) for end, held in unpublished.items()]
+        for year in years:
+            if year_before(years, year) is None:
+                year.opening = year_before(openings, year)
 
 
 def year_before(years: Iterable[FullYear], year: FullYear) -> FullYear | None:
