@@ -1,6 +1,6 @@
 """Every value of one issuer, and what each day shows of each metric."""
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Set
 from decimal import Decimal, localcontext
 from functools import cache, lru_cache
 from operator import itemgetter
@@ -84,12 +84,11 @@ def derive(years: list[FullYear]) -> Derived:
             before = year_before(years, year) or year.opening
             used.update((year,) if before is None else (year, before))
             tables = _tables(year, before)
-            reported: set[str] | None = None
+            reported = _reported(year, before) if _may_be_mixed(year, before) else frozenset()
             for number, (metric, forms) in numbered:
                 found = _value(number, tables)
                 if found is None:
-                    reported = _reported(year, before) if reported is None else reported
-                    mixed = any(reported.issuperset(names) for names in forms)
+                    mixed = bool(reported) and any([reported.issuperset(names) for names in forms])
                     shown.add(number, window[0], State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT)
                     continue
                 value, settled, names, figures = found
@@ -219,7 +218,12 @@ def _taker(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, .
     return lambda table: tuple(table[name] for name in names)
 
 
-def _reported(year: FullYear, before: FullYear | None) -> set[str]:
+def _may_be_mixed(year: FullYear, before: FullYear | None) -> bool:
+    """Whether inputs can be in several currencies; nearly every issuer has one."""
+    return len(year.figures) > 1 or (before is not None and before.lines.keys() != year.lines.keys())
+
+
+def _reported(year: FullYear, before: FullYear | None) -> Set[str]:
     """Every input that there is in any currency; of two years, where one currency does not have both."""
     names = {name for figures in year.figures.values() for name in figures}
     if before is None:

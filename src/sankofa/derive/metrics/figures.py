@@ -81,7 +81,10 @@ class Figure(msgspec.Struct, frozen=True, gc=False):
 def common_filing(facts: Sequence[Fact]) -> tuple[str, int] | None:
     """The first filing that reports all of these as they stand today, and when it was known."""
     document = facts[0].report.document
-    if all(fact.report.document == document for fact in facts):
+    for fact in facts:
+        if fact.report.document != document:
+            break
+    else:
         return document, max([fact.known_from for fact in facts])
     found = [fact.documents for fact in facts]
     shared = reduce(and_, (documents.keys() for documents in found))

@@ -18,13 +18,13 @@ from sankofa.model.routes import SELF, Route, Sum, table
 from sankofa.model.vintages import steps
 
 _ZERO = Decimal(0)
-NOTHING = "nothing"
-"""The confirmation that a value is zero."""
 
 
 class _Step(NamedTuple):
     """A route as it is tried."""
 
+    number: int
+    """Of the route: steps sort by it."""
     route: Route
     first: str
     """The first concept that it must have; empty for one of members alone."""
@@ -80,13 +80,11 @@ class Lines:
         found = self._found.get(item)
         if found is None:
             found = self._found[item] = []
-            self._rest[item] = iter(_steps().get(item, ()))
+            self._rest[item] = iter(_steps_from(item, self.facts))
         if len(found) > place:
             return found[place]
         facts = self.facts
         for step in self._rest[item]:
-            if step.first and step.first not in facts:
-                continue
             if not step.plain:
                 if step.totals and (found or not _totalled(step, facts)):
                     continue
@@ -122,8 +120,9 @@ class Lines:
         """When anything of these concepts came to be known or was changed, but for the first day of all."""
         usual = min([fact.first_known for fact in self.facts.values()], default=0)
         found: list[tuple[str, int]] = []
-        for concept, fact in self.facts.items():
-            if fact.known_from > usual and concept in concepts:
+        later = [(concept, fact) for concept, fact in self.facts.items() if fact.known_from > usual]
+        for concept, fact in later:
+            if concept in concepts:
                 found.append((concept, fact.first_known))
                 if fact.vintage > 1:
                     days = {max(report.available, self._end) for report in steps(fact.reports)}
@@ -153,8 +152,7 @@ class Lines:
             else:
                 part = Part(step.plain, self.value(step.plain), fact.vintage, fact.report)
                 stands = fact.known_from if fact.known_from > settled else settled
-                number = step.route.number
-                found.append(Figure(part.value, self._end, number, fact.first_known, stands, (part,)))
+                found.append(Figure(part.value, self._end, step.number, fact.first_known, stands, (part,)))
         else:
             figure, changed = self._made(step.route, settled)
             settled = max(settled, changed)
@@ -166,18 +164,20 @@ class Lines:
     def _made(self, route: Route, settled: int) -> tuple[Figure | None, int]:
         """The figure by a route of more than one part, and the last day on which what decides it changed."""
         held = self.facts
+        value = self._sum(route.terms)
+        if value and route.is_nothing and not self._restated:
+            return None, 0
         concepts = [term.concept for term in route.terms]
         facts = [held[concept] for concept in concepts]
         guards = []
         if not held.keys().isdisjoint(route.guards):
             guards = [held[concept] for concept in route.guards & held.keys()]
-        if any(fact.report.value is None for fact in facts):
-            return None, max(fact.known_from for fact in facts)
-        value = self._sum(route.terms)
-        if value and route.confirm == NOTHING and not route.members:
+        if self._restated and any([fact.report.value is None for fact in facts]):
+            return None, max([fact.known_from for fact in facts])
+        if value and route.is_nothing:
             return None, self._last_change(chain(facts, guards))
         if guards and self._forbidden(route, value):
-            return None, max(fact.known_from for fact in chain(facts, guards))
+            return None, max([fact.known_from for fact in chain(facts, guards)])
         if route.members:
             added = self._members(route)
             if added is None:
@@ -258,11 +258,11 @@ class Lines:
         """The equations whose other terms are all reported and not zero."""
         found = self._equations.get(name)
         if found is None:
-            facts = self.facts
+            there, values = self.facts.keys(), self._values
             found = self._equations[name] = [
                 _Equation(sign, others, concepts, self._sum(others))
                 for sign, others, concepts in _equations(name)
-                if all(c in facts for c in concepts) and all(self.value(c) for c in concepts)
+                if there >= concepts and all([values[c] for c in concepts])
             ]
         return found
 
@@ -326,10 +326,25 @@ def _totalled(step: _Step, facts: Mapping[str, Fact]) -> bool:
     return all(any(facts.keys() >= total for total in totals) for totals in step.totals)
 
 
+def _steps_from(item: str, facts: Mapping[str, Fact]) -> Iterable[_Step]:
+    """The routes to an item that can begin with what is reported, as they are tried."""
+    firsts, by_first = _steps(item)
+    there = [by_first[concept] for concept in firsts & facts.keys()]
+    if "" in by_first:
+        there.append(by_first[""])
+    if len(there) < 2:
+        return there[0] if there else ()
+    return sorted([step for steps in there for step in steps])
+
+
 @cache
-def _steps() -> dict[str, tuple[_Step, ...]]:
-    """The routes to every line item that enters a metric, as they are tried."""
-    return {item: tuple(map(_step, table().routes[item])) for item in sorted(items_asked())}
+def _steps(item: str) -> tuple[frozenset[str], dict[str, tuple[_Step, ...]]]:
+    """The concepts that a route to an item begins with, and those routes by it; with none, under no name."""
+    by_first: dict[str, tuple[_Step, ...]] = {}
+    for route in table().routes[item] if item in items_asked() else ():
+        step = _step(route)
+        by_first[step.first] = (*by_first.get(step.first, ()), step)
+    return frozenset(by_first) - {""}, by_first
 
 
 def _step(route: Route) -> _Step:
@@ -340,7 +355,7 @@ def _step(route: Route) -> _Step:
         tuple(frozenset(term.concept for term in terms) for terms in table().breakdowns[name].totals)
         for name in route.of
     )
-    return _Step(route, first, needed, plain, totals)
+    return _Step(route.number, route, first, needed, plain, totals)
 
 
 @cache
