@@ -7,7 +7,7 @@ figure of it was restated or withdrawn, from that day.
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -326,25 +326,26 @@ def _totalled(step: _Step, facts: Mapping[str, Fact]) -> bool:
     return all(any(facts.keys() >= total for total in totals) for totals in step.totals)
 
 
-def _steps_from(item: str, facts: Mapping[str, Fact]) -> Iterable[_Step]:
+def _steps_from(item: str, facts: Mapping[str, Fact]) -> tuple[_Step, ...]:
     """The routes to an item that can begin with what is reported, as they are tried."""
-    firsts, by_first = _steps(item)
-    there = [by_first[concept] for concept in firsts & facts.keys()]
-    if "" in by_first:
-        there.append(by_first[""])
-    if len(there) < 2:
-        return there[0] if there else ()
-    return sorted([step for steps in there for step in steps])
+    return _steps_beginning_with(item, frozenset(_steps(item).keys() & facts.keys()))
+
+
+@lru_cache(maxsize=65536)
+def _steps_beginning_with(item: str, concepts: frozenset[str]) -> tuple[_Step, ...]:
+    """Those that begin with one of some concepts or with none; most filings are alike."""
+    by_first = _steps(item)
+    return tuple(sorted([step for first in ("", *concepts) for step in by_first.get(first, ())]))
 
 
 @cache
-def _steps(item: str) -> tuple[frozenset[str], dict[str, tuple[_Step, ...]]]:
-    """The concepts that a route to an item begins with, and those routes by it; with none, under no name."""
+def _steps(item: str) -> dict[str, tuple[_Step, ...]]:
+    """The routes to an item that enters a metric, by the concept they begin with; empty where by none."""
     by_first: dict[str, tuple[_Step, ...]] = {}
     for route in table().routes[item] if item in items_asked() else ():
         step = _step(route)
         by_first[step.first] = (*by_first.get(step.first, ()), step)
-    return frozenset(by_first) - {""}, by_first
+    return by_first
 
 
 def _step(route: Route) -> _Step:
