@@ -41,8 +41,12 @@ def closed(breakdown: Breakdown, facts: Mapping[str, Fact], values: Mapping[str,
             continue
         there = there or _members_there(breakdown, values)
         total = sum([term.sign * values[term.concept] for term in terms], _ZERO)
+        tried: list[list[str]] = []
         for known, document in _filings([facts[concept].documents for concept in concepts]):
             filed = [c for c in there if facts[c].is_in(document)]
+            if filed in tried:  # as in a filing before
+                continue
+            tried.append(filed)
             for lines, within in _candidates(breakdown, filed):
                 if (used := _adding_up(breakdown, lines, within, values, total)) is not None:
                     settled = last_change(facts[c] for c in there if c not in used)

@@ -38,7 +38,16 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
 
     def is_in(self, document: str) -> bool:
         """Whether a filing reports the figure of today."""
-        return document == self.report.document or (len(self.reports) > 1 and document in self.documents)
+        standing = self.report
+        if document == standing.document:
+            return True
+        if len(self.reports) == 1:
+            return False
+        value, day = standing.value, standing.available
+        for report in self.reports:
+            if report.document == document and report.value == value and report.available >= day:
+                return True
+        return False
 
     def known_by(self, day: int, end: int) -> "Fact | None":
         """As it was known on a day, of a period that ends on another."""

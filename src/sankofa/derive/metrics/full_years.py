@@ -174,9 +174,12 @@ def _year_lines(end: int, held: _Held) -> tuple[dict[str, Lines], int]:
             by_unit[unit, start] = facts
         if concept not in facts:
             latest = story[-1]
-            first, last = story[0].available, latest.available
-            fact = Fact(len(story), first if first > end else end, last if last > end else end, latest, told)
-            facts[concept] = fact
+            last = latest.available if latest.available > end else end
+            if len(story) == 1:
+                facts[concept] = Fact(1, last, last, latest, told)
+            else:
+                first = story[0].available
+                facts[concept] = Fact(len(story), first if first > end else end, last, latest, told)
     chosen = chosen_start(by_money)
     lines: dict[str, Lines] = {}
     conflicts = 0

@@ -15,6 +15,7 @@ from sankofa.derive.metrics.figures import Fact, Figure, common_filing
 from sankofa.derive.metrics.lines import Lines
 from sankofa.model.routes import AccountingIdentity, table
 
+_ZERO = Decimal(0)
 _Candidate = tuple[tuple[str, ...], Decimal]
 """The concepts that a member comes from, and its value."""
 
@@ -173,16 +174,17 @@ def _holds(
     concepts = [concept for own, _ in chosen for concept in own]
     if len(set(concepts)) < len(concepts):
         return None
-    rest = sum([v if sign > 0 else -v for sign, (_, v) in zip(signs, chosen, strict=True)], Decimal(0))
+    rest = sum([v if sign > 0 else -v for sign, (_, v) in zip(signs, chosen, strict=True)], _ZERO)
     facts = _facts(lines, concepts)
     if not rest:
         return True if common_filing(facts) else None
     free = [(value, concept) for value, concept in optional if concept not in concepts and value]
+    given_to = [_last_place(value) for _, value in chosen if value]
     for count in range(len(free) + 1):
         for taken in combinations(free, count):
-            left = rest + sum((value for value, _ in taken), Decimal(0))
-            values = [value for _, value in chosen] + [value for value, _ in taken]
-            if abs(left) * 2 <= _last_place(values) * len(values):
+            left = rest + sum([value for value, _ in taken], _ZERO)
+            places = given_to + [_last_place(value) for value, _ in taken]
+            if abs(left) * 2 <= Decimal(1).scaleb(min(places, default=0)) * (len(chosen) + count):
                 return True if common_filing([*facts, *_facts(lines, [c for _, c in taken])]) else None
     return False if common_filing(facts) else None
 
@@ -191,18 +193,15 @@ def _facts(lines: Lines, concepts: Iterable[str]) -> list[Fact]:
     return [fact for concept in concepts if (fact := lines.fact(concept)) is not None]
 
 
-def _last_place(values: Iterable[Decimal]) -> Decimal:
-    """The unit in which figures are given: the largest power of ten that divides them all."""
-    places = []
-    for value in values:
-        if value:
-            place = int(value.as_tuple().exponent)
-            for digit in reversed(value.as_tuple().digits):
-                if digit:
-                    break
-                place += 1
-            places.append(place)
-    return Decimal(1).scaleb(min(places, default=0))
+def _last_place(value: Decimal) -> int:
+    """To which power of ten a figure other than zero is given: the largest that divides it."""
+    _, digits, exponent = value.as_tuple()
+    place = int(exponent)
+    for digit in reversed(digits):
+        if digit:
+            break
+        place += 1
+    return place
 
 
 def _take(lines: Lines, identity: AccountingIdentity, places: Sequence[int]) -> int:

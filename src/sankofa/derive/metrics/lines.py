@@ -24,7 +24,7 @@ class _Step(NamedTuple):
     """A route as it is tried."""
 
     number: int
-    """Of the route: steps sort by it."""
+    """Of the route."""
     route: Route
     first: str
     """The first concept that it must have; empty for one of members alone."""
@@ -80,7 +80,7 @@ class Lines:
         found = self._found.get(item)
         if found is None:
             found = self._found[item] = []
-            self._rest[item] = iter(_steps_from(item, self.facts))
+            self._rest[item] = iter(_steps(item, self._can_begin))
         if len(found) > place:
             return found[place]
         facts = self.facts
@@ -218,6 +218,10 @@ class Lines:
         return last_change(facts) if self._restated else 0
 
     @cached_property
+    def _can_begin(self) -> int:
+        return _can_begin(self.facts)
+
+    @cached_property
     def _restated(self) -> bool:
         return any(fact.vintage > 1 for fact in self.facts.values())
 
@@ -326,26 +330,57 @@ def _totalled(step: _Step, facts: Mapping[str, Fact]) -> bool:
     return all(any(facts.keys() >= total for total in totals) for totals in step.totals)
 
 
-def _steps_from(item: str, facts: Mapping[str, Fact]) -> tuple[_Step, ...]:
-    """The routes to an item that can begin with what is reported, as they are tried."""
-    return _steps_beginning_with(item, frozenset(_steps(item).keys() & facts.keys()))
+class _StepBits(NamedTuple):
+    """A bit for every route to an item that enters a metric, those of an item next to one another."""
 
-
-@lru_cache(maxsize=65536)
-def _steps_beginning_with(item: str, concepts: frozenset[str]) -> tuple[_Step, ...]:
-    """Those that begin with one of some concepts or with none; most filings are alike."""
-    by_first = _steps(item)
-    return tuple(sorted([step for first in ("", *concepts) for step in by_first.get(first, ())]))
+    steps: dict[str, tuple[_Step, ...]]
+    """By item."""
+    shift: dict[str, int]
+    """By item, the place of its first bit."""
+    first: dict[str, int]
+    """By concept, the bits of the routes that begin with it."""
+    always: int
+    """The bits of those that begin with none."""
 
 
 @cache
-def _steps(item: str) -> dict[str, tuple[_Step, ...]]:
-    """The routes to an item that enters a metric, by the concept they begin with; empty where by none."""
-    by_first: dict[str, tuple[_Step, ...]] = {}
-    for route in table().routes[item] if item in items_asked() else ():
-        step = _step(route)
-        by_first[step.first] = (*by_first.get(step.first, ()), step)
-    return by_first
+def _bits() -> _StepBits:
+    found = _StepBits(
+        {item: tuple(map(_step, table().routes[item])) for item in sorted(items_asked())}, {}, {}, 0
+    )
+    always = place = 0
+    for item, steps in found.steps.items():
+        found.shift[item] = place
+        for step in steps:
+            if step.first:
+                found.first[step.first] = found.first.get(step.first, 0) | 1 << place
+            else:
+                always |= 1 << place
+            place += 1
+    return found._replace(always=always)
+
+
+def _can_begin(facts: Mapping[str, Fact]) -> int:
+    """The bits of the routes whose first concept is reported."""
+    bits = _bits()
+    found, first = bits.always, bits.first
+    for concept in facts:
+        if concept in first:
+            found |= first[concept]
+    return found
+
+
+def _steps(item: str, can_begin: int) -> tuple[_Step, ...]:
+    """The routes to an item that can begin, as they are tried."""
+    bits = _bits()
+    steps = bits.steps.get(item, ())
+    return _steps_of(item, can_begin >> bits.shift[item] & (1 << len(steps)) - 1) if steps else ()
+
+
+@lru_cache(maxsize=65536)
+def _steps_of(item: str, chosen: int) -> tuple[_Step, ...]:
+    """The routes to an item by their bits; most filings are alike."""
+    return tuple(step for place, step in enumerate(_bits().steps[item]) if chosen >> place & 1)
 
 
 def _step(route: Route) -> _Step:
