@@ -18,7 +18,8 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import slugs
 from sankofa.derive.metrics.derive import derive
 from sankofa.derive.metrics.figures import Fact, common_filing
-from sankofa.derive.metrics.lines import Lines, items_asked
+from sankofa.derive.metrics.lines import Lines
+from sankofa.derive.metrics.route_steps import items_asked
 from sankofa.edition.build.context import BuildContext
 from sankofa.model.identifiers import cik, service_id
 from sankofa.model.metric_states import State

@@ -8,7 +8,8 @@ import pytest
 from sankofa.derive.metrics.figures import Fact, Figure
 from sankofa.derive.metrics.full_years import both_years
 from sankofa.derive.metrics.identities import pass_over_contradictions
-from sankofa.derive.metrics.lines import Lines, items_asked
+from sankofa.derive.metrics.lines import Lines
+from sankofa.derive.metrics.route_steps import items_asked
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report
 from sankofa.model.routes import SELF, Route, Term, parse, table

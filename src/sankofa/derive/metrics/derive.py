@@ -88,7 +88,7 @@ def derive(years: list[FullYear]) -> Derived:
             for number, (metric, forms) in numbered:
                 found = _value(number, tables)
                 if found is None:
-                    mixed = bool(reported) and any([reported.issuperset(names) for names in forms])
+                    mixed = bool(reported) and any(reported.issuperset(names) for names in forms)
                     shown.add(number, window[0], State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT)
                     continue
                 value, settled, names, figures = found

@@ -16,7 +16,8 @@ from typing import Final
 
 from sankofa.derive.metrics.figures import Fact, Figure
 from sankofa.derive.metrics.identities import pass_over_contradictions
-from sankofa.derive.metrics.lines import Lines, concepts_used, items_asked
+from sankofa.derive.metrics.lines import Lines, concepts_used
+from sankofa.derive.metrics.route_steps import items_asked
 from sankofa.derive.metrics.year_ends import ANNIVERSARY_TOLERANCE, YearEnds
 from sankofa.ledger.reports import Report, Reports
 from sankofa.model.countries import currency

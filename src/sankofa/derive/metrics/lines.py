@@ -7,33 +7,17 @@ figure of it was restated or withdrawn, from that day.
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import chain
 from typing import NamedTuple
 
 from sankofa.derive.metrics.closing import UNCLEAR, Closed, closed
-from sankofa.derive.metrics.contract import PRIOR, metrics
 from sankofa.derive.metrics.figures import Fact, Figure, Part, common_filing, last_change
+from sankofa.derive.metrics.route_steps import Step, routes_that_can_begin, steps_to
 from sankofa.model.routes import SELF, Route, Sum, table
 from sankofa.model.vintages import steps
 
 _ZERO = Decimal(0)
-
-
-class _Step(NamedTuple):
-    """A route as it is tried."""
-
-    number: int
-    """Of the route."""
-    route: Route
-    first: str
-    """The first concept that it must have; empty for one of members alone."""
-    needed: frozenset[str]
-    """The concepts that it must have."""
-    plain: str
-    """The concept, where the route is nothing but that and nothing else decides; else empty."""
-    totals: tuple[tuple[frozenset[str], ...], ...]
-    """Of each breakdown that has to close, the concepts of each of its totals."""
 
 
 class _Equation(NamedTuple):
@@ -67,7 +51,7 @@ class Lines:
         self._end = end
         self._values = _Values(facts)
         self._found: dict[str, list[Figure]] = {}
-        self._rest: dict[str, Iterator[_Step]] = {}
+        self._rest: dict[str, Iterator[Step]] = {}
         self._settled: dict[str, int] = {}
         self._passed_over: dict[str, int] = {}
         self._closed: dict[str, Closed | None] = {}
@@ -80,7 +64,7 @@ class Lines:
         found = self._found.get(item)
         if found is None:
             found = self._found[item] = []
-            self._rest[item] = iter(_steps(item, self._can_begin))
+            self._rest[item] = iter(steps_to(item, self._can_begin))
         if len(found) > place:
             return found[place]
         facts = self.facts
@@ -143,7 +127,7 @@ class Lines:
         """The figure of a concept that is reported; zero where it was withdrawn."""
         return self._values[concept]
 
-    def _try(self, item: str, step: _Step, found: list[Figure]) -> None:
+    def _try(self, item: str, step: Step, found: list[Figure]) -> None:
         settled = self._settled.get(item, 0)
         if step.plain:
             fact = self.facts[step.plain]
@@ -172,7 +156,7 @@ class Lines:
         guards = []
         if not held.keys().isdisjoint(route.guards):
             guards = [held[concept] for concept in route.guards & held.keys()]
-        if self._restated and any([fact.report.value is None for fact in facts]):
+        if self._restated and None in [fact.report.value for fact in facts]:
             return None, max([fact.known_from for fact in facts])
         if value and route.is_nothing:
             return None, self._last_change(chain(facts, guards))
@@ -219,7 +203,7 @@ class Lines:
 
     @cached_property
     def _can_begin(self) -> int:
-        return _can_begin(self.facts)
+        return routes_that_can_begin(self.facts)
 
     @cached_property
     def _restated(self) -> bool:
@@ -266,7 +250,7 @@ class Lines:
             found = self._equations[name] = [
                 _Equation(sign, others, concepts, self._sum(others))
                 for sign, others, concepts in _equations(name)
-                if there >= concepts and all([values[c] for c in concepts])
+                if there >= concepts and _ZERO not in [values[c] for c in concepts]
             ]
         return found
 
@@ -325,79 +309,9 @@ def _confirming_concepts(name: str) -> frozenset[str]:
     return frozenset(term.concept for terms in table().confirmations[name] for term in terms)
 
 
-def _totalled(step: _Step, facts: Mapping[str, Fact]) -> bool:
+def _totalled(step: Step, facts: Mapping[str, Fact]) -> bool:
     """Whether there is a total for each breakdown that has to close."""
     return all(any(facts.keys() >= total for total in totals) for totals in step.totals)
-
-
-class _StepBits(NamedTuple):
-    """A bit for every route to an item that enters a metric, those of an item next to one another."""
-
-    steps: dict[str, tuple[_Step, ...]]
-    """By item."""
-    shift: dict[str, int]
-    """By item, the place of its first bit."""
-    first: dict[str, int]
-    """By concept, the bits of the routes that begin with it."""
-    always: int
-    """The bits of those that begin with none."""
-
-
-@cache
-def _bits() -> _StepBits:
-    found = _StepBits(
-        {item: tuple(map(_step, table().routes[item])) for item in sorted(items_asked())}, {}, {}, 0
-    )
-    always = place = 0
-    for item, steps in found.steps.items():
-        found.shift[item] = place
-        for step in steps:
-            if step.first:
-                found.first[step.first] = found.first.get(step.first, 0) | 1 << place
-            else:
-                always |= 1 << place
-            place += 1
-    return found._replace(always=always)
-
-
-def _can_begin(facts: Mapping[str, Fact]) -> int:
-    """The bits of the routes whose first concept is reported."""
-    bits = _bits()
-    found, first = bits.always, bits.first
-    for concept in facts:
-        if concept in first:
-            found |= first[concept]
-    return found
-
-
-def _steps(item: str, can_begin: int) -> tuple[_Step, ...]:
-    """The routes to an item that can begin, as they are tried."""
-    bits = _bits()
-    steps = bits.steps.get(item, ())
-    return _steps_of(item, can_begin >> bits.shift[item] & (1 << len(steps)) - 1) if steps else ()
-
-
-@lru_cache(maxsize=65536)
-def _steps_of(item: str, chosen: int) -> tuple[_Step, ...]:
-    """The routes to an item by their bits; most filings are alike."""
-    return tuple(step for place, step in enumerate(_bits().steps[item]) if chosen >> place & 1)
-
-
-def _step(route: Route) -> _Step:
-    first = route.terms[0].concept if route.terms else ""
-    needed = frozenset(term.concept for term in route.terms)
-    plain = "" if route.guarded else route.single
-    totals = tuple(
-        tuple(frozenset(term.concept for term in terms) for terms in table().breakdowns[name].totals)
-        for name in route.of
-    )
-    return _Step(route.number, route, first, needed, plain, totals)
-
-
-@cache
-def items_asked() -> frozenset[str]:
-    """The line items that enter a metric."""
-    return frozenset(name.removeprefix(PRIOR) for m in metrics() for form in m.forms for name in form.inputs)
 
 
 @cache
