@@ -38,7 +38,7 @@ from tests.world.route_examples import (
 )
 from tests.world.routes_reference import Filed, line_items, options
 
-REPLAYED = ("0001490366", "0001105533", "0001642545", "0001051514", "0001362925")
+REPLAYED = ("0001490366", "0001105533", "0001642545", "0001051514", "0001362925", "0001744494")
 """A borrower in two currencies; one that first tells of temporary equity, as nothing, in a later quarter; two
 others; and one that reports a figure of the twelve months to September beside its calendar years."""
 
