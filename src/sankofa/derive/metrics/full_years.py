@@ -4,7 +4,8 @@ A full year is named by its last day. It is published on the first day on which 
 was known. Its figures are those of `/v1/fundamentals` with `period_type=FY`, the latest vintage of each, by
 currency and line item: by the first of the documented routes to an item that is open (`lines.py`).
 Durations are taken of one stretch of days only: where two end on the same day, of the one that more facts
-are reported for, so that no two inputs differ in length.
+are reported for, so that no two inputs differ in length. A year that follows no published one has its opening
+balance from the reports that repeat it.
 """
 
 from collections import Counter, defaultdict
