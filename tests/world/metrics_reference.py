@@ -156,11 +156,8 @@ class Issuer:
 
     def _worked(self, slug: str, end: date) -> Worked:
         full = self._of_full_years(self.today, date.max)
-        for years in ({row.end for row in full if self._full_year(row)}, {row.end for row in full}):
-            prior = [e for e in years if abs((e - _year_earlier(end)).days) <= 10]
-            if prior:
-                break
-        before = min(prior, key=lambda e: abs((e - _year_earlier(end)).days), default=None)
+        published = {row.end for row in full if self._full_year(row)}
+        before = _closest(published, end) or _closest({row.end for row in full}, end)
         if (end, before) not in self._tables:
             units = {row.unit for row in full if row.unit}
             self._tables[end, before] = {
@@ -372,6 +369,13 @@ def _ten_digits(exact: Fraction) -> Decimal:
 
 def _twelve_months(start: date, end: date) -> bool:
     return timedelta(days=345) <= end - start + timedelta(days=1) <= timedelta(days=385)
+
+
+def _closest(years: set[date], end: date) -> date | None:
+    """The year that ended one year before another, within ten days."""
+    ended = _year_earlier(end)
+    prior = [year for year in years if abs((year - ended).days) <= 10]
+    return min(prior, key=lambda year: abs((year - ended).days), default=None)
 
 
 def _year_earlier(day: date) -> date:

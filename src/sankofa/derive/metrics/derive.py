@@ -1,6 +1,6 @@
 """Every value of one issuer, and what each day shows of each metric."""
 
-from collections.abc import Callable, Container, Iterator, Mapping, Set
+from collections.abc import Callable, Container, Iterator, Mapping
 from decimal import Decimal, localcontext
 from functools import cache, lru_cache
 from operator import itemgetter
@@ -84,7 +84,7 @@ def derive(years: list[FullYear]) -> Derived:
             before = year_before(years, year) or year.opening
             used.update((year,) if before is None else (year, before))
             tables = _tables(year, before)
-            reported = _reported(year, before) if _may_be_mixed(year, before) else frozenset()
+            reported = _reported(year, before) if _may_be_mixed(year, before) else set()
             for number, (metric, forms) in numbered:
                 found = _value(number, tables)
                 if found is None:
@@ -223,7 +223,7 @@ def _may_be_mixed(year: FullYear, before: FullYear | None) -> bool:
     return len(year.figures) > 1 or (before is not None and before.lines.keys() != year.lines.keys())
 
 
-def _reported(year: FullYear, before: FullYear | None) -> Set[str]:
+def _reported(year: FullYear, before: FullYear | None) -> set[str]:
     """Every input that there is in any currency; of two years, where one currency does not have both."""
     names = {name for figures in year.figures.values() for name in figures}
     if before is None:
