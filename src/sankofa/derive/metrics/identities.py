@@ -33,14 +33,15 @@ def check_identities(lines: Lines, item: str = "") -> int:
     With an item only those are checked that can decide about it.
     """
     count = 0
+    there = lines.facts.keys()
     for identity, reported, deciding in _identities():
-        if (not item or item in deciding) and all(lines.fact(concept) for concept in reported):
+        if (not item or item in deciding) and there >= reported and all(map(lines.fact, reported)):
             count += _checked(lines, identity)
     return count
 
 
 @cache
-def _identities() -> tuple[tuple[AccountingIdentity, tuple[str, ...], frozenset[str]], ...]:
+def _identities() -> tuple[tuple[AccountingIdentity, frozenset[str], frozenset[str]], ...]:
     """Every identity, the concepts that it cannot do without, and the items that it can decide about.
 
     Those are its own and, where another identity has one of them too, the items of that one.
@@ -50,7 +51,7 @@ def _identities() -> tuple[tuple[AccountingIdentity, tuple[str, ...], frozenset[
     for _ in every:  # as many times as the longest chain can be
         groups = [set().union(*(other for other in groups if other & group)) for group in groups]
     return tuple(
-        (identity, tuple(t.concept for t in identity.items if ":" in t.concept), frozenset(group))
+        (identity, frozenset(t.concept for t in identity.items if ":" in t.concept), frozenset(group))
         for identity, group in zip(every, groups, strict=True)
     )
 
@@ -138,6 +139,8 @@ def _checked(lines: Lines, identity: AccountingIdentity) -> int:
             return 0
         chosen.append(first)
     signs = [term.sign for term in identity.items]
+    if not sum([v if sign > 0 else -v for sign, (_, v) in zip(signs, chosen, strict=True)], _ZERO):
+        return 0
     optional = [
         (t.sign * lines.value(t.concept), t.concept) for t in identity.optional if lines.fact(t.concept)
     ]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sankofa.derive.metrics.closing import UNCLEAR, Closed, closed
 from sankofa.derive.metrics.figures import Fact, Figure, Part, common_filing, last_change
-from sankofa.derive.metrics.route_steps import Step, routes_that_can_begin, steps_to
+from sankofa.derive.metrics.route_steps import RouteStep, routes_that_can_begin, steps_to
 from sankofa.model.routes import SELF, Route, Sum, table
 from sankofa.model.vintages import steps
 
@@ -51,7 +51,7 @@ class Lines:
         self._end = end
         self._values = _Values(facts)
         self._found: dict[str, list[Figure]] = {}
-        self._rest: dict[str, Iterator[Step]] = {}
+        self._rest: dict[str, Iterator[RouteStep]] = {}
         self._settled: dict[str, int] = {}
         self._passed_over: dict[str, int] = {}
         self._closed: dict[str, Closed | None] = {}
@@ -127,7 +127,7 @@ class Lines:
         """The figure of a concept that is reported; zero where it was withdrawn."""
         return self._values[concept]
 
-    def _try(self, item: str, step: Step, found: list[Figure]) -> None:
+    def _try(self, item: str, step: RouteStep, found: list[Figure]) -> None:
         settled = self._settled.get(item, 0)
         if step.plain:
             fact = self.facts[step.plain]
@@ -309,7 +309,7 @@ def _confirming_concepts(name: str) -> frozenset[str]:
     return frozenset(term.concept for terms in table().confirmations[name] for term in terms)
 
 
-def _totalled(step: Step, facts: Mapping[str, Fact]) -> bool:
+def _totalled(step: RouteStep, facts: Mapping[str, Fact]) -> bool:
     """Whether there is a total for each breakdown that has to close."""
     return all(any(facts.keys() >= total for total in totals) for totals in step.totals)
 

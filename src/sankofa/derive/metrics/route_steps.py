@@ -12,7 +12,7 @@ from sankofa.derive.metrics.contract import PRIOR, metrics
 from sankofa.model.routes import Route, table
 
 
-class Step(NamedTuple):
+class RouteStep(NamedTuple):
     """A route as it is tried."""
 
     number: int
@@ -31,7 +31,7 @@ class Step(NamedTuple):
 class _Bits(NamedTuple):
     """A bit for every route to an item that enters a metric."""
 
-    steps: dict[str, tuple[Step, ...]]
+    steps: dict[str, tuple[RouteStep, ...]]
     """By item."""
     shift: dict[str, int]
     """By item, the place of its first bit."""
@@ -57,7 +57,7 @@ def routes_that_can_begin(concepts: Iterable[str]) -> int:
     return found
 
 
-def steps_to(item: str, can_begin: int) -> tuple[Step, ...]:
+def steps_to(item: str, can_begin: int) -> tuple[RouteStep, ...]:
     """The routes to an item that can begin, by their bits, in order."""
     bits = _bits()
     steps = bits.steps.get(item)
@@ -65,7 +65,7 @@ def steps_to(item: str, can_begin: int) -> tuple[Step, ...]:
 
 
 @lru_cache(maxsize=65536)
-def _chosen(item: str, bits: int) -> tuple[Step, ...]:
+def _chosen(item: str, bits: int) -> tuple[RouteStep, ...]:
     """Most filings are alike."""
     return tuple(step for place, step in enumerate(_bits().steps[item]) if bits >> place & 1)
 
@@ -87,7 +87,7 @@ def _bits() -> _Bits:
     return _Bits(steps, shift, first, always)
 
 
-def _step(route: Route) -> Step:
+def _step(route: Route) -> RouteStep:
     first = route.terms[0].concept if route.terms else ""
     needed = frozenset(term.concept for term in route.terms)
     plain = "" if route.guarded else route.single
@@ -95,4 +95,4 @@ def _step(route: Route) -> Step:
         tuple(frozenset(term.concept for term in terms) for terms in table().breakdowns[name].totals)
         for name in route.of
     )
-    return Step(route.number, route, first, needed, plain, totals)
+    return RouteStep(route.number, route, first, needed, plain, totals)
