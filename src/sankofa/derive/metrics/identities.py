@@ -181,19 +181,24 @@ def _holds(
     facts = _facts(lines, concepts)
     if not rest:
         return True if common_filing(facts) else None
-    free = [(value, concept) for value, concept in optional if concept not in concepts and value]
-    given_to = [_last_place(value) for _, value in chosen if value]
+    free = [(v, _last_place(v), concept) for v, concept in optional if concept not in concepts and v]
+    place = min([_last_place(value) for _, value in chosen if value], default=0)
     for count in range(len(free) + 1):
         for taken in combinations(free, count):
-            left = rest + sum([value for value, _ in taken], _ZERO)
-            places = given_to + [_last_place(value) for value, _ in taken]
-            if abs(left) * 2 <= Decimal(1).scaleb(min(places, default=0)) * (len(chosen) + count):
-                return True if common_filing([*facts, *_facts(lines, [c for _, c in taken])]) else None
+            left = rest + sum([value for value, _, _ in taken], _ZERO)
+            unit = _power_of_ten(min([place, *[own for _, own, _ in taken]]))
+            if abs(left) * 2 <= unit * (len(chosen) + count):
+                return True if common_filing([*facts, *_facts(lines, [c for _, _, c in taken])]) else None
     return False if common_filing(facts) else None
 
 
 def _facts(lines: Lines, concepts: Iterable[str]) -> list[Fact]:
     return [fact for concept in concepts if (fact := lines.fact(concept)) is not None]
+
+
+@cache
+def _power_of_ten(place: int) -> Decimal:
+    return Decimal(1).scaleb(place)
 
 
 def _last_place(value: Decimal) -> int:

@@ -7,7 +7,7 @@ figure of it was restated or withdrawn, from that day.
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -49,6 +49,8 @@ class Lines:
         self.facts = facts
         """What is reported, by concept."""
         self._end = end
+        self._can_begin = routes_that_can_begin(facts)
+        self._restated = max([fact.vintage for fact in facts.values()], default=1) > 1
         self._values = _Values(facts)
         self._found: dict[str, list[Figure]] = {}
         self._rest: dict[str, Iterator[RouteStep]] = {}
@@ -200,14 +202,6 @@ class Lines:
     def _last_change(self, facts: Iterable[Fact]) -> int:
         """The last day on which any of these was restated or withdrawn; of most years nothing ever was."""
         return last_change(facts) if self._restated else 0
-
-    @cached_property
-    def _can_begin(self) -> int:
-        return routes_that_can_begin(self.facts)
-
-    @cached_property
-    def _restated(self) -> bool:
-        return any(fact.vintage > 1 for fact in self.facts.values())
 
     def _sum(self, terms: Sum) -> Decimal:
         values = self._values
