@@ -267,11 +267,8 @@ class Lines:
         if name not in self._closed:
             breakdown = table().breakdowns[name]
             facts = self.facts
-            values = {
-                c: self.value(c)
-                for c in facts
-                if c in breakdown.concepts and facts[c].report.value is not None
-            }
+            there = breakdown.concepts & facts.keys()
+            values = {c: self.value(c) for c in there if facts[c].report.value is not None}
             self._closed[name] = closed(breakdown, self.facts, values)
         return self._closed[name]
 
