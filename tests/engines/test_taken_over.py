@@ -189,6 +189,11 @@ def test_rows_of_what_did_not_change_are_neither_made_nor_looked_at_again(
     looked_at.clear()
     world.published(world.cache)
     for kind in kinds:
+        assert looked_at[kind] < first[kind] / 2, kind
+    another_name(world)
+    looked_at.clear()
+    world.published(world.cache)
+    for kind in ("identifier", "entity"):
         assert 0 < looked_at[kind] < first[kind] / 2, kind
 
 

@@ -163,7 +163,7 @@ class Datastore(Protocol):
         """Raises EditionError when it is corrupt, incomplete or gone.
 
         Its manifest must be the one that was sealed. With `check_all` every byte is compared with what was
-        published; else as many as fit in half a second, the others when they are read, and none that this
+        published; else as many as take a moment, the others when they are read, and none that this
         process has compared before.
         """
 

@@ -25,7 +25,7 @@ _STRETCH: Final = 32 << 20
 _AROUND: Final = 16 << 20
 _WINDOW_LOG: Final = 27
 """Of 128 MiB: a stretch with all that is around it."""
-_OPTIONS: Final = {
+_OPTIONS: Final[dict[int, int]] = {
     zstd.CompressionParameter.compression_level: 3,
     zstd.CompressionParameter.window_log: _WINDOW_LOG,
     zstd.CompressionParameter.enable_long_distance_matching: 1,
@@ -64,7 +64,7 @@ def apply_delta(base: Path, delta: bytes) -> Iterator[bytes]:
             at += _HEAD.size
             if size > _STRETCH or not 0 <= last - first <= _STRETCH + 2 * _AROUND or last > len(old):
                 raise NotApplicable("of another file")
-            options = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
+            options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
             reader = zstd.ZstdDecompressor(zstd_dict=_prefix(bytes(old[first:last])), options=options)
             own = reader.decompress(delta[at : at + packed], max_length=size)
         except (struct.error, zstd.ZstdError, EOFError) as failure:
