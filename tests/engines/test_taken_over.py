@@ -189,7 +189,7 @@ def test_rows_of_what_did_not_change_are_neither_made_nor_looked_at_again(
     looked_at.clear()
     world.published(world.cache)
     for kind in kinds:
-        assert looked_at[kind] < first[kind] / 2, kind
+        assert looked_at[kind] <= first[kind] / 2, kind  # of two issuers one changed
     another_name(world)
     looked_at.clear()
     world.published(world.cache)

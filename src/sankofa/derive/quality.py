@@ -169,7 +169,7 @@ def _decimals(floors: Mapping[str, float]) -> Figures:
 class _SourceFacts(NamedTuple):
     """The facts of one source in the ledger."""
 
-    count: int
+    facts: int
     subjects: int
     newest: str
     """The latest available_at; empty where there is none."""

@@ -171,7 +171,7 @@ class DatasetWriter:
             blocks = list(dataset.pack(check.passed(one.entries, one.key)))
             return PackedKey(one, blocks, check.rows - before)
 
-        for keys in key_ranges(key_rows, known, self._taken.base):
+        for keys in key_ranges(cast("Iterable[KeyRows]", key_rows), known, self._taken.base):
             if keys.part is not None and self._writer.take_over(keys.part.part.content):
                 if kept is not None:
                     check.rows += parts.add_known(kept)
