@@ -9,7 +9,6 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.forks import processes, run_forked
 from tests.live import COMMANDS, LiveServer, run
 from tests.once import made_once
 from tests.services import (
@@ -240,7 +239,7 @@ SLOW_FILES = (
 
 def pytest_configure(config: pytest.Config) -> None:
     """Of several test processes none has to load the package for its commands: it is done here, meanwhile."""
-    if processes() > 1 and not config.option.collectonly:
+    if getattr(config.option, "numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
         COMMANDS.share()
 
 
@@ -261,11 +260,6 @@ def pytest_collection_finish() -> None:
     """Thousands of tests stay until the end: the collector need not look at them again and again."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    return run_forked(session) or None
 
 
 @pytest.hookimpl(wrapper=True)
