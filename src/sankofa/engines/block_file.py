@@ -33,7 +33,7 @@ from typing import overload
 
 from sankofa.engines.block_cache import BlockCache
 from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
-from sankofa.engines.datastore import Block
+from sankofa.engines.datastore import Block, NeedsRows
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -180,7 +180,9 @@ class BlockFileReader:
         self._digests = self._bytes[self._digests_at : end]
         self._sorted: list[tuple[str, str]] | None = None
 
-    def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
+    def blocks(
+        self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
+    ) -> Sequence[Block] | None:
         """See `engines.datastore.EditionReader`; what is not compressed are views of the file.
 
         Raises NotChecked where much is to be compared first.
@@ -208,23 +210,26 @@ class BlockFileReader:
                         at + _EXTENT.size * min(skip + most, count),
                     )
                     if complete and last - first == _EXTENT.size:  # most often
-                        return [self.block(_EXTENT.unpack_from(whole, first))]
+                        return [self.block(_EXTENT.unpack_from(whole, first), needs_rows)]
                     extents: list[Extent] = list(_EXTENT.iter_unpack(whole[first:last]))
                     if not complete:
                         self._check_extents(extents)
                     if len(extents) > _FEW_BLOCKS:
-                        return _Blocks(self, extents)
-                    return [self.block(extent) for extent in extents]
+                        return _Blocks(self, extents, needs_rows)
+                    return [self.block(extent, needs_rows) for extent in extents]
             slot = (slot + 1) & mask
 
-    def block(self, extent: Extent) -> Block:
-        """The index of a block and its rows."""
-        at, index, stored, raw = extent
-        rows_at = at + index
+    def block(self, extent: Extent, needs_rows: NeedsRows | None = None) -> Block:
+        """The index of a block and its rows; rows that are not needed are not decompressed."""
+        at, index_size, stored, raw = extent
+        rows_at = at + index_size
         whole = self._bytes
+        index = whole[at:rows_at]
         if stored == raw:
-            return whole[at:rows_at], whole[rows_at : rows_at + stored]
-        return whole[at:rows_at], self._decompressed(rows_at, stored)
+            return index, whole[rows_at : rows_at + stored]
+        if needs_rows is not None and not needs_rows(index):
+            return index, b""
+        return index, self._decompressed(rows_at, stored)
 
     def pieces(self, ranges: Iterable[tuple[int, int, int]]) -> list[bytes | memoryview]:
         """See `engines.datastore.EditionReader`; views of the file where it is not compressed."""
@@ -338,16 +343,16 @@ class BlockFileReader:
 class _Blocks(Sequence[Block]):
     """Many blocks, each made ready when it is come to: whoever reads them lets others have a turn between."""
 
-    __slots__ = ("_extents", "_reader")
+    __slots__ = ("_extents", "_needs_rows", "_reader")
 
-    def __init__(self, reader: BlockFileReader, extents: list[Extent]) -> None:
-        self._reader, self._extents = reader, extents
+    def __init__(self, reader: BlockFileReader, extents: list[Extent], needs_rows: NeedsRows | None) -> None:
+        self._reader, self._extents, self._needs_rows = reader, extents, needs_rows
 
     def __len__(self) -> int:
         return len(self._extents)
 
     def __iter__(self) -> Iterator[Block]:
-        return map(self._reader.block, self._extents)
+        return (self._reader.block(extent, self._needs_rows) for extent in self._extents)
 
     @overload
     def __getitem__(self, number: int) -> Block: ...
@@ -355,8 +360,8 @@ class _Blocks(Sequence[Block]):
     def __getitem__(self, number: slice) -> Sequence[Block]: ...
     def __getitem__(self, number: int | slice) -> Block | Sequence[Block]:
         if isinstance(number, slice):
-            return _Blocks(self._reader, self._extents[number])
-        return self._reader.block(self._extents[number])
+            return _Blocks(self._reader, self._extents[number], self._needs_rows)
+        return self._reader.block(self._extents[number], self._needs_rows)
 
 
 def _compressed(rows: bytes) -> bytes:

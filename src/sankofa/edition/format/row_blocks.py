@@ -29,6 +29,7 @@ _MOST_ROWS = 512
 _MOST_STRETCHES = 64
 _HEADER = struct.Struct("<Ii")  # rows; stretches, or -1 where they are not worked out
 _SIZE = _HEADER.size
+_DAY = struct.Struct("<i")
 
 
 class Entry(NamedTuple):
@@ -128,6 +129,16 @@ def cut(rows: Run, runs: Iterable[tuple[int, int]], *, sparse: bool) -> list[Run
         return [bytes(rows[a:b]) for a, b in runs]
     view = memoryview(rows)
     return [view[a:b] for a, b in runs]
+
+
+def shows_any(index: bytes | memoryview, day: int, modes: int) -> bool:
+    """False where no row of a block was seen by a day: `select` has no use for its rows then."""
+    if not index:
+        return True
+    count, stretches = _HEADER.unpack_from(index)
+    if modes == _LATEST and stretches >= 0:
+        return bool(stretches) and _DAY.unpack_from(index, _SIZE + (14 * count + 3) // 4 * 4)[0] <= day
+    return bool(min(memoryview(index)[_SIZE : _SIZE + 4 * count].cast("i").tolist()) <= day)
 
 
 def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[Run], int]:

@@ -7,10 +7,18 @@ import msgspec
 
 from sankofa.edition.format.arrow_columns import RowFilter
 from sankofa.edition.format.layout import LAYOUT
-from sankofa.edition.format.row_blocks import Run, between, row_ends, select, select_where, without_first
+from sankofa.edition.format.row_blocks import (
+    Run,
+    between,
+    row_ends,
+    select,
+    select_where,
+    shows_any,
+    without_first,
+)
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.turns import PIECE, Turns
-from sankofa.engines.datastore import Block, ByteRange, Datastore, EditionReader
+from sankofa.engines.datastore import Block, ByteRange, Datastore, EditionReader, NeedsRows
 from sankofa.model.errors import EditionError
 from sankofa.model.provenance import EVERY_SOURCE, LICENSE_NOTICE, in_a_header
 from sankofa.model.vintages import Mode
@@ -169,7 +177,7 @@ class Edition:
         count = 0
         turns = Turns(_BLOCKS_A_TURN if where is None else _FILTERED_BLOCKS_A_TURN)
         while True:
-            blocks = await self._reader.blocks(kind, key, skip, most)
+            blocks = await self._reader.blocks(kind, key, skip, most, _shows_any(day, modes))
             if blocks is None:
                 return None
             for number, block in enumerate(blocks, skip):
@@ -248,7 +256,7 @@ class Edition:
 
     async def _every(self, kind: str, key: str, day: int, modes: int, tag: int) -> Selection | None:
         """All of them, in one read: the question asked most."""
-        blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK)
+        blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK, _shows_any(day, modes))
         if blocks is None:
             return None
         runs: list[Run] = []
@@ -280,6 +288,11 @@ class Edition:
         self._kept_numbers.clear()
         self._kept_bytes.clear()
         self._reader.close()
+
+
+def _shows_any(day: int, modes: int) -> NeedsRows:
+    """Whether a block has any row for `select`."""
+    return lambda index: shows_any(index, day, modes)
 
 
 def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) -> Edition:
