@@ -187,8 +187,8 @@ class BlockFileReader:
 
         Raises NotChecked where much is to be compared first.
         """
-        name = _name(kind, key)
-        hashed = _hash(name)
+        name = f"{kind}\0{key}".encode()  # as `_name` and `_hash` say, which would be calls for each read
+        hashed = int.from_bytes(blake2b(name, digest_size=8).digest(), "little") or 1
         whole, table, mask = self._bytes, self._table, self._mask
         complete, verified, table_at = self._state.complete, self._state.verified, self._table_at
         slot = hashed & mask
@@ -205,12 +205,12 @@ class BlockFileReader:
                 at += _KEY.size
                 if whole[at : at + length] == name:
                     at += length + -length % 8
+                    if complete and count == 1 and not skip and most:  # most often
+                        return [self.block(_EXTENT.unpack_from(whole, at), needs_rows)]
                     first, last = (
                         at + _EXTENT.size * min(skip, count),
                         at + _EXTENT.size * min(skip + most, count),
                     )
-                    if complete and last - first == _EXTENT.size:  # most often
-                        return [self.block(_EXTENT.unpack_from(whole, first), needs_rows)]
                     extents: list[Extent] = list(_EXTENT.iter_unpack(whole[first:last]))
                     if not complete:
                         self._check_extents(extents)

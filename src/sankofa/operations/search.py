@@ -11,7 +11,7 @@ from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, FREE_ID_TYPES, ID_TYP
 from sankofa.edition.format.search_records import MACRO_ITEMS
 from sankofa.edition.format.search_records import ORGANISATIONS as ORGANISATION_INDEX
 from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.search import Hit, macro_spans, search_code, search_names, search_symbol
+from sankofa.edition.read.search import Hit, NameQuery, macro_spans, search_code, search_symbol
 from sankofa.edition.read.series_catalogue import country_entries, entry_of
 from sankofa.edition.read.turns import Turns
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
@@ -99,16 +99,17 @@ async def _everything(
     """What a query means of every type, best first, and whether there are others."""
     hits: list[Hit] = []
     more = False
+    edition = call.edition
     identified = await _identified(call, q, country) if type in (None, "organisation") else []
-    coded = await search_code(call.edition, q.strip().upper()) if type != "organisation" else []
+    coded = await search_code(edition, q.strip().upper()) if type != "organisation" else []
+    organisations = NameQuery(edition, ORGANISATION_INDEX, words(q), country)
+    items = NameQuery(edition, MACRO_ITEMS, macro_words, None)
     for forgiving in (False, True) if type is None else (True,):
         if type in (None, "organisation"):
-            hits, more = await _organisations(call, identified, q, country, most, forgiving=forgiving)
+            hits, more = await _organisations(organisations, identified, most, forgiving=forgiving)
         if type != "organisation":
-            items, others = await _macro_items(
-                call, coded, macro_words, place, type, most, forgiving=forgiving
-            )
-            hits, more = [*hits, *items], more or others
+            found, others = await _macro_items(call, items, coded, place, type, most, forgiving=forgiving)
+            hits, more = [*hits, *found], more or others
         if hits:
             break
     hits.sort(key=lambda hit: (-hit.score, SEARCH_TYPES.index(hit.type), hit.id))
@@ -191,9 +192,10 @@ async def search_entities(
         walk = await walk.after(cursor)
     call = replace(call, edition=walk.edition, today=walk.day)
     identified = await _identified(call, query, country)
+    by_name = NameQuery(call.edition, ORGANISATION_INDEX, words(query), country)
 
     async def ranked(most: int) -> tuple[list[Hit], bool]:
-        return await _organisations(call, identified, query, country, most)
+        return await _organisations(by_name, identified, most)
 
     hits, following, more = await _page(ranked, walk.start, call.grant.rows(limit))
     rows = await _rows(hits, lambda hit: _entity_row(call, hit))
@@ -210,15 +212,13 @@ async def _rows(hits: list[Hit], row: Callable[[Hit], Awaitable[bytes]]) -> list
 
 
 async def _organisations(
-    call: Call, exact: list[Hit], query: str, country: str | None, most: int, *, forgiving: bool = True
+    query: NameQuery, exact: list[Hit], most: int, *, forgiving: bool = True
 ) -> tuple[list[Hit], bool]:
     """The organisations that a query means, best first, and whether there are others.
 
     `exact` are those that it identifies.
     """
-    by_name, more = await search_names(
-        call.edition, ORGANISATION_INDEX, words(query), country, most + len(exact), forgiving=forgiving
-    )
+    by_name, more = await query.search(most + len(exact), forgiving=forgiving)
     best: dict[str, Hit] = {}
     for hit in chain(exact, by_name):
         best.setdefault(hit.id, hit)
@@ -262,8 +262,8 @@ def _country_in(query_words: list[str]) -> tuple[str | None, list[str]]:
 
 async def _macro_items(
     call: Call,
+    query: NameQuery,
     coded: list[Hit],
-    query_words: list[str],
     country: str | None,
     type: str | None,
     most: int,
@@ -278,16 +278,8 @@ async def _macro_items(
         return own is None or entry_of(own, spans[2 * number], spans[2 * number + 1]) is not None
 
     exact = [hit for hit in coded if type in (None, hit.type) and admits(hit.number)]
-    by_name, more = await search_names(
-        call.edition,
-        MACRO_ITEMS,
-        query_words,
-        None,
-        most + len(exact),
-        None if own is None else admits,
-        type,
-        forgiving=forgiving,
-    )
+    admitted = None if own is None else admits
+    by_name, more = await query.search(most + len(exact), admitted, type, forgiving=forgiving)
     best: dict[tuple[str, str], Hit] = {}
     for hit in chain(exact, by_name):
         best.setdefault((hit.type, hit.id), hit)

@@ -86,7 +86,7 @@ class Edition:
         self.manifest = reader.manifest
         self._reader = reader
         self._kept_numbers: dict[tuple[str, str], memoryview] = {}
-        self._kept_bytes: dict[tuple[str, str], memoryview] = {}
+        self._kept_blocks: dict[tuple[str, str], Block] = {}
         self._kept_keys: dict[str, tuple[str, ...]] = {}
         self.kept_parts: dict[tuple[str, str, int], Any] = {}
         """What was worked out of a block of a key, by kind, key and number of the block."""
@@ -127,15 +127,22 @@ class Edition:
 
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         """The bytes under a key of an index of ours; None where there is no such key."""
-        if (cached := self._kept_bytes.get((kind, key))) is not None:
+        if (block := self._kept_blocks.get((kind, key))) is not None:
+            return block[1]
+        block = await self.index_block(kind, key)
+        return None if block is None else block[1]
+
+    async def index_block(self, kind: str, key: str) -> Block | None:
+        """The one block under a key of an index of ours; None where there is no such key."""
+        if (cached := self._kept_blocks.get((kind, key))) is not None:
             return cached
         blocks = await self._reader.blocks(kind, key, 0, 1)
         if blocks is None:
             return None
-        rows = blocks[0][1]
-        if isinstance(rows, memoryview) and len(self._kept_bytes) < _FOUND_AT_MOST:
-            self._kept_bytes[kind, key] = rows  # of a mapped file: only where they stand is kept
-        return rows
+        block = blocks[0]
+        if isinstance(block[1], memoryview) and len(self._kept_blocks) < _FOUND_AT_MOST:
+            self._kept_blocks[kind, key] = block  # of a mapped file: only where it stands is kept
+        return block
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
         """The keys of a kind that follow a key, in order, each with a digest of its blocks where known."""
@@ -286,7 +293,7 @@ class Edition:
     def close(self) -> None:
         self.kept_parts.clear()
         self._kept_numbers.clear()
-        self._kept_bytes.clear()
+        self._kept_blocks.clear()
         self._reader.close()
 
 
