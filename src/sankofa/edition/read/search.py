@@ -3,8 +3,9 @@
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import msgspec
@@ -40,6 +41,7 @@ _UNASKED: Final = {ORGANISATIONS: 0.35, MACRO_ITEMS: 0.04}
 """What a word of the name that was not asked for weighs, of an average one that was: indicators are wordy."""
 _COMPARED: Final = 200
 """How many codes a mistaken one is compared with."""
+ORGANISATION: Final = "organisation"
 _decode = msgspec.json.Decoder(SearchRecord).decode
 
 
@@ -52,7 +54,7 @@ class Hit(NamedTuple):
     matched_value: str
     number: int = -1
     """Its number in the index, where it is a series or an indicator."""
-    type: str = "organisation"
+    type: str = ORGANISATION
 
 
 class NameQuery:
@@ -110,7 +112,7 @@ class NameQuery:
         least = (_LEAST_SCORE - _ROUNDED) * scoring.whole
         best = sorted(number for number, weight in weights.items() if weight >= least)
         best.sort(key=weights.__getitem__, reverse=True)
-        hits: list[Hit] = []
+        hits: list[tuple[float, int, Hit | None]] = []
         scores: dict[int, float] = {}
         at_once = max(_WEIGHED, most + 1)
         turns = Turns(_WEIGHED_A_TURN)
@@ -119,26 +121,24 @@ class NameQuery:
                 break
             if rank % at_once == 0:
                 scores = scoring.scores(best[rank : rank + at_once])
-            await turns.step()
             if admits is not None and not admits(number):
                 continue
-            hit = Hit(scores.get(number, 0.0), "", "legal_name", "", number)
-            if not hit.score:
-                hit = _weigh(await self._record(number), number, scoring)
-            if hit.score >= _LEAST_SCORE and type in (None, hit.type):
-                hits.append(hit)
+            score, hit = scores.get(number), None
+            if score is None:
+                await turns.step()
+                hit = _weigh(await _record(self._edition, self._index, number), number, scoring)
+                score = hit.score
+            if score >= _LEAST_SCORE and type in (None, hit.type if hit else ORGANISATION):
+                hits.append((-score, number, hit))
         hits.sort(key=_by_number if self._index.in_order_of_ids else _by_id)
-        return [await self._named(hit) for hit in hits[:most]], passed_over or len(hits) > most
+        return [await self._hit(*hit) for hit in hits[:most]], passed_over or len(hits) > most
 
-    async def _named(self, hit: Hit) -> Hit:
-        """The hit with the id and name of its record, where that was not read to tell the score."""
-        if hit.id:
+    async def _hit(self, score: float, number: int, hit: Hit | None) -> Hit:
+        """A hit with the id and name of its record, where that was not read to tell the score."""
+        if hit is not None:
             return hit
-        record = await self._record(hit.number)
-        return hit._replace(id=record.id, matched_value=record.names[0])
-
-    async def _record(self, number: int) -> SearchRecord:
-        return await _record(self._edition, self._index, number)
+        record = await _record(self._edition, self._index, number)
+        return Hit(-score, record.id, "legal_name", record.names[0], number)
 
 
 async def search_names(
@@ -170,11 +170,10 @@ class Scoring:
         """The scores of those records whose word counts are kept, without reading a record."""
         wanted = set(numbers)
         agreed = dict.fromkeys(numbers, 0.0)
-        matched = dict.fromkeys(numbers, 0)
+        matched: dict[int, set[str]] = {number: set() for number in numbers}
         counts: dict[int, int] = {}
-        several = len(self.asked) > 1
-        seen: dict[int, set[str]] = {}
         for word, meant in self.asked.items():
+            worth = self.worth[word]
             closest: dict[int, tuple[float, str]] = {}
             for other, closeness, postings in meant:
                 if not postings.word_counts:
@@ -184,32 +183,22 @@ class Scoring:
                     if number not in closest or closest[number] < (closeness, other):
                         closest[number] = closeness, other
             for number, (closeness, other) in closest.items():
-                agreed[number] += self.worth[word] * closeness
-                if several:  # two words of the query may mean the same one
-                    own = seen.setdefault(number, set())
-                    own.add(other)
-                    matched[number] = len(own)
-                else:
-                    matched[number] = 1
+                agreed[number] += worth * closeness
+                matched[number].add(other)  # two words of the query may mean the same one
         return {
-            number: _rounded(self.score(agreed[number], count - matched[number]))
+            number: _rounded(self.score(agreed[number], count - len(matched[number])))
             for number, count in counts.items()
             if count
         }
 
 
-def _counted(postings: Postings, numbers: list[int], wanted: set[int]) -> Iterator[tuple[int, int]]:
+def _counted(postings: Postings, numbers: list[int], wanted: set[int]) -> Iterable[tuple[int, int]]:
     """Those of some records that have a word, each with the number of its words."""
     held, counts = postings
-    if len(held) <= _FEW:
-        for number, count in zip(held, counts, strict=False):  # the counts are padded
-            if number in wanted:
-                yield number, count
-        return
-    for number in numbers:
-        at = bisect_left(held, number)
-        if at < len(held) and held[at] == number:
-            yield number, counts[at]
+    if len(held) <= _FEW:  # behind the counts is padding
+        return [pair for pair in zip(held, counts, strict=False) if pair[0] in wanted]
+    places = [(number, bisect_left(held, number)) for number in numbers]
+    return [(number, counts[at]) for number, at in places if at < len(held) and held[at] == number]
 
 
 async def _candidates(
@@ -317,12 +306,11 @@ def _rounded(score: float) -> float:
     return round(min(score, 0.98), 4)
 
 
-def _by_number(hit: Hit) -> tuple[float, int]:
-    return -hit.score, hit.number
+_by_number: Final = itemgetter(0, 1)
 
 
-def _by_id(hit: Hit) -> tuple[float, str]:
-    return -hit.score, hit.id
+def _by_id(one: tuple[float, int, Hit | None]) -> tuple[float, str]:
+    return one[0], one[2].id if one[2] else ""
 
 
 async def _record(edition: Edition, index: SearchIndex, number: int) -> SearchRecord:
