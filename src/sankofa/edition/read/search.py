@@ -31,7 +31,8 @@ from sankofa.edition.read.turns import Turns
 
 _POSTINGS_READ = 4_000
 _RARE = 400
-_FEW = 64
+_BISECTED = 8
+"""How many times as many a list must be before each of some numbers is looked for in it by halves."""
 _WEIGHED = 20
 _WEIGHED_A_TURN = 128
 _MOST_WORDS = 12
@@ -170,32 +171,31 @@ class Scoring:
         """The scores of those records whose word counts are kept, without reading a record."""
         wanted = set(numbers)
         agreed = dict.fromkeys(numbers, 0.0)
-        matched: dict[int, set[str]] = {number: set() for number in numbers}
-        counts: dict[int, int] = {}
+        unasked: dict[int, int] = {}
+        seen: set[tuple[int, str]] = set()
+        several = len(self.asked) > 1  # of which two may mean the same word, which is then matched once
         for word, meant in self.asked.items():
-            worth = self.worth[word]
             closest: dict[int, tuple[float, str]] = {}
             for other, closeness, postings in meant:
                 if not postings.word_counts:
                     return {}
                 for number, count in _counted(postings, numbers, wanted):
-                    counts[number] = count
-                    if number not in closest or closest[number] < (closeness, other):
+                    if count and (number not in closest or closest[number] < (closeness, other)):
                         closest[number] = closeness, other
+                        unasked.setdefault(number, count)
+            worth = self.worth[word]
             for number, (closeness, other) in closest.items():
                 agreed[number] += worth * closeness
-                matched[number].add(other)  # two words of the query may mean the same one
-        return {
-            number: _rounded(self.score(agreed[number], count - len(matched[number])))
-            for number, count in counts.items()
-            if count
-        }
+                if not (several and (number, other) in seen):
+                    unasked[number] -= 1
+                    seen.add((number, other))
+        return {number: _rounded(self.score(agreed[number], left)) for number, left in unasked.items()}
 
 
 def _counted(postings: Postings, numbers: list[int], wanted: set[int]) -> Iterable[tuple[int, int]]:
     """Those of some records that have a word, each with the number of its words."""
     held, counts = postings
-    if len(held) <= _FEW:  # behind the counts is padding
+    if len(held) <= _BISECTED * len(numbers):  # behind the counts is padding
         return [pair for pair in zip(held, counts, strict=False) if pair[0] in wanted]
     places = [(number, bisect_left(held, number)) for number in numbers]
     return [(number, counts[at]) for number, at in places if at < len(held) and held[at] == number]
@@ -271,6 +271,11 @@ def _add(weights: defaultdict[int, float], held: memoryview, weight: float, only
     False where there were too many of them to read.
     """
     if weights and (only_adds or len(held) > _RARE):
+        if len(held) < _BISECTED * len(weights):
+            for number in held:
+                if number in weights:
+                    weights[number] += weight
+            return True
         for number in weights:
             at = bisect_left(held, number)
             if at < len(held) and held[at] == number:
