@@ -319,4 +319,5 @@ def _by_id(one: tuple[float, int, Hit | None]) -> tuple[float, str]:
 
 
 async def _record(edition: Edition, index: SearchIndex, number: int) -> SearchRecord:
-    return _decode(await edition.raw(index.records, str(number)) or b"")
+    # Not by `raw`, which would keep where it stands, in the place of a word that many ask for.
+    return _decode((await edition.blocks(index.records, str(number), 0, 1))[0][1])

@@ -73,7 +73,7 @@ class _CoreRows:
         ends = self._columns.ends[number : number + _ROWS_READ]
         starts = [self._columns.ends[number - 1] + 1 if number else 0, *(end + 1 for end in ends[:-1])]
         some = (column[number : number + _ROWS_READ] for column in self._columns)
-        items = _read_items(b"[%b]" % text[starts[0] : ends[-1]])
+        items = _read_items(b"".join((b"[", text[starts[0] : ends[-1]], b"]")))
         return [
             (n, start, end, first, until, modes, tag, rank, (item.period_end, tag))
             for n, (item, start, first, until, end, modes, tag) in enumerate(
