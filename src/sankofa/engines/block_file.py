@@ -47,6 +47,8 @@ _ROWS = struct.Struct("<QII")
 _LEAST_COMPRESSED = 4096
 """Bytes of rows below which compressing would cost more time than it saves room."""
 _FEW_BLOCKS = 16
+_SHORT_KEY = 1024
+"""Bytes that a key of one block takes, if it is not half as long itself."""
 _TRAILER = struct.Struct("<QQQQ8s")
 _BUFFER = 1 << 20
 _DIGEST = 16
@@ -199,14 +201,19 @@ class BlockFileReader:
                 return None
             if occupant == hashed:
                 at = table[2 * slot + 1]
-                if not complete:
+                if not (complete or self._has_checked(at, at + _SHORT_KEY)):
                     self._check_key(at)
                 count, length = _KEY.unpack_from(whole, at)
+                if not complete and (count > 1 or length > _SHORT_KEY // 2):
+                    self._check_key(at)
                 at += _KEY.size
                 if whole[at : at + length] == name:
                     at += length + -length % 8
-                    if complete and count == 1 and not skip and most:  # most often
-                        return [self.block(_EXTENT.unpack_from(whole, at), needs_rows)]
+                    if count == 1 and not skip and most:  # most often
+                        extent: Extent = _EXTENT.unpack_from(whole, at)
+                        if not (complete or self._has_checked(extent[0], sum(extent[:3]))):
+                            self._check_extents([extent])
+                        return [self.block(extent, needs_rows)]
                     first, last = (
                         at + _EXTENT.size * min(skip, count),
                         at + _EXTENT.size * min(skip + most, count),
@@ -262,6 +269,11 @@ class BlockFileReader:
             first, last = (at + start, at + end) if stored == raw else (at, at + stored)
             if verified.find(0, first >> PAGE_BITS, ((last - 1) >> PAGE_BITS) + 1) >= 0:
                 self._file.check(first, last)
+
+    def _has_checked(self, start: int, end: int) -> bool:
+        """Whether bytes within one page were compared before; false where they reach into the next."""
+        page = start >> PAGE_BITS
+        return end >> PAGE_BITS == page and bool(self._state.verified[page])
 
     def _check_key(self, at: int) -> None:
         self._file.check(at, at + _KEY.size)
