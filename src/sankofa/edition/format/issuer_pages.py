@@ -97,24 +97,35 @@ class IssuersKnown(NamedTuple):
     following: int | None
 
 
-def beginnings_of(block: Block) -> list[Run]:
-    """The beginning of each row of a page, behind a comma: the same on every day."""
+class PagePieces(NamedTuple):
+    """The text of a page in pieces, for whoever reads it again and again."""
+
+    beginnings: Sequence[Run]
+    """Of each row, behind a comma."""
+    ends: Sequence[Run] = ()
+    """Of each step; none where they are not kept."""
+
+
+def pieces_of(block: Block, *, ends: bool = False) -> PagePieces:
+    """The beginnings of a page, which are the same on every day, and the ends where they are asked for."""
     index, text = block
     words = memoryview(index).cast("I")
-    bounds = words[2 : 3 + words[0]].tolist()
-    return [bytes(text[start:end]) for start, end in pairwise(bounds)]
+    last = 3 + words[0]
+    stops = words[2 : last + words[1] + 1 if ends else last].tolist()
+    pieces = [bytes(text[start:end]) for start, end in pairwise(stops)]
+    # Where the beginnings end is written twice: as their last bound, and as the first of the steps.
+    return PagePieces(pieces[: words[0]], pieces[words[0] + 1 :])
 
 
 def rows_on(
-    block: Block, day: int, wanted: Sequence[int], room: int, beginnings: Sequence[Run] | None = None
+    block: Block, day: int, wanted: Sequence[int], room: int, pieces: PagePieces | None = None
 ) -> IssuersKnown:
     """Of the issuers of a page by their number on it, the first so many of those known on a day.
 
-    `beginnings` are those of the page, where the caller has them.
+    `pieces` are those of the page, where the caller has them.
     """
     index, text = block
-    if beginnings is None:
-        beginnings = beginnings_of(block)
+    beginnings, page_ends = pieces or pieces_of(block)
     words = memoryview(index).cast("I")
     issuers, steps = words[0], words[1]
     bounds = 3 + issuers  # where the bounds of steps begin; those of beginnings are before them
@@ -133,8 +144,11 @@ def rows_on(
         beginnings, standing = beginnings[shown.start : shown.stop], state[shown.start : shown.stop]
     else:
         beginnings, standing = [beginnings[number] for number in shown], [state[number] for number in shown]
-    ends = words[bounds:days]
     runs: list[Run] = [b""] * (RUNS_IN_A_ROW * len(shown))
     runs[::2] = beginnings
-    runs[1::2] = [text[ends[step] : ends[step + 1]] for step in standing]
+    if page_ends:
+        runs[1::2] = map(page_ends.__getitem__, standing)
+    else:
+        ends = words[bounds:days]
+        runs[1::2] = [text[ends[step] : ends[step + 1]] for step in standing]
     return IssuersKnown(runs, known[room] if len(known) > room else None)

@@ -4,14 +4,24 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from sankofa.edition.format.issuer_pages import ISSUERS_ON_A_PAGE, RUNS_IN_A_ROW, beginnings_of, rows_on
+from sankofa.edition.format.issuer_pages import (
+    ISSUERS_ON_A_PAGE,
+    RUNS_IN_A_ROW,
+    PagePieces,
+    pieces_of,
+    rows_on,
+)
 from sankofa.edition.format.keys import ISSUERS, listed_under
 from sankofa.edition.format.row_blocks import Run
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.turns import Turns
+from sankofa.engines.datastore import Block
 
 _PAGES_A_TURN = 8
 _PAGES_AT_ONCE = 16
+_PAGES_KEPT_WHOLE = 8
+"""The first, with which every walk begins: some 400 KB each in memory, with the histories of 64 issuers."""
+_OFTEN = 32
 
 
 async def issuers_on(
@@ -38,15 +48,34 @@ async def issuers_on(
         for page, wanted in together:
             block = blocks[page - start] if close else (await edition.blocks(ISSUERS, "", page, 1))[0]
             await turns.step()
-            beginnings = edition.kept_parts.get((ISSUERS, "", page))
-            if beginnings is None:
-                beginnings = beginnings_of(block)
-                edition.keep_part((ISSUERS, "", page), beginnings)
-            known = rows_on(block, day, wanted, most - len(runs) // RUNS_IN_A_ROW, beginnings)
+            pieces = _kept_pieces(edition, page, block)
+            known = rows_on(block, day, wanted, most - len(runs) // RUNS_IN_A_ROW, pieces)
             runs += known.runs
             if known.following is not None:
                 return _selection(runs, (page * ISSUERS_ON_A_PAGE + known.following,))
     return _selection(runs, None)
+
+
+class _Read:
+    """A page that was read, and how often."""
+
+    __slots__ = ("pieces", "times")
+
+    def __init__(self, pieces: PagePieces) -> None:
+        self.pieces = pieces
+        self.times = 0
+
+
+def _kept_pieces(edition: Edition, page: int, block: Block) -> PagePieces:
+    """The pieces of a page. The ends of its rows are many: those of the few pages read most are kept."""
+    read: _Read | None = edition.kept_parts.get((ISSUERS, "", page))
+    if read is None:
+        read = _Read(pieces_of(block))
+        edition.keep_part((ISSUERS, "", page), read)
+    read.times += 1
+    if page < _PAGES_KEPT_WHOLE and read.times == _OFTEN:
+        read.pieces = pieces_of(block, ends=True)
+    return read.pieces
 
 
 def _selection(runs: list[Run], following: tuple[int] | None) -> Selection:
