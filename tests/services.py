@@ -221,6 +221,12 @@ class PostgresServer(Server):
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         return [str(self.binaries / "postgres"), "-D", str(self.data), *options]
 
+    def shut_down(self) -> None:
+        """Ends it in order, as its operator does."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.wait() == 0, self.log.read_text(errors="replace")
+
     def answers(self) -> bool:
         try:
             self.execute("SELECT 1")

@@ -55,6 +55,21 @@ def ask(url: str, statement: str) -> list[tuple[object, ...]]:
         return cursor.fetchall() if cursor.description else []
 
 
+def test_the_doctor_says_where_pages_have_no_checksums(
+    primary: Primary, database: str, tmp_path: Path
+) -> None:
+    publish(tmp_path / "home", datastore=database)
+    (kept,) = ask(database, "SHOW data_checksums")
+    for mode in ("disable", "enable") if kept == ("on",) else ("enable", "disable"):
+        primary.shut_down()
+        tool = [str(primary.binaries / "pg_checksums"), f"--{mode}", "--no-sync", "-D", str(primary.data)]
+        assert primary.run(tool).wait() == 0
+        primary.start()
+        done = run(tmp_path / "home", "doctor", datastore=database)
+        assert done.returncode == 0, done.stdout
+        assert ("pg_checksums --enable" in done.stdout) == (mode == "disable")
+
+
 def test_a_tls_connection_is_verified_as_the_url_demands(
     primary: Primary, database: str, tmp_path: Path
 ) -> None:

@@ -53,9 +53,7 @@ def test_with_few_file_descriptors_the_slowest_make_room_and_the_worker_does_not
     worker.rlimit(psutil.RLIMIT_NOFILE, (few, few))
     with Crowd(live, kind, 600) as crowd:
         median, failures = paying_client(live, key)
-        # A file that is to be opened just then is a 503 (docs/operating.md); nobody is left unanswered.
-        assert set(failures) <= {"status 503"}
-        assert len(failures) < 5
+        assert failures == []  # nothing has to be opened to answer a request
         assert median < BOUND
         assert descriptors(worker) < few
         until(lambda: crowd.cut_off > 200)

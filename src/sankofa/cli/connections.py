@@ -40,11 +40,12 @@ _FEW: Final = 128  # descriptors below which nobody is in anybody's way
 _SLICE: Final = 100  # connections looked at in one turn of the event loop
 _LEFT: Final = 8  # connections that stay, however few descriptors there are
 _STALLED_MS: Final = 2_000  # longer than any request is worked on
+_ONE_REQUEST: Final = 32 * 1024  # more than a request without a valid key has to say
 _LEAST_BYTES: Final = 16 * 1024  # that a client takes in STALL_SECONDS while more waits for it
 
 _INFO: Final = struct.Struct(
-    "=B43xI4xI64xQ16xI"
-)  # tcp_info: state, last_data_sent, last_data_recv, acked, unsent
+    "=B43xI4xI64xQQ8xI"
+)  # tcp_info: state, last_data_sent, last_data_recv, bytes_acked, bytes_received, unsent
 _OPEN: Final = (1, 8)  # established, or closed by the client only
 
 
@@ -97,6 +98,8 @@ class _Connection(NamedTuple):
     """An open connection of a client. In sort order, the last is closed first."""
 
     unknown: bool
+    stands: bool
+    """It leaves an answer lying, sends requests ahead, or is silent for longer than any answer takes."""
     still_ms: int
     descriptor: int
     address: str
@@ -190,7 +193,7 @@ class _Shedder:
             if position % _SLICE == _SLICE - 1:
                 await asyncio.sleep(0)
             with suppress(OSError), _borrowed(self._family, descriptor) as link:
-                state, sent_ms, received_ms, acked, unsent = _INFO.unpack(
+                state, sent_ms, received_ms, acked, received, unsent = _INFO.unpack(
                     link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
                 )
                 if state not in _OPEN or link.getsockname()[1] != self._port:
@@ -203,7 +206,8 @@ class _Shedder:
                     still_ms = max(sent_ms, int((now - taken[inode][1]) * 1000))
                 peer = link.getpeername()[:2]
                 unknown = peer not in self._known
-                connections.append(_Connection(unknown, still_ms, descriptor, peer[0], inode))
+                stands = unsent > 0 or still_ms > _STALLED_MS or (unknown and received > _ONE_REQUEST)
+                connections.append(_Connection(unknown, stands, still_ms, descriptor, peer[0], inode))
         self._taken = taken
         return connections
 

@@ -10,7 +10,7 @@ from typing import Any
 from sankofa.cli.findings import Finding
 from sankofa.cli.key_store import opened_keys
 from sankofa.edition.read.edition import open_edition
-from sankofa.engines.datastore import Datastore
+from sankofa.engines.datastore import Datastore, LedgerRows
 from sankofa.engines.factory import open_keyvalue
 from sankofa.ledger import seals
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable
@@ -87,6 +87,11 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
                 yield Finding("ledger", "error", "there is a ledger, and no gate secret", remedy)
                 return
             keyed = not captures or seals.is_keyed_with(session, settings.gate_key())
+            if settings.datastore != "sqlite:" and _pages_unchecked(session):
+                message = (
+                    "PostgreSQL keeps no checksums of its pages: damage is found when an edition is scrubbed"
+                )
+                yield Finding("datastore", "warning", message, "stop it and run: pg_checksums --enable")
     except OperatorError as failure:
         yield Finding("ledger", "error", str(failure), "restore it from a backup: docs/operating.md, Damage")
         return
@@ -97,6 +102,10 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
         yield Finding("clock", "error", f"behind the newest capture ({newest})", "set the clock")
     else:
         yield Finding("ledger", "ok", f"{captures} captures; `sankofa ledger verify` reads every row")
+
+
+def _pages_unchecked(session: LedgerRows) -> bool:
+    return list(session.query("SELECT current_setting('data_checksums')")) != [("on",)]
 
 
 def _following(settings: Settings) -> Finding:

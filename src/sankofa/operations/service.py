@@ -58,13 +58,19 @@ class Service:
         """Called with every request that was answered, in the event loop: it must be quick."""
 
     async def start(self) -> None:
-        """Open the current edition and watch for the next. A dependency that is down does not stop it."""
+        """Open the stores and the current edition, and watch for the next one.
+
+        A dependency that is down does not stop it. One that is up is open before the first request, which may
+        find no file descriptor free.
+        """
         with suppress(StoreUnavailable):
             try:
                 await self._records.prepare()
             except SettingsError as failure:
                 _log.error(failure)
         first_look = asyncio.create_task(self.edition.look())
+        with suppress(StoreUnavailable):
+            await self.usagestore.ping()
         await asyncio.wait({first_look}, timeout=_FIRST_LOOK)
         self._watching = asyncio.create_task(self.edition.watch(first_look))
 

@@ -4,7 +4,8 @@ A new operation appears here by itself. The document is the same every day: that
 rejected is said in the descriptions of the parameters, not in their schemas.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -110,12 +111,22 @@ def describe(settings: Settings, described: Sequence[Operation] | None = None) -
     }
 
 
+@cache
+def examples() -> Mapping[str, Any]:
+    """A recorded answer of each operation by its name, from files that are read once."""
+    folder = files("sankofa.rest") / "examples"
+    return {
+        file.name.removesuffix(".json"): msgspec.json.decode(file.read_bytes())
+        for file in folder.iterdir()
+        if file.name.endswith(".json")
+    }
+
+
 def _entry(settings: Settings, operation: Operation, described: Sequence[Operation]) -> JsonSchema:
     """What the document says of one operation."""
     answer: JsonSchema = {"schema": {"$ref": _SCHEMA.format(name=_answer_name(operation))}}
-    example = files("sankofa.rest") / "examples" / f"{operation.name}.json"
-    if example.is_file():
-        answer["example"] = msgspec.json.decode(example.read_bytes())
+    if operation.name in examples():
+        answer["example"] = examples()[operation.name]
     success: JsonSchema = {
         "description": operation.summary,
         "headers": header_fields((*COMMON, *COUNTED, *(CACHED[1:] if operation.live else CACHED)))

@@ -23,7 +23,7 @@ from sankofa.operations.encodings import choose_encoding, compressed
 from sankofa.operations.service import Service, probe
 from sankofa.rest.app import OpenPage
 from sankofa.rest.llms import guide_for_models
-from sankofa.rest.openapi import describe
+from sankofa.rest.openapi import describe, examples
 from sankofa.rest.request import Head
 from sankofa.rest.response import Response, matching_tag
 from sankofa.settings import Settings
@@ -37,7 +37,8 @@ _DESCRIPTIONS = 64
 
 def open_pages(service: Service) -> dict[str, OpenPage]:
     """Every open page by its path."""
-    build_id()  # read from a file once: a status is answered also when no other can be opened
+    build_id()  # read from files once: a request may find no file descriptor free
+    examples()
     pages: dict[str, Callable[[Head], Awaitable[Response]]] = {
         "/health": _health,
         "/v1/status": _Status(service),
