@@ -68,7 +68,7 @@ def near_words(word: str, others: Iterable[str]) -> list[tuple[int, str]]:
     if not word:
         return [(0, other) for other in others if not other]
     size, first, last, tail, head = len(word), word[0], word[-1], word[1:], word[:-1]
-    found = []
+    near = []
     for other in others:
         # Most are strangers that only came with them. What differs at both ends is at most a rotation.
         if -2 < len(other) - size < 2 and (
@@ -76,8 +76,8 @@ def near_words(word: str, others: Iterable[str]) -> list[tuple[int, str]]:
         ):
             distance = slips_between(word, other)
             if distance is not None:
-                found.append((distance, other))
-    return found
+                near.append((distance, other))
+    return near
 
 
 def tolerated(word: str) -> int:

@@ -109,8 +109,8 @@ async def _everything(
         if type in (None, "organisation"):
             hits, more = await _organisations(organisations, identified, most, forgiving=forgiving)
         if type != "organisation":
-            found, others = await _macro_items(call, items, coded, place, type, most, forgiving=forgiving)
-            hits, more = [*hits, *found], more or others
+            macro, others = await _macro_items(call, items, coded, place, type, most, forgiving=forgiving)
+            hits, more = [*hits, *macro], more or others
         if hits:
             break
     hits.sort(key=lambda hit: (-hit.score, SEARCH_TYPES.index(hit.type), hit.id))
