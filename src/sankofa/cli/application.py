@@ -21,6 +21,9 @@ from sankofa.rest.cors import Cors
 from sankofa.rest.pages import open_pages
 from sankofa.web.app import WebApp
 
+_NEW_OBJECTS = 10_000
+"""How many live objects more there must be before cycles are looked for. An answer has hundreds for a moment, and
+of cycles a request leaves few."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
@@ -94,6 +97,7 @@ def _settle() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS)
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(_M_MMAP_THRESHOLD, 32 * 1024 * 1024)
