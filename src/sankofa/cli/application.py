@@ -22,8 +22,7 @@ from sankofa.rest.pages import open_pages
 from sankofa.web.app import WebApp
 
 _NEW_OBJECTS = 10_000
-"""How many objects more there must be before cycles are looked for: an answer has hundreds for a moment, and a
-request leaves few cycles."""
+"""How many objects more there must be before cycles are looked for: an answer has hundreds for a moment."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
