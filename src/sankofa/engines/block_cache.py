@@ -1,7 +1,6 @@
 """Rows that were compressed in an edition, as they were: those read last, up to so many bytes."""
 
 from collections import OrderedDict
-from contextlib import suppress
 from typing import Final
 
 BLOCK_CACHE_BYTES: Final = 128 << 20
@@ -21,11 +20,11 @@ class BlockCache:
         """Bytes that are kept."""
 
     def get(self, key: int) -> bytes | None:
-        rows = self._rows.get(key)
-        if rows is not None:
-            with suppress(KeyError):  # another thread dropped it
-                self._rows.move_to_end(key)
-        return rows
+        try:
+            self._rows.move_to_end(key)
+        except KeyError:
+            return None
+        return self._rows.get(key)
 
     def put(self, key: int, rows: bytes) -> None:
         if len(rows) > self._most or key in self._rows:

@@ -132,13 +132,14 @@ def cut(rows: Run, runs: Iterable[tuple[int, int]], *, sparse: bool) -> list[Run
 
 
 def shows_any(index: bytes | memoryview, day: int, modes: int) -> bool:
-    """False where no row of a block was seen by a day: `select` has no use for its rows then."""
-    if not index:
+    """False where it is told at a glance that no row of a block was seen by a day: `select` has no use for
+    its rows then."""
+    if not index or modes != _LATEST:
         return True
     count, stretches = _HEADER.unpack_from(index)
-    if modes == _LATEST and stretches >= 0:
-        return bool(stretches) and _DAY.unpack_from(index, _SIZE + (14 * count + 3) // 4 * 4)[0] <= day
-    return bool(min(memoryview(index)[_SIZE : _SIZE + 4 * count].cast("i").tolist()) <= day)
+    if stretches < 1:
+        return bool(stretches)
+    return bool(_DAY.unpack_from(index, _SIZE + (14 * count + 3) // 4 * 4)[0] <= day)
 
 
 def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[Run], int]:
