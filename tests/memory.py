@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from sankofa.engines.datastore import Block, ByteRange, Manifest
+from sankofa.engines.datastore import Block, ByteRange, Manifest, NeedsRows
 
 
 class MemoryReader:
@@ -30,11 +30,15 @@ class MemoryReader:
         """How many blocks there are under a key."""
         return len(self._places[kind, key])
 
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
+    async def blocks(
+        self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
+    ) -> Sequence[Block] | None:
         place = self._places.get((kind, key))
         if place is None:
             return None
         found = [self._blocks[number] for number in place[skip : skip + most]]
+        if needs_rows is not None:
+            found = [(index, rows if needs_rows(index) else b"") for index, rows in found]
         self.asked += len(found)
         return found
 

@@ -58,8 +58,11 @@ def tool_answer(server: LiveServer, key: str, tool: Tool, arguments: dict[str, s
     given: dict[str, Any] = {}
     for name, text in arguments.items():
         own = names.get(name, name)
-        whole = "integer" in json.dumps(properties[own]) and text.lstrip("-").isdigit()
-        given[own] = int(text) if whole else text
+        schema = json.dumps(properties[own])
+        if '"array"' in schema:  # REST has the values of a list between commas
+            given[own] = text.split(",")
+        else:
+            given[own] = int(text) if "integer" in schema and text.lstrip("-").isdigit() else text
     params = {"name": tool.name, "arguments": given}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {"X-API-Key": key, "Accept": "application/json, text/event-stream"}

@@ -21,6 +21,8 @@ from sankofa.rest.cors import Cors
 from sankofa.rest.pages import open_pages
 from sankofa.web.app import WebApp
 
+_NEW_OBJECTS = 10_000
+"""How many objects more there must be before cycles are looked for: an answer has hundreds for a moment."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
@@ -94,6 +96,7 @@ def _settle() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS)
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(_M_MMAP_THRESHOLD, 32 * 1024 * 1024)

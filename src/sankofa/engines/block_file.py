@@ -33,7 +33,7 @@ from typing import overload
 
 from sankofa.engines.block_cache import BlockCache
 from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
-from sankofa.engines.datastore import Block
+from sankofa.engines.datastore import Block, NeedsRows
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -47,6 +47,8 @@ _ROWS = struct.Struct("<QII")
 _LEAST_COMPRESSED = 4096
 """Bytes of rows below which compressing would cost more time than it saves room."""
 _FEW_BLOCKS = 16
+_SHORT_KEY = 1024
+"""Bytes that a key of one block takes, if it is not half as long itself."""
 _TRAILER = struct.Struct("<QQQQ8s")
 _BUFFER = 1 << 20
 _DIGEST = 16
@@ -180,13 +182,15 @@ class BlockFileReader:
         self._digests = self._bytes[self._digests_at : end]
         self._sorted: list[tuple[str, str]] | None = None
 
-    def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
+    def blocks(
+        self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
+    ) -> Sequence[Block] | None:
         """See `engines.datastore.EditionReader`; what is not compressed are views of the file.
 
         Raises NotChecked where much is to be compared first.
         """
-        name = _name(kind, key)
-        hashed = _hash(name)
+        name = f"{kind}\0{key}".encode()  # as `_name` and `_hash` say, which would be calls for each read
+        hashed = int.from_bytes(blake2b(name, digest_size=8).digest(), "little") or 1
         whole, table, mask = self._bytes, self._table, self._mask
         complete, verified, table_at = self._state.complete, self._state.verified, self._table_at
         slot = hashed & mask
@@ -197,34 +201,42 @@ class BlockFileReader:
                 return None
             if occupant == hashed:
                 at = table[2 * slot + 1]
-                if not complete:
+                if not (complete or self._has_checked(at, at + _SHORT_KEY)):
                     self._check_key(at)
                 count, length = _KEY.unpack_from(whole, at)
+                if not complete and (count > 1 or length > _SHORT_KEY // 2):
+                    self._check_key(at)
                 at += _KEY.size
                 if whole[at : at + length] == name:
                     at += length + -length % 8
+                    if count == 1 and not skip and most:  # most often
+                        extent: Extent = _EXTENT.unpack_from(whole, at)
+                        if not (complete or self._has_checked(extent[0], sum(extent[:3]))):
+                            self._check_extents([extent])
+                        return [self.block(extent, needs_rows)]
                     first, last = (
                         at + _EXTENT.size * min(skip, count),
                         at + _EXTENT.size * min(skip + most, count),
                     )
-                    if complete and last - first == _EXTENT.size:  # most often
-                        return [self.block(_EXTENT.unpack_from(whole, first))]
                     extents: list[Extent] = list(_EXTENT.iter_unpack(whole[first:last]))
                     if not complete:
                         self._check_extents(extents)
                     if len(extents) > _FEW_BLOCKS:
-                        return _Blocks(self, extents)
-                    return [self.block(extent) for extent in extents]
+                        return _Blocks(self, extents, needs_rows)
+                    return [self.block(extent, needs_rows) for extent in extents]
             slot = (slot + 1) & mask
 
-    def block(self, extent: Extent) -> Block:
-        """The index of a block and its rows."""
-        at, index, stored, raw = extent
-        rows_at = at + index
+    def block(self, extent: Extent, needs_rows: NeedsRows | None = None) -> Block:
+        """The index of a block and its rows; rows that are not needed are not decompressed."""
+        at, index_size, stored, raw = extent
+        rows_at = at + index_size
         whole = self._bytes
+        index = whole[at:rows_at]
         if stored == raw:
-            return whole[at:rows_at], whole[rows_at : rows_at + stored]
-        return whole[at:rows_at], self._decompressed(rows_at, stored)
+            return index, whole[rows_at : rows_at + stored]
+        if needs_rows is not None and not needs_rows(index):
+            return index, b""
+        return index, self._decompressed(rows_at, stored)
 
     def pieces(self, ranges: Iterable[tuple[int, int, int]]) -> list[bytes | memoryview]:
         """See `engines.datastore.EditionReader`; views of the file where it is not compressed."""
@@ -257,6 +269,11 @@ class BlockFileReader:
             first, last = (at + start, at + end) if stored == raw else (at, at + stored)
             if verified.find(0, first >> PAGE_BITS, ((last - 1) >> PAGE_BITS) + 1) >= 0:
                 self._file.check(first, last)
+
+    def _has_checked(self, start: int, end: int) -> bool:
+        """Whether bytes within one page were compared before; false where they reach into the next."""
+        page = start >> PAGE_BITS
+        return end >> PAGE_BITS == page and bool(self._state.verified[page])
 
     def _check_key(self, at: int) -> None:
         self._file.check(at, at + _KEY.size)
@@ -338,16 +355,16 @@ class BlockFileReader:
 class _Blocks(Sequence[Block]):
     """Many blocks, each made ready when it is come to: whoever reads them lets others have a turn between."""
 
-    __slots__ = ("_extents", "_reader")
+    __slots__ = ("_extents", "_needs_rows", "_reader")
 
-    def __init__(self, reader: BlockFileReader, extents: list[Extent]) -> None:
-        self._reader, self._extents = reader, extents
+    def __init__(self, reader: BlockFileReader, extents: list[Extent], needs_rows: NeedsRows | None) -> None:
+        self._reader, self._extents, self._needs_rows = reader, extents, needs_rows
 
     def __len__(self) -> int:
         return len(self._extents)
 
     def __iter__(self) -> Iterator[Block]:
-        return map(self._reader.block, self._extents)
+        return (self._reader.block(extent, self._needs_rows) for extent in self._extents)
 
     @overload
     def __getitem__(self, number: int) -> Block: ...
@@ -355,8 +372,8 @@ class _Blocks(Sequence[Block]):
     def __getitem__(self, number: slice) -> Sequence[Block]: ...
     def __getitem__(self, number: int | slice) -> Block | Sequence[Block]:
         if isinstance(number, slice):
-            return _Blocks(self._reader, self._extents[number])
-        return self._reader.block(self._extents[number])
+            return _Blocks(self._reader, self._extents[number], self._needs_rows)
+        return self._reader.block(self._extents[number], self._needs_rows)
 
 
 def _compressed(rows: bytes) -> bytes:

@@ -12,6 +12,8 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 Row = tuple[Any, ...]
 Block = tuple[bytes | memoryview, bytes | memoryview]
 """The index of a block and its rows, as the edition has them (`edition.format.row_blocks`)."""
+NeedsRows = Callable[[bytes | memoryview], bool]
+"""Whether the rows of a block are needed, by its index."""
 ByteRange = tuple[int, int, int]
 """Some of the bytes of a block's rows: the address of the block, where they begin and where they end."""
 BLOCK_BITS: Final = 18
@@ -112,8 +114,13 @@ class EditionReader(Protocol):
     damage: str | None
     """What was seen to be wrong since it was opened: it should no longer be served."""
 
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
-        """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where no such key is."""
+    async def blocks(
+        self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
+    ) -> Sequence[Block] | None:
+        """Up to `most` blocks (index, rows) under a key, after `skip` of them; None where no such key is.
+
+        Of a block whose index `needs_rows` says no to, the rows may be left out: it then has none.
+        """
 
     async def pieces(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         """Bytes out of the rows of blocks of a kind, whatever their keys: one piece for each range."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sankofa.engines.block_file import BlockFileReader, NotChecked
 from sankofa.engines.checked_file import DIGEST, CheckedFile, Damaged, page_count
-from sankofa.engines.datastore import ALIASES, BLOCK_BITS, Block, ByteRange, Manifest
+from sankofa.engines.datastore import ALIASES, BLOCK_BITS, Block, ByteRange, Manifest, NeedsRows
 from sankofa.engines.edition_files import OpenPart, OpenParts, StoredFile
 from sankofa.engines.manifest import open_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
@@ -50,16 +50,18 @@ class EditionFolderReader:
         except (ValueError, KeyError, TypeError, OSError) as failure:
             raise EditionError(f"edition {folder.name}: corrupt: {failure}") from failure
 
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> Sequence[Block] | None:
+    async def blocks(
+        self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
+    ) -> Sequence[Block] | None:
         if (part := self._part(kind, key)) is None:
             return None
         try:
-            blocks = part.blocks(kind, key, skip, most)
+            blocks = part.blocks(kind, key, skip, most, needs_rows)
             if blocks is None and (target := self._target(kind, key)) is not None:
-                blocks = target.blocks(kind, key, skip, most)
+                blocks = target.blocks(kind, key, skip, most, needs_rows)
         except (NotChecked, Damaged) as reason:
             await self._check(reason)
-            return await self.blocks(kind, key, skip, most)
+            return await self.blocks(kind, key, skip, most, needs_rows)
         return blocks
 
     def _part(self, kind: str, key: str) -> BlockFileReader | None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sankofa.engines.datastore import BLOCK_BITS, ByteRange, EditionList, Manifest, Turn
+from sankofa.engines.datastore import BLOCK_BITS, ByteRange, EditionList, Manifest, NeedsRows, Turn
 from sankofa.engines.postgres_edition import (
     FILE_PART,
     PART_BITS,
@@ -294,7 +294,9 @@ class PostgresEditionReader:
         text = READ_DIGESTS.format(schema=schema_of(edition))
         self._digests = Statement(b"digests:" + edition.encode(), text.encode())
 
-    async def blocks(self, kind: str, key: str, skip: int, most: int) -> list[tuple[bytes, bytes]] | None:
+    async def blocks(
+        self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
+    ) -> list[tuple[bytes, bytes]] | None:
         if "\0" in key:  # no text, and it would end there on its way to the server
             return None
         values = (kind.encode(), key.encode(), b"%d" % skip, b"%d" % (skip + most))

@@ -62,6 +62,16 @@ def country_names() -> Iterable[str]:
     return _names()
 
 
+def begins_country(word: str) -> bool:
+    """Whether the English name of a country begins with a word, in lower case."""
+    return word in _first_words()
+
+
+@cache
+def _first_words() -> frozenset[str]:
+    return frozenset(name.split()[0] for name in _names())
+
+
 def country_named(name: str) -> str | None:
     """The alpha-2 code of a country by its English name; None where there is no such country."""
     return _names().get(" ".join(name.lower().split()))

@@ -1,6 +1,6 @@
 """Names of organisations as people search for them: without accents, punctuation and legal forms."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from sankofa.model.folding import search_form
@@ -38,40 +38,46 @@ def neighbourhood(word: str) -> Iterator[str]:
             yield word[:position] + word[position + 1 :]
 
 
-def are_near(word: str, other: str) -> bool:
-    """Whether two words share a form of their neighbourhoods, without making these."""
+def slips_between(word: str, other: str) -> int | None:
+    """How many typing errors apart two words are that share a form of their neighbourhoods; else None.
+
+    An error is a letter added, left out or changed, or two neighbours swapped.
+    """
     if word == other:
-        return True
+        return 0
     if len(word) < len(other):
         word, other = other, word
     longer = len(word) - len(other)
-    if len(word) < _LONG_ENOUGH or longer > 1:
-        return False
-    if not longer and len(other) < _LONG_ENOUGH:
-        return False
-    end = len(other)
-    start = 0
+    if longer > 1 or len(word) < _LONG_ENOUGH:
+        return None
+    start, end = 0, len(other)
     while start < end and word[start] == other[start]:
         start += 1
     while end > start and word[end + longer - 1] == other[end - 1]:
         end -= 1
-    if longer:
-        return start == end
+    if longer or end - start <= 1:
+        return 1 if end - start <= 1 - longer else None
     one, two = word[start:end], other[start:end]
-    return end - start <= 1 or one[1:] == two[:-1] or one[:-1] == two[1:]
+    if one == two[::-1] and len(one) == 2:
+        return 1
+    return 2 if one[1:] == two[:-1] or one[:-1] == two[1:] else None
 
 
-def slips(word: str, other: str) -> int:
-    """How many typing errors apart two words are (a letter added, left out, changed, or two swapped)."""
-    before, row = list[int](), list(range(len(other) + 1))
-    for i, a in enumerate(word, 1):
-        earlier, before, row = before, row, [i]
-        for j, b in enumerate(other, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == other[j - 2] and word[i - 2] == b:
-                cost = min(cost, earlier[j - 2] + 1)
-            row.append(cost)
-    return row[-1]
+def near_words(word: str, others: Iterable[str]) -> list[tuple[int, str]]:
+    """Those of some words that share a form with a word, each after how many errors it is away."""
+    if not word:
+        return [(0, other) for other in others if not other]
+    size, first, last, tail, head = len(word), word[0], word[-1], word[1:], word[:-1]
+    near = []
+    for other in others:
+        # Most are strangers that only came with them. What differs at both ends is at most a rotation.
+        if -2 < len(other) - size < 2 and (
+            other[:1] == first or other[-1:] == last or other[1:] == head or other[:-1] == tail
+        ):
+            distance = slips_between(word, other)
+            if distance is not None:
+                near.append((distance, other))
+    return near
 
 
 def tolerated(word: str) -> int:

@@ -11,11 +11,11 @@ from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, FREE_ID_TYPES, ID_TYP
 from sankofa.edition.format.search_records import MACRO_ITEMS
 from sankofa.edition.format.search_records import ORGANISATIONS as ORGANISATION_INDEX
 from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.search import Hit, macro_spans, search_code, search_names, search_symbol
+from sankofa.edition.read.search import Hit, NameQuery, macro_spans, search_code, search_symbol
 from sankofa.edition.read.series_catalogue import country_entries, entry_of
 from sankofa.edition.read.turns import Turns
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
-from sankofa.model.countries import country_named
+from sankofa.model.countries import begins_country, country_named
 from sankofa.model.identifiers import lookup_key_of_text
 from sankofa.model.names import code_words, words
 from sankofa.model.provenance import ORGANISATIONS
@@ -41,6 +41,7 @@ _NAMES: Final = ("legal_name", "other_name")
 _LENGTHS: Final = {"lei": 20, "isin": 12, "figi": 12}
 """Kinds of identifiers that are not looked up for a text of another length."""
 _ID_LENGTH: Final = 26
+_MOST_IDENTIFIED: Final = 20
 
 
 class _Country(msgspec.Struct):
@@ -99,16 +100,17 @@ async def _everything(
     """What a query means of every type, best first, and whether there are others."""
     hits: list[Hit] = []
     more = False
+    edition = call.edition
     identified = await _identified(call, q, country) if type in (None, "organisation") else []
-    coded = await search_code(call.edition, q.strip().upper()) if type != "organisation" else []
+    coded = await search_code(edition, q.strip().upper()) if type != "organisation" else []
+    organisations = NameQuery(edition, ORGANISATION_INDEX, words(q), country)
+    items = NameQuery(edition, MACRO_ITEMS, macro_words, None)
     for forgiving in (False, True) if type is None else (True,):
         if type in (None, "organisation"):
-            hits, more = await _organisations(call, identified, q, country, most, forgiving=forgiving)
+            hits, more = await _organisations(organisations, identified, most, forgiving=forgiving)
         if type != "organisation":
-            items, others = await _macro_items(
-                call, coded, macro_words, place, type, most, forgiving=forgiving
-            )
-            hits, more = [*hits, *items], more or others
+            macro, others = await _macro_items(call, items, coded, place, type, most, forgiving=forgiving)
+            hits, more = [*hits, *macro], more or others
         if hits:
             break
     hits.sort(key=lambda hit: (-hit.score, SEARCH_TYPES.index(hit.type), hit.id))
@@ -191,9 +193,10 @@ async def search_entities(
         walk = await walk.after(cursor)
     call = replace(call, edition=walk.edition, today=walk.day)
     identified = await _identified(call, query, country)
+    by_name = NameQuery(call.edition, ORGANISATION_INDEX, words(query), country)
 
     async def ranked(most: int) -> tuple[list[Hit], bool]:
-        return await _organisations(call, identified, query, country, most)
+        return await _organisations(by_name, identified, most)
 
     hits, following, more = await _page(ranked, walk.start, call.grant.rows(limit))
     rows = await _rows(hits, lambda hit: _entity_row(call, hit))
@@ -210,15 +213,13 @@ async def _rows(hits: list[Hit], row: Callable[[Hit], Awaitable[bytes]]) -> list
 
 
 async def _organisations(
-    call: Call, exact: list[Hit], query: str, country: str | None, most: int, *, forgiving: bool = True
+    query: NameQuery, exact: list[Hit], most: int, *, forgiving: bool = True
 ) -> tuple[list[Hit], bool]:
     """The organisations that a query means, best first, and whether there are others.
 
     `exact` are those that it identifies.
     """
-    by_name, more = await search_names(
-        call.edition, ORGANISATION_INDEX, words(query), country, most + len(exact), forgiving=forgiving
-    )
+    by_name, more = await query.search(most + len(exact), forgiving=forgiving)
     best: dict[str, Hit] = {}
     for hit in chain(exact, by_name):
         best.setdefault(hit.id, hit)
@@ -227,20 +228,17 @@ async def _organisations(
 
 async def _identified(call: Call, query: str, country: str | None) -> list[Hit]:
     """Matches of the query as an identifier of each kind that the tier may use."""
-    day = call.today.toordinal()
     hits: list[Hit] = []
     plain = "".join(query.replace("-", "").split())
     for id_type in FREE_ID_TYPES if call.grant.sample else ID_TYPES:
-        if len(plain) != _LENGTHS.get(id_type, len(plain)):
+        if len(plain) != _LENGTHS.get(id_type, len(plain)) or (id_type == "ticker" and ":" not in query):
             continue
         try:
             key = lookup_key_of_text(id_type, query)
         except ValueError:
             continue
-        if await call.edition.holds("identifier", key):
-            selection = await call.edition.select("identifier", key, day=day, limit=20)
-            rows = _matches(b"[%b]" % (selection.rows if selection else b""))
-            hits += [Hit(1.0, row.service_id, row.id_type, row.id_value) for row in rows]
+        if rows := await _rows_seen(call, "identifier", key, _MOST_IDENTIFIED):
+            hits += [Hit(1.0, one.service_id, one.id_type, one.id_value) for one in _matches(b"[%b]" % rows)]
     hits += await search_symbol(call.edition, query)
     if not hits and len(plain) == _ID_LENGTH and await call.edition.holds("entity", plain.upper()):
         hits.append(Hit(1.0, plain.upper(), "service_id", plain.upper()))
@@ -251,8 +249,11 @@ async def _identified(call: Call, query: str, country: str | None) -> list[Hit]:
 
 def _country_in(query_words: list[str]) -> tuple[str | None, list[str]]:
     """The country that words name besides others, and the others: `gdp south africa` is the GDP of one."""
-    for length in (3, 2, 1):
-        for at in range(len(query_words) - length + 1):
+    starts = [at for at, word in enumerate(query_words) if begins_country(word)]
+    for length in (3, 2, 1) if starts else ():
+        for at in starts:
+            if at + length > len(query_words):
+                continue
             code = country_named(" ".join(query_words[at : at + length]))
             others = query_words[:at] + query_words[at + length :]
             if code is not None and others:
@@ -262,8 +263,8 @@ def _country_in(query_words: list[str]) -> tuple[str | None, list[str]]:
 
 async def _macro_items(
     call: Call,
+    query: NameQuery,
     coded: list[Hit],
-    query_words: list[str],
     country: str | None,
     type: str | None,
     most: int,
@@ -278,16 +279,8 @@ async def _macro_items(
         return own is None or entry_of(own, spans[2 * number], spans[2 * number + 1]) is not None
 
     exact = [hit for hit in coded if type in (None, hit.type) and admits(hit.number)]
-    by_name, more = await search_names(
-        call.edition,
-        MACRO_ITEMS,
-        query_words,
-        None,
-        most + len(exact),
-        None if own is None else admits,
-        type,
-        forgiving=forgiving,
-    )
+    admitted = None if own is None else admits
+    by_name, more = await query.search(most + len(exact), admitted, type, forgiving=forgiving)
     best: dict[tuple[str, str], Hit] = {}
     for hit in chain(exact, by_name):
         best.setdefault((hit.type, hit.id), hit)
@@ -335,10 +328,17 @@ def _matched(hit: Hit) -> str:
 
 
 async def _entity(call: Call, hit: Hit) -> bytes:
-    blocks = await call.edition.blocks("entity", hit.id, 0, 2)
+    return await _rows_seen(call, "entity", hit.id)
+
+
+async def _rows_seen(call: Call, kind: str, key: str, limit: int | None = None) -> bytes:
+    """The rows under a key that are seen today; empty where there are none, or no such key."""
+    blocks = await call.edition.blocks(kind, key, 0, 2)
     if len(blocks) == 1 and not blocks[0][0]:  # one row that is always seen, as most are
         return bytes(blocks[0][1])
-    selection = await call.edition.select("entity", hit.id, day=call.today.toordinal())
+    if not blocks:
+        return b""
+    selection = await call.edition.select(kind, key, day=call.today.toordinal(), limit=limit)
     return b"" if selection is None else selection.rows
 
 

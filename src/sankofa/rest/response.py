@@ -1,9 +1,11 @@
 """What HTTP adds to an answer: entity tags and links."""
 
 import hashlib
+import re
 from collections.abc import AsyncIterator
 from datetime import date
 from functools import lru_cache
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
@@ -18,6 +20,10 @@ VARY_BY_EDITION = (b"vary", b"X-Edition")
 """Added where that field chose the edition."""
 VARY_BY_AUTHORIZATION = (b"vary", b"Authorization")
 """Added where that field carries the key."""
+
+
+_PLAIN_QUERY: Final = re.compile(rb"[a-z_]+=[A-Za-z0-9_.~-]*(&[a-z_]+=[A-Za-z0-9_.~-]*)*")
+"""What is the same after reading and quoting."""
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -61,6 +67,8 @@ def next_link(address: str, cursor: str) -> tuple[bytes, bytes]:
 @lru_cache(maxsize=1024)
 def address_without_cursor(base_url: str, path: str, query: bytes, edition_id: str | None) -> str:
     """This request, ready for another cursor behind it; with the edition where a header field named it."""
+    if edition_id is None and b"cursor" not in query and _PLAIN_QUERY.fullmatch(query):
+        return f"{base_url}{path}?{query.decode()}&"
     given = read_query(query) | ({"edition": edition_id} if edition_id is not None else {})
     others = "".join(f"{name}={_quoted(value)}&" for name, value in given.items() if name != "cursor")
     return f"{base_url}{path}?{others}"

@@ -82,6 +82,22 @@ def test_many_blocks_are_made_ready_one_by_one(tmp_path: Path, content: dict[str
     assert 0 < cache.size < sum(len(part) for _, part in content["rows"])
 
 
+def test_rows_that_are_not_needed_are_not_decompressed(
+    tmp_path: Path, content: dict[str, list[Block]]
+) -> None:
+    path = tmp_path / "edition.blocks"
+    write(path, content)
+    for most in (3, 1000):  # made ready at once, and one by one
+        cache = BlockCache()
+        blocks = reader(path, cache).blocks("kind", "rows", 0, most, lambda index: index == b"index1")
+        assert blocks is not None
+        sizes = [(bytes(index), len(part)) for index, part in blocks]
+        assert [index for index, _ in sizes] == [index for index, _ in content["rows"][:most]]
+        for (_, size), (index, part) in zip(sizes, content["rows"], strict=False):
+            assert size == (len(part) if index == b"index1" or len(part) < 4096 else 0)
+        assert cache.size in (0, len(content["rows"][1][1]))
+
+
 def test_a_cache_stays_within_its_bytes_and_keeps_what_is_read_again() -> None:
     cache = BlockCache(10_000)
     for key in range(1000):

@@ -1,7 +1,7 @@
 """Pages of issuers: what is always true of each, and how its figures stood from each day on that changed it.
 
-A page is text: the beginning of each issuer's row, behind a comma, then the end of its row for each step of
-each issuer. A row on a day is two slices of it.
+A page is text: the beginning of each row, behind a comma, as far as it is the same on every day, then
+the end of the row for each step of each issuer. A row on a day is two slices of it.
 
 Its index is 32-bit numbers: how many issuers; how many steps; where each beginning starts, and where the last
 ends; the same of the steps; the days of the steps in the order of days; the numbers of those steps; whose
@@ -12,7 +12,7 @@ the mark before it and a few changes, however long the histories are.
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat, takewhile
 from typing import Final, NamedTuple
 
 from sankofa.edition.format.row_blocks import Run
@@ -38,10 +38,14 @@ class Step(NamedTuple):
 
 
 def encode_page(issuers: Sequence[tuple[bytes, Sequence[Step]]]) -> tuple[bytes, bytes]:
-    """The index and the text of some issuers; the beginning of a row ends before its licence class."""
-    beginnings = [b"," + beginning for beginning, _ in issuers]
+    """The index and the text of some issuers, each with the beginning of its row up to its licence class."""
+    beginnings, ends = [], []
+    for beginning, own in issuers:
+        own_ends = [_end(step) for step in own]
+        shared = _shared_beginning(own_ends)
+        beginnings.append(b",%b%b" % (beginning, shared))
+        ends += [end[len(shared) :] for end in own_ends]
     steps = [(step.day, owner, step) for owner, (_, own) in enumerate(issuers) for step in own]
-    ends = [_end(step) for _, _, step in steps]
     bounds = array("I", [0])
     for piece in chain(beginnings, ends):
         bounds.append(bounds[-1] + len(piece))
@@ -57,6 +61,13 @@ def encode_page(issuers: Sequence[tuple[bytes, Sequence[Step]]]) -> tuple[bytes,
         _marks(len(issuers), by_day, owners),
     )
     return b"".join(index), b"".join((*beginnings, *ends))
+
+
+def _shared_beginning(ends: Sequence[bytes]) -> bytes:
+    """What all of them begin with."""
+    lowest, highest = min(ends, default=b""), max(ends, default=b"")
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(lowest, highest, strict=False))
+    return lowest[: sum(1 for _ in same)]
 
 
 def _marks(issuers: int, by_day: Sequence[int], owners: bytes) -> "array[int]":
@@ -86,9 +97,35 @@ class IssuersKnown(NamedTuple):
     following: int | None
 
 
-def rows_on(block: Block, day: int, wanted: Sequence[int], room: int) -> IssuersKnown:
-    """Of the issuers of a page by their number on it, the first so many of those known on a day."""
+class PagePieces(NamedTuple):
+    """The text of a page in pieces, for whoever reads it again and again."""
+
+    beginnings: Sequence[Run]
+    """Of each row, behind a comma."""
+    ends: Sequence[Run] = ()
+    """Of each step; none where they are not kept."""
+
+
+def pieces_of(block: Block, *, ends: bool = False) -> PagePieces:
+    """The beginnings of a page, which are the same on every day, and the ends where they are asked for."""
     index, text = block
+    words = memoryview(index).cast("I")
+    last = 3 + words[0]
+    stops = words[2 : last + words[1] + 1 if ends else last].tolist()
+    pieces = [bytes(text[start:end]) for start, end in pairwise(stops)]
+    # Where the beginnings end is written twice: as their last bound, and as the first of the steps.
+    return PagePieces(pieces[: words[0]], pieces[words[0] + 1 :])
+
+
+def rows_on(
+    block: Block, day: int, wanted: Sequence[int], room: int, pieces: PagePieces | None = None
+) -> IssuersKnown:
+    """Of the issuers of a page by their number on it, the first so many of those known on a day.
+
+    `pieces` are those of the page, where the caller has them.
+    """
+    index, text = block
+    beginnings, page_ends = pieces or pieces_of(block)
     words = memoryview(index).cast("I")
     issuers, steps = words[0], words[1]
     bounds = 3 + issuers  # where the bounds of steps begin; those of beginnings are before them
@@ -101,12 +138,17 @@ def rows_on(block: Block, day: int, wanted: Sequence[int], room: int) -> Issuers
     changed = memoryview(index)[4 * owners + passed : 4 * owners + changes]
     for owner, step in zip(changed, words[order + passed : order + changes].tolist(), strict=True):
         state[owner] = step
-    known = [number for number in wanted if state[number] != _UNKNOWN]
-    starts = words[2 : 3 + issuers].tolist()
-    runs: list[Run] = []
-    append = runs.append
-    for number in known[:room]:
-        at = bounds + state[number]
-        append(text[starts[number] : starts[number + 1]])
-        append(text[words[at] : words[at + 1]])
+    known = [number for number in wanted if state[number] != _UNKNOWN] if _UNKNOWN in state else wanted
+    shown = known[:room]
+    if isinstance(shown, range):  # neighbours, all of them known: as most pages are read
+        beginnings, standing = beginnings[shown.start : shown.stop], state[shown.start : shown.stop]
+    else:
+        beginnings, standing = [beginnings[number] for number in shown], [state[number] for number in shown]
+    runs: list[Run] = [b""] * (RUNS_IN_A_ROW * len(shown))
+    runs[::2] = beginnings
+    if page_ends:
+        runs[1::2] = map(page_ends.__getitem__, standing)
+    else:
+        ends = words[bounds:days]
+        runs[1::2] = [text[ends[step] : ends[step + 1]] for step in standing]
     return IssuersKnown(runs, known[room] if len(known) > room else None)

@@ -29,6 +29,7 @@ _MOST_ROWS = 512
 _MOST_STRETCHES = 64
 _HEADER = struct.Struct("<Ii")  # rows; stretches, or -1 where they are not worked out
 _SIZE = _HEADER.size
+_DAY = struct.Struct("<i")
 
 
 class Entry(NamedTuple):
@@ -130,6 +131,17 @@ def cut(rows: Run, runs: Iterable[tuple[int, int]], *, sparse: bool) -> list[Run
     return [view[a:b] for a, b in runs]
 
 
+def shows_any(index: bytes | memoryview, day: int, modes: int) -> bool:
+    """False where it is told at a glance that no row of a block was seen by a day: `select` has no use for
+    its rows then."""
+    if not index or modes != _LATEST:
+        return True
+    count, stretches = _HEADER.unpack_from(index)
+    if stretches < 1:
+        return bool(stretches)
+    return bool(_DAY.unpack_from(index, _SIZE + (14 * count + 3) // 4 * 4)[0] <= day)
+
+
 def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[list[Run], int]:
     """The rows of a block seen on a day, as runs of wire bytes without outer commas, and how many rows."""
     index, rows = block
@@ -196,25 +208,37 @@ def between(block: Block, first: int, end: int) -> Run:
 
 def row_ends(block: Block) -> list[int]:
     """Where each row of a block ends; the next begins behind a comma."""
+    return row_columns(block).ends
+
+
+class RowColumns(NamedTuple):
+    """What the index of a block says of each of its rows."""
+
+    firsts: list[int]
+    untils: list[int]
+    ends: list[int]
+    modes: bytes
+    tags: bytes
+
+
+def row_columns(block: Block) -> RowColumns:
+    """The index of a block by column: see `Entry`, and `row_ends`."""
     index, rows = block
     if not index:
-        return [len(rows)]
+        _, first, until, modes, tag = Entry(b"")
+        return RowColumns([first], [until], [len(rows)], bytes((modes,)), bytes((tag,)))
     count = _HEADER.unpack_from(index)[0]
-    return memoryview(index)[_SIZE + 8 * count : _SIZE + 12 * count].cast("I").tolist()
+    numbers = memoryview(index)[_SIZE : _SIZE + 12 * count].cast("i").tolist()
+    marks = bytes(index[_SIZE + 12 * count : _SIZE + 14 * count])
+    return RowColumns(
+        numbers[:count], numbers[count : 2 * count], numbers[2 * count :], marks[:count], marks[count:]
+    )
 
 
 def entries_of(block: Block) -> Iterator[Entry]:
     """Every entry of a block, as it was packed: for checks and bulk reading."""
-    index, rows = block
-    if not index:
-        yield Entry(bytes(rows))
-        return
-    count = _HEADER.unpack_from(index)[0]
-    firsts, untils, ends = (
-        array("i", bytes(index[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count])) for n in range(3)
-    )
+    rows = block[1]
     start = 0
-    for n in range(count):
-        row = bytes(rows[start : ends[n]])
-        yield Entry(row, firsts[n], untils[n], index[_SIZE + 12 * count + n], index[_SIZE + 13 * count + n])
-        start = ends[n] + 1
+    for first, until, end, modes, tag in zip(*row_columns(block), strict=True):
+        yield Entry(bytes(rows[start:end]), first, until, modes, tag)
+        start = end + 1

@@ -12,16 +12,22 @@ class SearchIndex(NamedTuple):
     records: str
     """A number leads to a record."""
     words: str
-    """A word leads to the numbers of the records that have it, as 32-bit integers in order."""
+    """A word leads to the numbers of the records that have it, as 32-bit integers in order.
+
+    Under an index of bytes, padded to whole integers: of each record how many words its name has, or 0 where
+    that does not say all of its names: it has several, or one with a word twice. Without where all are 0.
+    """
     near: str
     """A bucket leads to words that are one letter from each other, for slips of the pen."""
     beginnings: str
     """The first letters of words lead to the words, those that most records have first."""
     buckets: str
     """The member of the manifest that says how many buckets there are."""
+    in_order_of_ids: bool = False
+    """Whether records are numbered in the order of their ids."""
 
 
-ORGANISATIONS: Final = SearchIndex("named", "word", "near", "beginning", "name_buckets")
+ORGANISATIONS: Final = SearchIndex("named", "word", "near", "beginning", "name_buckets", in_order_of_ids=True)
 MACRO_ITEMS: Final = SearchIndex(
     "macro-named", "macro-word", "macro-near", "macro-beginning", "macro_name_buckets"
 )

@@ -7,10 +7,18 @@ import msgspec
 
 from sankofa.edition.format.arrow_columns import RowFilter
 from sankofa.edition.format.layout import LAYOUT
-from sankofa.edition.format.row_blocks import Run, between, row_ends, select, select_where, without_first
+from sankofa.edition.format.row_blocks import (
+    Run,
+    between,
+    row_ends,
+    select,
+    select_where,
+    shows_any,
+    without_first,
+)
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.turns import PIECE, Turns
-from sankofa.engines.datastore import Block, ByteRange, Datastore, EditionReader
+from sankofa.engines.datastore import Block, ByteRange, Datastore, EditionReader, NeedsRows
 from sankofa.model.errors import EditionError
 from sankofa.model.provenance import EVERY_SOURCE, LICENSE_NOTICE, in_a_header
 from sankofa.model.vintages import Mode
@@ -78,7 +86,7 @@ class Edition:
         self.manifest = reader.manifest
         self._reader = reader
         self._kept_numbers: dict[tuple[str, str], memoryview] = {}
-        self._kept_bytes: dict[tuple[str, str], memoryview] = {}
+        self._kept_blocks: dict[tuple[str, str], Block] = {}
         self._kept_keys: dict[str, tuple[str, ...]] = {}
         self.kept_parts: dict[tuple[str, str, int], Any] = {}
         """What was worked out of a block of a key, by kind, key and number of the block."""
@@ -119,15 +127,22 @@ class Edition:
 
     async def raw(self, kind: str, key: str) -> bytes | memoryview | None:
         """The bytes under a key of an index of ours; None where there is no such key."""
-        if (cached := self._kept_bytes.get((kind, key))) is not None:
+        if (block := self._kept_blocks.get((kind, key))) is not None:
+            return block[1]
+        block = await self.index_block(kind, key)
+        return None if block is None else block[1]
+
+    async def index_block(self, kind: str, key: str) -> Block | None:
+        """The one block under a key of an index of ours; None where there is no such key."""
+        if (cached := self._kept_blocks.get((kind, key))) is not None:
             return cached
         blocks = await self._reader.blocks(kind, key, 0, 1)
         if blocks is None:
             return None
-        rows = blocks[0][1]
-        if isinstance(rows, memoryview) and len(self._kept_bytes) < _FOUND_AT_MOST:
-            self._kept_bytes[kind, key] = rows  # of a mapped file: only where they stand is kept
-        return rows
+        block = blocks[0]
+        if isinstance(block[1], memoryview) and len(self._kept_blocks) < _FOUND_AT_MOST:
+            self._kept_blocks[kind, key] = block  # of a mapped file: only where it stands is kept
+        return block
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
         """The keys of a kind that follow a key, in order, each with a digest of its blocks where known."""
@@ -169,7 +184,7 @@ class Edition:
         count = 0
         turns = Turns(_BLOCKS_A_TURN if where is None else _FILTERED_BLOCKS_A_TURN)
         while True:
-            blocks = await self._reader.blocks(kind, key, skip, most)
+            blocks = await self._reader.blocks(kind, key, skip, most, _shows_any(day, modes))
             if blocks is None:
                 return None
             for number, block in enumerate(blocks, skip):
@@ -248,7 +263,7 @@ class Edition:
 
     async def _every(self, kind: str, key: str, day: int, modes: int, tag: int) -> Selection | None:
         """All of them, in one read: the question asked most."""
-        blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK)
+        blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK, _shows_any(day, modes))
         if blocks is None:
             return None
         runs: list[Run] = []
@@ -278,8 +293,13 @@ class Edition:
     def close(self) -> None:
         self.kept_parts.clear()
         self._kept_numbers.clear()
-        self._kept_bytes.clear()
+        self._kept_blocks.clear()
         self._reader.close()
+
+
+def _shows_any(day: int, modes: int) -> NeedsRows:
+    """Whether a block has any row for `select`."""
+    return lambda index: shows_any(index, day, modes)
 
 
 def open_edition(store: Datastore, edition_id: str, *, check_all: bool = False) -> Edition:

@@ -4,11 +4,13 @@ Core are the documented line items (docs/reference/line-items.md). They come new
 period, in their documented order; after them all other rows, in the order of `/v1/fundamentals`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
-from sankofa.edition.format.row_blocks import Run, entries_of
+import msgspec
+
+from sankofa.edition.format.row_blocks import RowColumns, Run, row_columns
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.turns import Turns
@@ -20,9 +22,10 @@ RowTest = Callable[[bytes], bool]
 _KIND: Final = "fundamentals"
 _BLOCKS_A_TURN: Final = 4
 _BLOCKS_A_READ: Final = 8
-_RANK: Final = {name.encode(): rank for rank, name in enumerate(LINE_ITEMS)}
+_ROWS_READ: Final = 32
+_RANK: Final = {name: rank for rank, name in enumerate(LINE_ITEMS)}
+_CORE_ITEMS: Final = frozenset(name.encode() for name in LINE_ITEMS)
 _LINE_ITEM: Final = b'"line_item":"'
-_PERIOD_END: Final = b'"period_end":"'
 _CORE, _REST = 0, 1
 
 
@@ -32,18 +35,52 @@ def line_item_of(row: bytes) -> bytes:
     return row[start : row.find(b'"', start)]
 
 
-class _Core(NamedTuple):
-    """A row of a core line item: where it is in its block, when it is seen, and its place in a statement."""
+_Period = tuple[str, int]
+"""Its end and its type, which is the tag of a row."""
+_Core = tuple[int, int, int, int, int, int, int, int, _Period]
+"""A row of a core line item: its number in its block and where it begins and ends there; the days, modes and
+tag it is seen by; its rank in a statement, and its period."""
 
-    number: int
-    start: int
-    end: int
-    first: int
-    until: int
-    modes: int
-    tag: int
-    rank: int
-    period: tuple[bytes, int]
+
+class _Item(msgspec.Struct, gc=False):
+    """What of a row decides where it stands in a statement."""
+
+    line_item: str
+    period_end: str
+
+
+_read_items: Final = msgspec.json.Decoder(list[_Item]).decode
+
+
+class _CoreRows:
+    """The core rows of a block. A page ends somewhere in a block, so they are read a few at a time."""
+
+    __slots__ = ("_columns", "_read")
+
+    def __init__(self, columns: RowColumns) -> None:
+        self._columns = columns
+        self._read: dict[int, list[_Core]] = {}
+
+    def after(self, text: Run, begun: int) -> Iterator[_Core]:
+        """From a row on, or from one a little before it."""
+        for first in range(begun - begun % _ROWS_READ, len(self._columns.ends), _ROWS_READ):
+            rows = self._read.get(first)
+            if rows is None:
+                rows = self._read[first] = self._core_rows(text, first)
+            yield from rows
+
+    def _core_rows(self, text: Run, number: int) -> list[_Core]:
+        ends = self._columns.ends[number : number + _ROWS_READ]
+        starts = [self._columns.ends[number - 1] + 1 if number else 0, *(end + 1 for end in ends[:-1])]
+        some = (column[number : number + _ROWS_READ] for column in self._columns)
+        items = _read_items(b"".join((b"[", text[starts[0] : ends[-1]], b"]")))
+        return [
+            (n, start, end, first, until, modes, tag, rank, (item.period_end, tag))
+            for n, (item, start, first, until, end, modes, tag) in enumerate(
+                zip(items, starts, *some, strict=True), number
+            )
+            if (rank := _RANK.get(item.line_item)) is not None
+        ]
 
 
 class _Page:
@@ -51,7 +88,7 @@ class _Page:
 
     def __init__(self, limit: int, passed: int) -> None:
         self.rows: list[Run] = []
-        self.period: tuple[bytes, int] | None = None
+        self.period: _Period | None = None
         """Of the pending rows."""
         self.pending: list[tuple[int, Run]] = []
         """Rows with their rank in a statement."""
@@ -59,7 +96,7 @@ class _Page:
         self._passed = passed
         self._begins = (0, 0)
 
-    def begin(self, period: tuple[bytes, int], place: tuple[int, int]) -> None:
+    def begin(self, period: _Period, place: tuple[int, int]) -> None:
         self.period, self._begins = period, place
 
     def flush(self) -> tuple[int, int, int] | None:
@@ -103,7 +140,7 @@ async def core_first(
             return Selection(rows, len(rows), truncated=True, following=(_CORE, *following))
 
     def others(row: bytes) -> bool:
-        return line_item_of(row) not in _RANK and (where is None or where(row))
+        return line_item_of(row) not in _CORE_ITEMS and (where is None or where(row))
 
     rest = await edition.select(
         _KIND,
@@ -138,7 +175,7 @@ async def _core(
         for block_number, block in enumerate(blocks, skip):
             await turns.step()
             text = block[1]
-            cores = _core_rows(edition, key, block_number, block)
+            cores = _core_rows(edition, key, block_number, block).after(text, begun)
             for number, start, end, first, until, row_modes, row_tag, rank, period in cores:
                 if not (first <= day < until and row_modes & modes and number >= begun):
                     continue
@@ -159,20 +196,10 @@ async def _core(
     return page.flush()
 
 
-def _core_rows(edition: Edition, key: str, number: int, block: Block) -> list[_Core]:
-    """The core rows of a block."""
-    kept: list[_Core] | None = edition.kept_parts.get((_KIND, key, number))
+def _core_rows(edition: Edition, key: str, number: int, block: Block) -> _CoreRows:
+    name = (_KIND, key, number)
+    kept: _CoreRows | None = edition.kept_parts.get(name)
     if kept is None:
-        kept = []
-        start = 0
-        for n, entry in enumerate(entries_of(block)):
-            end = start + len(entry.row)
-            rank = _RANK.get(line_item_of(entry.row))
-            if rank is not None:
-                at = entry.row.find(_PERIOD_END) + len(_PERIOD_END)
-                period = entry.row[at : at + 10], entry.tag
-                seen = entry.first, entry.until, entry.modes, entry.tag
-                kept.append(_Core(n, start, end, *seen, rank, period))
-            start = end + 1
-        edition.keep_part((_KIND, key, number), kept)
+        kept = _CoreRows(row_columns(block))
+        edition.keep_part(name, kept)
     return kept

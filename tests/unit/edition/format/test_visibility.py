@@ -9,7 +9,7 @@ from sankofa.edition.build.screen_index import _marks
 from sankofa.edition.format.arrow_columns import RowFilter, columns_of, encode_columns, visible_rows
 from sankofa.edition.format.day_index import DayRows, DayRowsWriter, blocks_within, first_day_of_blocks
 from sankofa.edition.format.fact_order import encode_ranges, visible_ranges
-from sankofa.edition.format.row_blocks import Entry, pack, select, select_where
+from sankofa.edition.format.row_blocks import Entry, pack, select, select_where, shows_any
 from sankofa.edition.format.screen_index import DAYS_PER_MARK, LAST_DAY, STANDING
 from sankofa.edition.format.series_blocks import DayRange, pack_series
 from sankofa.edition.format.series_blocks import select as select_series
@@ -59,6 +59,8 @@ def test_blocks_of_rows(listed: list[Entry], day: int, modes: int, tag: int) -> 
         tested: list[int] = []
         for block in pack(listed, rows_per_block):
             found += numbers(select(block, day, modes, tag, 100)[0])
+            if not shows_any(block[0], day, modes):
+                assert select((block[0], b""), day, modes, tag, 100) == ([], 0), "its rows are not needed"
             tested += numbers(select_where(block, day, modes, tag, 100, lambda _: True)[0])
         assert found == tested == shown(listed, day, modes, tag)
 

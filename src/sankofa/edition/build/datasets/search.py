@@ -9,6 +9,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, groupby
+from typing import Final
 
 import msgspec
 
@@ -33,6 +34,9 @@ from sankofa.ledger.entities import Entity
 from sankofa.model.identifiers import stored_identifier
 from sankofa.model.names import code_words, neighbourhood, words
 
+_MOST_COUNTED: Final = 255
+_write = msgspec.msgpack.Encoder().encode
+_read_block = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
 _Catalogue = Built[list[CatalogueEntry]]
 
 
@@ -46,22 +50,25 @@ def _declare(
         for number, record in enumerate(records(context, *built)):
             yield KeyRows(str(number), [Entry(msgspec.json.encode(record))])
 
-    @dataset(index.words, None, needs=needs, reads=reads, partitioned=True)
+    @dataset(index.words, None, _pack_words, needs=needs, reads=reads, partitioned=True)
     def word_index(context: BuildContext, *built: _Catalogue) -> Building:
         """Returns of each word how many records have it."""
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
+        word_counts: defaultdict[str, bytearray] = defaultdict(bytearray)
         vocabulary: set[str] = set()
         for number, record in enumerate(records(context, *built)):
             own = set(chain.from_iterable(record.words))
+            count = _word_count(record) if index.in_order_of_ids else 0
             vocabulary |= own
-            for word in own:
-                postings[word].append(number)
-                if record.country:
-                    postings[f"{record.country}|{word}"].append(number)
+            for key in chain(own, [f"{record.country}|{word}" for word in own] if record.country else ()):
+                postings[key].append(number)
+                word_counts[key].append(count)
             for ticker in record.tickers:
                 postings[code_key(ticker.partition(":")[2])].append(number)
         for word in sorted(postings):
-            yield KeyRows(word, [Entry(postings[word].tobytes())])
+            counts = word_counts[word] if any(word_counts[word]) else b""
+            padded = bytes(counts) + bytes(-len(counts) % 4)
+            yield KeyRows(word, [Entry(_write((padded, postings[word].tobytes())))])
         return Outcome({word: len(postings[word]) for word in sorted(vocabulary)})
 
     @dataset(index.near, None, needs=(index.words,), reads=())
@@ -83,6 +90,19 @@ def _declare(
                 begun[word[:LETTERS]].append(word)
         for letters in sorted(begun):
             yield KeyRows(letters, [Entry(" ".join(begun[letters]).encode())])
+
+
+def _pack_words(entries: Iterable[Entry]) -> Iterator[tuple[bytes, bytes]]:
+    """The records of a word come with their word counts before them."""
+    return (_read_block(entry.row) for entry in entries)
+
+
+def _word_count(record: SearchRecord) -> int:
+    """How many words the only name of a record has; 0 where that does not say it all."""
+    if len(record.words) != 1:
+        return 0
+    (own,) = record.words
+    return len(own) if len(own) == len(set(own)) <= _MOST_COUNTED else 0
 
 
 def _organisations(context: BuildContext) -> Iterator[SearchRecord]:
