@@ -5,6 +5,7 @@ import io
 import os
 import random
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
@@ -246,6 +247,45 @@ def test_a_process_shows_its_releases_in_time_and_what_each_changed(hostile: Liv
     assert "status" in changed.text
     assert "active" in changed.text
     assert hostile.http.get("/tender/ZA/ocds-zebra-2", headers=BROWSER).status_code == 404
+
+
+@pytest.mark.rule("WEB-9")
+def test_the_parties_of_a_process_lead_to_the_organisations_they_are_resolved_to(
+    server: LiveServer, paid_key: str, sample_key: str
+) -> None:
+    """As `/v1/tender-parties` resolves them; whoever is withheld is counted."""
+    rows = server.get("/v1/tender-parties?limit=1000", paid_key).json()["data"]
+    resolved = {(row["name"], (row["identifier"] or {}).get("id", "")): row["service_id"] for row in rows}
+    releases = server.get("/v1/tenders?country=KE&limit=1000", paid_key).json()["data"]
+    named: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    withheld: dict[str, int] = defaultdict(int)
+    for row in releases:
+        withheld[row["ocid"]] = max(withheld[row["ocid"]], row["withheld_parties"])
+        for party in row["release"].get("parties", []):
+            if "name" in party:  # one that is withheld has none
+                named[row["ocid"]].add((party["name"], (party.get("identifier") or {}).get("id", "")))
+    with_links = [ocid for ocid, parties in named.items() if any(resolved[party] for party in parties)]
+    with_people = [ocid for ocid, count in withheld.items() if count]
+    assert len(with_links) > 5
+    assert with_people
+    linked_in_sandbox = 0
+    for ocid in {*with_links[:4], with_people[0]}:
+        main = (
+            server.get(f"/tender/KE/{ocid}", paid_key)
+            .text.partition("<main")[2]
+            .partition("</section></div>")[0]
+        )
+        parties = main.partition('class="entries parties"')[2]
+        links = Html.of(f"<ul {parties.partition('</ul>')[0]}</ul>").all("a")
+        assert sorted(a.attributes["href"].removeprefix("/company/") for a in links) == sorted(
+            filter(None, (resolved[party] for party in named[ocid]))
+        )
+        assert all(server.get(a.attributes["href"], paid_key).status_code == 200 for a in links)
+        assert (f"{withheld[ocid]} parties are withheld" in main) == bool(withheld[ocid])
+        linked_in_sandbox += server.get(f"/tender/KE/{ocid}", sample_key).text.count(
+            'class="t" href="/company/'
+        )
+    assert linked_in_sandbox
 
 
 def test_what_a_publication_changed_is_counted_for_everybody_and_told_row_by_row_to_a_paid_key(

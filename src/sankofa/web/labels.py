@@ -93,6 +93,14 @@ LABELS: Final[Mapping[str, str]] = {
     "monthly": "monthly",
     "quarterly": "quarterly",
     "daily": "daily",
+    "buyer": "Buyer",
+    "supplier": "Supplier",
+    "tenderer": "Tenderer",
+    "procuringEntity": "Procuring entity",
+    "lei": "LEI",
+    "registry": "Register",
+    "legal_form": "Legal form",
+    "public_body": "Public body",
 }
 _SHARES: Final = frozenset(
     {
@@ -110,6 +118,9 @@ def label(language: Language, name: object) -> str:
     known = LABELS.get(str(name))
     if known is not None:
         return language.text(known)
+    kind, colon, detail = str(name).partition(": ")
+    if colon and kind in LABELS:
+        return f"{language.text(LABELS[kind])}: {detail}"
     words = str(name).replace("_", " ")
     return words[:1].upper() + words[1:]
 
