@@ -14,7 +14,7 @@ from sankofa.web.visit import Row, Visit
 
 _TIMES: Final = ("month", "quarter", "date")
 _NAMES: Final = ("legal_name", "metric", "line_item", "category", "series", "country", "period_end")
-_NOT_SHOWN: Final = (
+NOT_SHOWN: Final = (
     "methodology_ref",
     "service_id",
     "observed_at",
@@ -53,7 +53,7 @@ async def signal(visit: Visit) -> View:
         result = await visit.ask("get_procurement_demand", country=country, limit=limit)
     else:
         result = await visit.ask("get_signal", signal_key=key, limit=visit.given("limit"))
-    fields = [name for name in panel.row.__struct_fields__ if name not in (*_NOT_SHOWN, *_LAST)]
+    fields = [name for name in panel.row.__struct_fields__ if name not in (*NOT_SHOWN, *_LAST)]
     names = [*fields, *_LAST]
     measured = _measured(result.rows, names)
     first = next((name for name in (*_FIRST_CHOSEN, *measured) if name in measured), "")
