@@ -1,5 +1,6 @@
 """Names of line items, metrics, panels and reasons for people; the catalogues translate them."""
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
@@ -183,7 +184,12 @@ LABELS: Final[Mapping[str, str]] = {
     "PASS": "PASS",
     "FAIL": "FAIL",
     "UNMEASURED": "UNMEASURED",
+    "up": "up",
+    "down": "down",
+    "ticker": "Ticker",
 }
+_KNOWN_ON: Final = re.compile(r"known_(\d{4}-\d{2}-\d{2})")
+"""The column of a chart of what was known on a day."""
 _SHARES: Final = frozenset(
     {
         *("accruals_ratio", "capex_intensity", "ebitda_margin", "effective_tax_rate", "gross_margin"),
@@ -203,6 +209,8 @@ def label(language: Language, name: object) -> str:
     kind, colon, detail = str(name).partition(": ")
     if colon and kind in LABELS:
         return f"{language.text(LABELS[kind])}: {detail}"
+    if day := _KNOWN_ON.fullmatch(str(name)):
+        return language.text("Known on %(day)s", day=language.day(day[1]))
     words = str(name).replace("_", " ")
     return words[:1].upper() + words[1:]
 
