@@ -237,7 +237,7 @@ def _write_edition(writer: EditionFolderWriter, series: int) -> None:
         writer.register([(f"{MACRO_SERIES}-days", name, number, 1) for name in names])
         number += 1
         columns.append(summary_of(key, stand_ins[n % 2]))
-    for key, pages, _ in list_pages(columns, _filters):
+    for key, pages in list_pages(columns, _filters):
         made = [(number + place, *block) for place, block in enumerate(pack_pages(pages))]
         writer.write(made)
         writer.register([(f"{MACRO_SERIES}-list", key, number, len(made))])

@@ -39,7 +39,7 @@ from sankofa.model.errors import (
     Problem,
     StoreUnavailable,
     Unauthorized,
-    is_exhausted,
+    problem_of,
 )
 from sankofa.operations.contract import Call
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
@@ -119,12 +119,11 @@ class McpSurface:
                 self._log_problem(problem, exchange)
             await exchange.refuse(problem)
         except Exception as failure:
-            if is_exhausted(failure):
-                await exchange.refuse(StoreUnavailable("service", "no file descriptor is free"))
-                return
-            _log.exception("request %s failed", exchange.request_id)
+            unexpected = problem_of(failure)
+            if isinstance(unexpected, InternalError):
+                _log.exception("request %s failed", exchange.request_id)
             if not exchange.answered:
-                await exchange.refuse(InternalError())
+                await exchange.refuse(unexpected)
         finally:
             if self._service.observe is not None:
                 self._service.observe(_observed(exchange, began, scope))

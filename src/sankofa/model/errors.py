@@ -217,7 +217,12 @@ class CheckFailed(OperatorError):
     """A freshly built edition did not pass its checks and was not published."""
 
 
-def is_exhausted(failure: BaseException) -> bool:
-    """Whether it is for want of a file descriptor or of memory: over when others are done, and no defect."""
+def problem_of(failure: Exception) -> Problem:
+    """The answer to a failure that nobody expected.
+
+    The want of a file descriptor or of memory is no defect, and over when others are done.
+    """
     codes = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
-    return isinstance(failure, OSError) and failure.errno in codes
+    if isinstance(failure, OSError) and failure.errno in codes:
+        return StoreUnavailable("service", "no file descriptor is free")
+    return InternalError()

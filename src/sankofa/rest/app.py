@@ -29,7 +29,7 @@ from sankofa.model.errors import (
     Problem,
     StoreUnavailable,
     Unauthorized,
-    is_exhausted,
+    problem_of,
 )
 from sankofa.operations.answers import (
     JSON,
@@ -183,11 +183,10 @@ class RestApp:
         except Problem as problem:
             return await self._problem(problem, scope, request_id, usage, route, host)
         except Exception as failure:
-            if is_exhausted(failure):
-                busy = StoreUnavailable("service", "no file descriptor is free")
-                return await self._problem(busy, scope, request_id, usage, route, host)
-            _log.exception("request %s failed", request_id)
-            return await self._problem(InternalError(), scope, request_id, usage, route, host)
+            unexpected = problem_of(failure)
+            if isinstance(unexpected, InternalError):
+                _log.exception("request %s failed", request_id)
+            return await self._problem(unexpected, scope, request_id, usage, route, host)
 
     def _route(self, path: str, raw: bytes) -> EndpointRoute:
         prefix, _, identifier = path.rpartition("/")

@@ -16,9 +16,8 @@ from sankofa.model.errors import (
     MethodNotAllowed,
     NotFound,
     Problem,
-    StoreUnavailable,
     Unauthorized,
-    is_exhausted,
+    problem_of,
 )
 from sankofa.operations.answers import Headers, common_headers, problem_headers, rate_headers
 from sankofa.operations.contract import EDITION, Call
@@ -110,11 +109,10 @@ class WebApp:
         except Problem as problem:
             return self._problem(problem, request, visit, request_id)
         except Exception as failure:
-            if is_exhausted(failure):
-                busy = StoreUnavailable("service", "no file descriptor is free")
-                return self._problem(busy, request, visit, request_id)
-            _log.exception("page %s failed", request_id)
-            return self._problem(InternalError(), request, visit, request_id)
+            unexpected = problem_of(failure)
+            if isinstance(unexpected, InternalError):
+                _log.exception("page %s failed", request_id)
+            return self._problem(unexpected, request, visit, request_id)
 
     async def _refused(self, scope: Scope, request: PageRequest | None, problem: Unauthorized) -> Problem:
         """A wrong key in a cookie is a guess like one in a header."""
