@@ -13,7 +13,10 @@ from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
 _TIMES: Final = ("month", "quarter", "date")
-_NAMES: Final = ("legal_name", "metric", "line_item", "category", "series", "country", "period_end")
+_NAMES: Final = (
+    *("legal_name", "metric", "line_item", "category", "series", "country"),
+    *("month", "quarter", "date", "period_end"),
+)
 NOT_SHOWN: Final = (
     "methodology_ref",
     "service_id",
