@@ -7,7 +7,7 @@ again from the figures of that day alone: they must come by the same routes (`ro
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -96,6 +96,10 @@ class Issuer:
             public = max(row.available, row.end)
             self._first_told[row[:4]] = min(public, self._first_told.get(row[:4], public))
         self._years = _reported_years(told)
+        self._repeated: dict[Any, list[Told]] = {}
+        for t in told:
+            if t.start is None and t.available is not None:
+                self._repeated.setdefault((t.concept, t.unit, t.start, t.end), []).append(t)
         self._named: dict[tuple[date | None, date, date], bool] = {}
         self._today: dict[tuple[str, date], Worked] = {}
         self._tables: dict[tuple[date, date | None], dict[str, dict[str, Option]]] = {}
@@ -145,18 +149,16 @@ class Issuer:
         key = (day, end, now.before, now.unit)
         if key not in self._then:
             if day not in self._full_rows:
-                rows = knowable(self.told, day, "latest")
-                self._full_rows[day] = [row for row in rows if self._full_year(row)]
+                self._full_rows[day] = self._of_full_years(knowable(self.told, day, "latest"), day)
             self._then[key] = self._table(self._full_rows[day], now.unit, end, now.before, day)
         taken = _taken(slug, self._then[key])
         return taken is not None and Counter(taken[1]) == Counter(now.inputs)
 
     def _worked(self, slug: str, end: date) -> Worked:
-        years = {row.end for row in self.today if self._full_year(row)}
-        prior = [e for e in years if abs((e - _year_earlier(end)).days) <= 10]
-        before = min(prior, key=lambda e: abs((e - _year_earlier(end)).days), default=None)
+        full = self._of_full_years(self.today, date.max)
+        published = {row.end for row in full if self._full_year(row)}
+        before = _closest(published, end) or _closest({row.end for row in full}, end)
         if (end, before) not in self._tables:
-            full = [row for row in self.today if self._full_year(row)]
             units = {row.unit for row in full if row.unit}
             self._tables[end, before] = {
                 unit: self._table(full, unit, end, before, date.max) for unit in units
@@ -224,6 +226,21 @@ class Issuer:
                 known = filings[told.concept]
                 known[told.document] = min(public, known.get(told.document, public))
         return Filed(held, filings)
+
+    def _of_full_years(self, rows: Iterable[Seen], day: date) -> list[Seen]:
+        """Those of full years; and balances that were told again by a day, as of a day that ends a year."""
+        return [
+            row
+            for row in rows
+            if self._full_year(row)
+            or any(
+                t.value == row.value
+                and row.available < t.available <= day
+                and self._full_year(row._replace(available=t.available))
+                for t in self._repeated.get(row[:4], ())
+                if t.available is not None and row.value is not None
+            )
+        ]
 
     def _full_year(self, row: Seen) -> bool:
         named = (row.start, row.end, row.available)
@@ -352,6 +369,13 @@ def _ten_digits(exact: Fraction) -> Decimal:
 
 def _twelve_months(start: date, end: date) -> bool:
     return timedelta(days=345) <= end - start + timedelta(days=1) <= timedelta(days=385)
+
+
+def _closest(years: set[date], end: date) -> date | None:
+    """The year that ended one year before another, within ten days."""
+    ended = _year_earlier(end)
+    prior = [year for year in years if abs((year - ended).days) <= 10]
+    return min(prior, key=lambda year: abs((year - ended).days), default=None)
 
 
 def _year_earlier(day: date) -> date:

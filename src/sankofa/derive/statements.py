@@ -16,7 +16,8 @@ from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.figures import Fact
 from sankofa.derive.metrics.full_years import HeldFacts, chosen_start, figures_by_currency
 from sankofa.derive.metrics.identities import check_identities, items_in_doubt
-from sankofa.derive.metrics.lines import Lines, concepts_used, items_asked
+from sankofa.derive.metrics.lines import Lines, concepts_used
+from sankofa.derive.metrics.route_steps import items_asked
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.countries import currency
 from sankofa.model.days import FOREVER, ordinal

@@ -153,11 +153,12 @@ class Published:
         periods_told = {(start, end) for _, start, end, _ in chain(self._told, self._told_rounded)}
         needed = {period for period in periods_told if wanted(*period)}
         for subject, facts in self._facts:
-            selected = map(needed.__contains__, _periods(facts))
+            periods = list(zip(facts.period_start, facts.period_end, strict=True))
+            selected = map(needed.__contains__, periods)
             if nothing_else:
                 selected = map(and_, selected, map(whole.__contains__, facts.concept))
                 if others := {period for period in needed if period not in nothing_else}:
-                    selected = map(or_, selected, map(others.__contains__, _periods(facts)))
+                    selected = map(or_, selected, map(others.__contains__, periods))
             rows: Iterator[_Fact] = compress(zip(*facts, strict=True), selected)
             every = not self._dated or len(self._facts) > 1
             self._gather(reports, subject, rows, every=every, whole=whole)
@@ -206,11 +207,6 @@ class Published:
         capture = self._captures[capture_id]
         known = ordinal(day or capture.observed_at[:10])
         return Report(value or None, known, day, subject, document, location, confidence, capture_id, capture)
-
-
-def _periods(facts: FactColumns) -> Iterator[tuple[str, str]]:
-    """The start and end of each."""
-    return zip(facts.period_start, facts.period_end, strict=True)
 
 
 def _published(facts: FactColumns) -> FactColumns:

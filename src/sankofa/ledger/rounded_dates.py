@@ -24,11 +24,12 @@ _Reported = tuple[str, str, str, str, int]
 
 def real_and_rounded(held: Held, captures: Mapping[int, CaptureInfo]) -> tuple[Held, Held]:
     """The facts with real dates; and those with rounded ones that no fact with real dates repeats."""
-    rounding = {
-        number for _, facts in held for number in set(facts.capture_id) if captures[number].rounds_dates
-    }
+    numbers = {number for _, facts in held for number in set(facts.capture_id)}
+    rounding = {number for number in numbers if captures[number].rounds_dates}
     if not rounding:
         return held, []
+    if rounding == numbers:
+        return [], held
     flags = [[number in rounding for number in facts.capture_id] for _, facts in held]
     real = [
         (subject, _only(facts, [not flag for flag in own]))

@@ -70,6 +70,8 @@ class Route(NamedTuple):
     why: str
     guards: frozenset[str]
     """The concepts of `unless` and `at_least`: without any of them in a filing neither closes it."""
+    is_nothing: bool
+    """Whether the value can only be zero."""
 
     @property
     def single(self) -> str:
@@ -145,6 +147,8 @@ class RouteTable(NamedTuple):
 
 SELF: Final = "$"
 """The value of a route, in an equation that confirms it."""
+NOTHING: Final = "nothing"
+"""The confirmation that a value is zero."""
 
 
 def written(terms: Iterable[Term]) -> str:
@@ -185,7 +189,7 @@ def parse(text: str) -> RouteTable:
 def _own(item: str) -> Route:
     """A figure under the item's own name, as documents have it, comes before every concept."""
     why = "The item itself, as taken from a document."
-    return Route(item, 0, (Term(1, item),), "", (), (), (), "", True, "", why, frozenset())
+    return Route(item, 0, (Term(1, item),), "", (), (), (), "", True, "", why, frozenset(), False)
 
 
 def _route(item: str, number: int, said: dict[str, Any], groups: Mapping[str, str]) -> Route:
@@ -216,6 +220,7 @@ def _route(item: str, number: int, said: dict[str, Any], groups: Mapping[str, st
         said["since"],
         said["why"],
         frozenset(unless).union(term.concept for least in at_least for term in least),
+        said.get("confirm") == NOTHING and not said.get("members"),
     )
 
 

@@ -114,6 +114,38 @@ def test_the_year_before_ended_within_ten_days_of_one_year_ago() -> None:
     assert not prior("2022-07-13")
 
 
+def first_years(*opening: Told) -> list[FullYear]:
+    """An issuer that was founded in June 2018, and the figures of its first full year."""
+    return issuer(
+        ("us-gaap:NetIncomeLoss", "USD", "2018-06-18", "2018-12-31", "2019-04-01", "1"),
+        *opening,
+        flow("us-gaap:NetIncomeLoss", "6", "2020-03-27", year=2019),
+        ("us-gaap:Assets", "USD", "", "2019-12-31", "2020-03-27", "50"),
+    )
+
+
+@pytest.mark.rule("MET-10")
+def test_the_opening_balance_of_a_first_full_year_is_the_one_that_its_report_repeats() -> None:
+    balance = ("us-gaap:Assets", "USD", "", "2018-12-31")
+    years = first_years((*balance, "2019-04-01", "30"), (*balance, "2020-03-27", "30"))
+    assert [year.end for year in years] == [ordinal("2019-12-31")]  # the half-year before is none
+    (value,) = [v for v in derive(years).values if v.metric.slug == "return_on_assets"]
+    assert (value.value, value.first) == (Decimal("0.15"), ordinal("2020-03-27"))
+
+
+@pytest.mark.rule("MET-10")
+@pytest.mark.parametrize("told_again", ["31", None])
+def test_a_balance_that_no_report_of_a_full_year_repeats_opens_none(told_again: str | None) -> None:
+    balance = ("us-gaap:Assets", "USD", "", "2018-12-31")
+    years = first_years(
+        (*balance, "2019-04-01", "30"),
+        *([] if told_again is None else [(*balance, "2020-03-27", told_again)]),
+    )
+    shown = {v.metric.slug: v.value for v in derive(years).values}
+    # told anew with another figure it is a balance of a year-end like any other
+    assert shown.get("return_on_assets") == (None if told_again is None else Decimal("0.1481481481"))
+
+
 def test_the_currency_with_the_best_coverage_is_taken_and_another_where_it_alone_has_all_inputs() -> None:
     years = issuer(
         flow("revenue", "100"),

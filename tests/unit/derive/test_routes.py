@@ -8,7 +8,8 @@ import pytest
 from sankofa.derive.metrics.figures import Fact, Figure
 from sankofa.derive.metrics.full_years import both_years
 from sankofa.derive.metrics.identities import pass_over_contradictions
-from sankofa.derive.metrics.lines import Lines, items_asked
+from sankofa.derive.metrics.lines import Lines
+from sankofa.derive.metrics.route_steps import items_asked
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.reports import Report
 from sankofa.model.routes import SELF, Route, Term, parse, table
@@ -342,3 +343,14 @@ def test_a_better_route_whose_parts_never_shared_a_filing_delays_nothing() -> No
     figure = Lines(facts, END).figure("liabilities")
     assert figure is not None
     assert (figure.value, figure.stands_from) == (Decimal(60), FILED)
+
+
+@pytest.mark.parametrize(("item", "section"), [("capex", "investing"), ("dividends_paid", "financing")])
+def test_nothing_is_told_of_a_section_of_cash_flows_only_where_no_line_of_it_is_reported(
+    item: str, section: str
+) -> None:
+    breakdown = table().breakdowns[section]
+    proofs = [route for route in table().routes[item] if route.is_nothing]
+    assert len(proofs) >= 5
+    for route in proofs:
+        assert set(route.unless) >= breakdown.concepts

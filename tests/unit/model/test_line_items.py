@@ -84,7 +84,6 @@ def test_a_look_alike_is_served_under_its_own_name(look_alike: str) -> None:
 @pytest.mark.parametrize(
     "look_alike",
     [
-        "us-gaap:NetIncomeLossAvailableToCommonStockholdersBasic",
         "us-gaap:LongTermDebt",
         "us-gaap:CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents",
         "ifrs-full:CashFlowsFromUsedInOperations",
@@ -95,7 +94,14 @@ def test_a_look_alike_alone_is_no_route(look_alike: str) -> None:
     assert not [item for item in LINE_ITEMS for route in routes(item) if route.single == look_alike]
 
 
-@pytest.mark.parametrize("part", ["us-gaap:SalesRevenueGoodsNet", "us-gaap:CostOfGoodsSold"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "us-gaap:SalesRevenueGoodsNet",
+        "us-gaap:CostOfGoodsSold",
+        "us-gaap:NetIncomeLossAvailableToCommonStockholdersBasic",
+    ],
+)
 def test_a_part_stands_for_the_whole_only_where_the_filing_shows_it(part: str) -> None:
     assert all(route.guarded for item in LINE_ITEMS for route in routes(item) if route.single == part)
 

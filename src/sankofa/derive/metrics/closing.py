@@ -36,29 +36,36 @@ def closed(breakdown: Breakdown, facts: Mapping[str, Fact], values: Mapping[str,
     """How a breakdown closes, in the first filing in which it does; `values` are those that stand today."""
     there: list[str] = []
     for terms in breakdown.totals:
-        if not all(term.concept in values for term in terms):
+        concepts = [term.concept for term in terms]
+        if not values.keys() >= set(concepts):
             continue
         there = there or _members_there(breakdown, values)
-        total = sum((term.sign * values[term.concept] for term in terms), _ZERO)
-        of_total = [facts[term.concept].documents for term in terms]
-        filings = sorted(
-            (max(documents[name] for documents in of_total), name)
-            for name in set.intersection(*(set(documents) for documents in of_total))
-        )
-        for known, document in filings:
+        total = sum([term.sign * values[term.concept] for term in terms], _ZERO)
+        tried: list[list[str]] = []
+        for known, document in _filings([facts[concept].documents for concept in concepts]):
             filed = [c for c in there if facts[c].is_in(document)]
+            if filed in tried:  # as in a filing before
+                continue
+            tried.append(filed)
             for lines, within in _candidates(breakdown, filed):
                 if (used := _adding_up(breakdown, lines, within, values, total)) is not None:
                     settled = last_change(facts[c] for c in there if c not in used)
-                    concepts = tuple(term.concept for term in terms)
-                    return Closed(document, known, concepts, used, settled)
+                    return Closed(document, known, tuple(concepts), used, settled)
     return None
+
+
+def _filings(of_total: list[dict[str, int]]) -> list[tuple[int, str]]:
+    """The filings that have all of a total, and when each was known, the first first."""
+    if len(of_total) == 1:
+        return sorted([(known, name) for name, known in of_total[0].items()])
+    shared = set.intersection(*[set(documents) for documents in of_total])
+    return sorted([(max([documents[name] for documents in of_total]), name) for name in shared])
 
 
 def _members_there(breakdown: Breakdown, values: Mapping[str, Decimal]) -> list[str]:
     """The members that are reported and not zero, as the breakdown orders them."""
     order = breakdown.order
-    return sorted((c for c, value in values.items() if value and c in order), key=order.__getitem__)
+    return sorted([c for c, value in values.items() if value and c in order], key=order.__getitem__)
 
 
 def _candidates(breakdown: Breakdown, filed: list[str]) -> Iterator[tuple[list[str], list[str]]]:
@@ -66,10 +73,14 @@ def _candidates(breakdown: Breakdown, filed: list[str]) -> Iterator[tuple[list[s
 
     First sums in the place of what is within them; then the other way.
     """
-    wholes = {whole: parts for whole, parts in breakdown.within.items() if whole in filed}
-    inside = {part for parts in wholes.values() for part in parts}
+    within = breakdown.within
+    wholes = [(whole, within[whole]) for whole in filed if whole in within]
+    if not wholes:
+        yield filed, []
+        return
+    inside = set().union(*[parts for _, parts in wholes])
     yield [c for c in filed if c not in inside], [c for c in filed if c in inside]
-    split = {whole for whole, parts in wholes.items() if not parts.isdisjoint(filed)}
+    split = {whole for whole, parts in wholes if not parts.isdisjoint(filed)}
     if split:
         yield [c for c in filed if c not in split], []
 
@@ -84,7 +95,8 @@ def _adding_up(
     """The members that make the total: the lines, with at most two left out or added."""
     if breakdown.positive and not total:
         return ()
-    amounts = {c: breakdown.members[c][0] * values[c] for c in chain(lines, within)}
+    members = breakdown.members
+    amounts = {c: values[c] if members[c][0] > 0 else -values[c] for c in chain(lines, within)}
     surplus = sum([amounts[c] for c in lines], _ZERO) - total
     if not surplus:
         return tuple(lines)
@@ -114,5 +126,7 @@ def _one_or_two(amounts: list[Decimal], total: Decimal) -> tuple[int, ...] | Non
 def _may_go(breakdown: Breakdown, concept: str, lines: list[str], amounts: Mapping[str, Decimal]) -> bool:
     """Whether a line may be left out: it is of no kind asked for, or one amount under two names of a kind."""
     kind = breakdown.members[concept][1]
+    if not kind:
+        return True
     before = lines[: lines.index(concept)]
-    return not kind or any(breakdown.members[c][1] == kind and amounts[c] == amounts[concept] for c in before)
+    return any(breakdown.members[c][1] == kind and amounts[c] == amounts[concept] for c in before)

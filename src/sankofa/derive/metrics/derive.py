@@ -81,15 +81,14 @@ def derive(years: list[FullYear]) -> Derived:
             if window is None:
                 continue
             end = year.end
-            before = year_before(years, year)
+            before = year_before(years, year) or year.opening
             used.update((year,) if before is None else (year, before))
             tables = _tables(year, before)
-            reported: set[str] | None = None
+            reported = _reported(year, before) if _may_be_mixed(year, before) else set()
             for number, (metric, forms) in numbered:
                 found = _value(number, tables)
                 if found is None:
-                    reported = _reported(year, before) if reported is None else reported
-                    mixed = any(reported.issuperset(names) for names in forms)
+                    mixed = bool(reported) and any(reported.issuperset(names) for names in forms)
                     shown.add(number, window[0], State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT)
                     continue
                 value, settled, names, figures = found
@@ -143,7 +142,7 @@ def current_values(
     """What is computable of every full year from its figures as they stand today, whatever a day showed."""
     wanted = [(number, metric) for number, metric in enumerate(metrics()) if metric.slug in slugs]
     for year in years:
-        tables = _tables(year, year_before(years, year))
+        tables = _tables(year, year_before(years, year) or year.opening)
         with localcontext(EXACT):
             found = [(metric, _value(number, tables)) for number, metric in wanted]
         for metric, computed in found:
@@ -217,6 +216,11 @@ def _taker(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, .
     if len(names) > 1:
         return itemgetter(*names)
     return lambda table: tuple(table[name] for name in names)
+
+
+def _may_be_mixed(year: FullYear, before: FullYear | None) -> bool:
+    """Whether inputs can be in several currencies; nearly every issuer has one."""
+    return len(year.figures) > 1 or (before is not None and before.lines.keys() != year.lines.keys())
 
 
 def _reported(year: FullYear, before: FullYear | None) -> set[str]:

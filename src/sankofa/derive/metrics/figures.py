@@ -38,7 +38,16 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
 
     def is_in(self, document: str) -> bool:
         """Whether a filing reports the figure of today."""
-        return document == self.report.document or (len(self.reports) > 1 and document in self.documents)
+        standing = self.report
+        if document == standing.document:
+            return True
+        if len(self.reports) == 1:
+            return False
+        value, day = standing.value, standing.available
+        for report in self.reports:
+            if report.document == document and report.value == value and report.available >= day:
+                return True
+        return False
 
     def known_by(self, day: int, end: int) -> "Fact | None":
         """As it was known on a day, of a period that ends on another."""
@@ -81,7 +90,10 @@ class Figure(msgspec.Struct, frozen=True, gc=False):
 def common_filing(facts: Sequence[Fact]) -> tuple[str, int] | None:
     """The first filing that reports all of these as they stand today, and when it was known."""
     document = facts[0].report.document
-    if all(fact.report.document == document for fact in facts):
+    for fact in facts:
+        if fact.report.document != document:
+            break
+    else:
         return document, max([fact.known_from for fact in facts])
     found = [fact.documents for fact in facts]
     shared = reduce(and_, (documents.keys() for documents in found))

@@ -4,18 +4,21 @@ A full year is named by its last day. It is published on the first day on which 
 was known. Its figures are those of `/v1/fundamentals` with `period_type=FY`, the latest vintage of each, by
 currency and line item: by the first of the documented routes to an item that is open (`lines.py`).
 Durations are taken of one stretch of days only: where two end on the same day, of the one that more facts
-are reported for, so that no two inputs differ in length.
+are reported for, so that no two inputs differ in length. A year that follows no published one has its opening
+balance from the reports that repeat it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from functools import cache, cached_property, lru_cache
+from operator import attrgetter
 from typing import Final
 
 from sankofa.derive.metrics.figures import Fact, Figure
 from sankofa.derive.metrics.identities import pass_over_contradictions
-from sankofa.derive.metrics.lines import Lines, concepts_used, items_asked
+from sankofa.derive.metrics.lines import Lines, concepts_used
+from sankofa.derive.metrics.route_steps import items_asked
 from sankofa.derive.metrics.year_ends import ANNIVERSARY_TOLERANCE, YearEnds
 from sankofa.ledger.reports import Report, Reports
 from sankofa.model.countries import currency
@@ -27,6 +30,7 @@ _Held = list[tuple[str, str, str, Sequence[Report], Sequence[Report]]]
 report of it."""
 
 
+_available = attrgetter("available")
 _NO_DAYS: Final[Mapping[tuple[str, str], int]] = {}
 
 
@@ -41,6 +45,8 @@ class FullYear:
         self.end = end
         self.published = published
         self.has_durations = has_durations
+        self.opening: FullYear | None = None
+        """What the balances of the day before it are, where no full year was published that ended then."""
         self._held = held
 
     @cached_property
@@ -93,17 +99,42 @@ def full_years(
         if (period_start, period_end) not in first_days:
             if period_start:
                 lasting.add(end)
-            first = next((report for report in story if report.available in full_on), None)
-            if first is None:
-                continue
-            known = first.available if first.available > end else end
+            first = next((report.available for report in story if report.available in full_on), FOREVER)
+            known = first if first > end else end
             if known < published.get(end, FOREVER):
                 published[end] = known
-        if concept in used and story[-1].available in full_on:
+        if concept not in used:
+            continue
+        if story[-1].available in full_on:
             held[end].append((concept, unit, period_start, story, told))
-    return [
+        elif not period_start and (again := _told_again(story[-1], told, full_on)):
+            held[end].append((concept, unit, period_start, [*story[:-1], again], told))
+    years = [
         FullYear(end, published[end], held[end], has_durations=end in lasting) for end in sorted(published)
     ]
+    _add_openings(years, {end: balances for end, balances in held.items() if end not in published})
+    return years
+
+
+def _told_again(standing: Report, told: Sequence[Report], full_on: Set[int]) -> Report | None:
+    """The first report that repeats a balance when its day was known to end a year.
+
+    The first balance sheet of a new issuer is told before that: its day is a year-end only by the full year
+    that follows, whose report has it as the opening balance.
+    """
+    if standing.value is None:
+        return None
+    later = (r for r in told if r.available > standing.available and r.available in full_on)
+    return min((r for r in later if r.value == standing.value), key=_available, default=None)
+
+
+def _add_openings(years: Sequence[FullYear], unpublished: Mapping[int, _Held]) -> None:
+    """Give years that follow no published one the balances of the day before them."""
+    if unpublished:
+        openings = [FullYear(end, FOREVER, held, has_durations=False) for end, held in unpublished.items()]
+        for year in years:
+            if year_before(years, year) is None:
+                year.opening = year_before(openings, year)
 
 
 def year_before(years: Iterable[FullYear], year: FullYear) -> FullYear | None:
@@ -145,9 +176,12 @@ def _year_lines(end: int, held: _Held) -> tuple[dict[str, Lines], int]:
             by_unit[unit, start] = facts
         if concept not in facts:
             latest = story[-1]
-            first, last = story[0].available, latest.available
-            fact = Fact(len(story), first if first > end else end, last if last > end else end, latest, told)
-            facts[concept] = fact
+            last = latest.available if latest.available > end else end
+            if len(story) == 1:
+                facts[concept] = Fact(1, last, last, latest, told)
+            else:
+                first = story[0].available
+                facts[concept] = Fact(len(story), first if first > end else end, last, latest, told)
     chosen = chosen_start(by_money)
     lines: dict[str, Lines] = {}
     conflicts = 0

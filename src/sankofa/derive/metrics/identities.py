@@ -15,6 +15,7 @@ from sankofa.derive.metrics.figures import Fact, Figure, common_filing
 from sankofa.derive.metrics.lines import Lines
 from sankofa.model.routes import AccountingIdentity, table
 
+_ZERO = Decimal(0)
 _Candidate = tuple[tuple[str, ...], Decimal]
 """The concepts that a member comes from, and its value."""
 
@@ -32,14 +33,15 @@ def check_identities(lines: Lines, item: str = "") -> int:
     With an item only those are checked that can decide about it.
     """
     count = 0
+    there = lines.facts.keys()
     for identity, reported, deciding in _identities():
-        if (not item or item in deciding) and all(lines.fact(concept) for concept in reported):
+        if (not item or item in deciding) and there >= reported and all(map(lines.fact, reported)):
             count += _checked(lines, identity)
     return count
 
 
 @cache
-def _identities() -> tuple[tuple[AccountingIdentity, tuple[str, ...], frozenset[str]], ...]:
+def _identities() -> tuple[tuple[AccountingIdentity, frozenset[str], frozenset[str]], ...]:
     """Every identity, the concepts that it cannot do without, and the items that it can decide about.
 
     Those are its own and, where another identity has one of them too, the items of that one.
@@ -49,7 +51,7 @@ def _identities() -> tuple[tuple[AccountingIdentity, tuple[str, ...], frozenset[
     for _ in every:  # as many times as the longest chain can be
         groups = [set().union(*(other for other in groups if other & group)) for group in groups]
     return tuple(
-        (identity, tuple(t.concept for t in identity.items if ":" in t.concept), frozenset(group))
+        (identity, frozenset(t.concept for t in identity.items if ":" in t.concept), frozenset(group))
         for identity, group in zip(every, groups, strict=True)
     )
 
@@ -137,6 +139,8 @@ def _checked(lines: Lines, identity: AccountingIdentity) -> int:
             return 0
         chosen.append(first)
     signs = [term.sign for term in identity.items]
+    if not sum([v if sign > 0 else -v for sign, (_, v) in zip(signs, chosen, strict=True)], _ZERO):
+        return 0
     optional = [
         (t.sign * lines.value(t.concept), t.concept) for t in identity.optional if lines.fact(t.concept)
     ]
@@ -173,17 +177,18 @@ def _holds(
     concepts = [concept for own, _ in chosen for concept in own]
     if len(set(concepts)) < len(concepts):
         return None
-    rest = sum([v if sign > 0 else -v for sign, (_, v) in zip(signs, chosen, strict=True)], Decimal(0))
+    rest = sum([v if sign > 0 else -v for sign, (_, v) in zip(signs, chosen, strict=True)], _ZERO)
     facts = _facts(lines, concepts)
     if not rest:
         return True if common_filing(facts) else None
-    free = [(value, concept) for value, concept in optional if concept not in concepts and value]
+    free = [(v, _last_place(v), concept) for v, concept in optional if concept not in concepts and v]
+    place = min([_last_place(value) for _, value in chosen if value], default=0)
     for count in range(len(free) + 1):
         for taken in combinations(free, count):
-            left = rest + sum((value for value, _ in taken), Decimal(0))
-            values = [value for _, value in chosen] + [value for value, _ in taken]
-            if abs(left) * 2 <= _last_place(values) * len(values):
-                return True if common_filing([*facts, *_facts(lines, [c for _, c in taken])]) else None
+            left = rest + sum([value for value, _, _ in taken], _ZERO)
+            unit = _power_of_ten(min([place, *[own for _, own, _ in taken]]))
+            if abs(left) * 2 <= unit * (len(chosen) + count):
+                return True if common_filing([*facts, *_facts(lines, [c for _, _, c in taken])]) else None
     return False if common_filing(facts) else None
 
 
@@ -191,18 +196,20 @@ def _facts(lines: Lines, concepts: Iterable[str]) -> list[Fact]:
     return [fact for concept in concepts if (fact := lines.fact(concept)) is not None]
 
 
-def _last_place(values: Iterable[Decimal]) -> Decimal:
-    """The unit in which figures are given: the largest power of ten that divides them all."""
-    places = []
-    for value in values:
-        if value:
-            place = int(value.as_tuple().exponent)
-            for digit in reversed(value.as_tuple().digits):
-                if digit:
-                    break
-                place += 1
-            places.append(place)
-    return Decimal(1).scaleb(min(places, default=0))
+@cache
+def _power_of_ten(place: int) -> Decimal:
+    return Decimal(1).scaleb(place)
+
+
+def _last_place(value: Decimal) -> int:
+    """To which power of ten a figure other than zero is given: the largest that divides it."""
+    _, digits, exponent = value.as_tuple()
+    place = int(exponent)
+    for digit in reversed(digits):
+        if digit:
+            break
+        place += 1
+    return place
 
 
 def _take(lines: Lines, identity: AccountingIdentity, places: Sequence[int]) -> int:

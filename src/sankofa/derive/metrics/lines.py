@@ -7,33 +7,17 @@ figure of it was restated or withdrawn, from that day.
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
 from sankofa.derive.metrics.closing import UNCLEAR, Closed, closed
-from sankofa.derive.metrics.contract import PRIOR, metrics
 from sankofa.derive.metrics.figures import Fact, Figure, Part, common_filing, last_change
+from sankofa.derive.metrics.route_steps import RouteStep, routes_that_can_begin, steps_to
 from sankofa.model.routes import SELF, Route, Sum, table
 from sankofa.model.vintages import steps
 
 _ZERO = Decimal(0)
-NOTHING = "nothing"
-"""The confirmation that a value is zero."""
-
-
-class _Step(NamedTuple):
-    """A route as it is tried."""
-
-    route: Route
-    first: str
-    """The first concept that it must have; empty for one of members alone."""
-    needed: frozenset[str]
-    """The concepts that it must have."""
-    plain: str
-    """The concept, where the route is nothing but that and nothing else decides; else empty."""
-    totals: tuple[tuple[frozenset[str], ...], ...]
-    """Of each breakdown that has to close, the concepts of each of its totals."""
 
 
 class _Equation(NamedTuple):
@@ -65,9 +49,11 @@ class Lines:
         self.facts = facts
         """What is reported, by concept."""
         self._end = end
+        self._can_begin = routes_that_can_begin(facts)
+        self._restated = max([fact.vintage for fact in facts.values()], default=1) > 1
         self._values = _Values(facts)
         self._found: dict[str, list[Figure]] = {}
-        self._rest: dict[str, Iterator[_Step]] = {}
+        self._rest: dict[str, Iterator[RouteStep]] = {}
         self._settled: dict[str, int] = {}
         self._passed_over: dict[str, int] = {}
         self._closed: dict[str, Closed | None] = {}
@@ -80,13 +66,11 @@ class Lines:
         found = self._found.get(item)
         if found is None:
             found = self._found[item] = []
-            self._rest[item] = iter(_steps().get(item, ()))
+            self._rest[item] = iter(steps_to(item, self._can_begin))
         if len(found) > place:
             return found[place]
         facts = self.facts
         for step in self._rest[item]:
-            if step.first and step.first not in facts:
-                continue
             if not step.plain:
                 if step.totals and (found or not _totalled(step, facts)):
                     continue
@@ -122,8 +106,9 @@ class Lines:
         """When anything of these concepts came to be known or was changed, but for the first day of all."""
         usual = min([fact.first_known for fact in self.facts.values()], default=0)
         found: list[tuple[str, int]] = []
-        for concept, fact in self.facts.items():
-            if fact.known_from > usual and concept in concepts:
+        later = [(concept, fact) for concept, fact in self.facts.items() if fact.known_from > usual]
+        for concept, fact in later:
+            if concept in concepts:
                 found.append((concept, fact.first_known))
                 if fact.vintage > 1:
                     days = {max(report.available, self._end) for report in steps(fact.reports)}
@@ -144,7 +129,7 @@ class Lines:
         """The figure of a concept that is reported; zero where it was withdrawn."""
         return self._values[concept]
 
-    def _try(self, item: str, step: _Step, found: list[Figure]) -> None:
+    def _try(self, item: str, step: RouteStep, found: list[Figure]) -> None:
         settled = self._settled.get(item, 0)
         if step.plain:
             fact = self.facts[step.plain]
@@ -153,8 +138,7 @@ class Lines:
             else:
                 part = Part(step.plain, self.value(step.plain), fact.vintage, fact.report)
                 stands = fact.known_from if fact.known_from > settled else settled
-                number = step.route.number
-                found.append(Figure(part.value, self._end, number, fact.first_known, stands, (part,)))
+                found.append(Figure(part.value, self._end, step.number, fact.first_known, stands, (part,)))
         else:
             figure, changed = self._made(step.route, settled)
             settled = max(settled, changed)
@@ -166,18 +150,20 @@ class Lines:
     def _made(self, route: Route, settled: int) -> tuple[Figure | None, int]:
         """The figure by a route of more than one part, and the last day on which what decides it changed."""
         held = self.facts
+        value = self._sum(route.terms)
+        if value and route.is_nothing and not self._restated:
+            return None, 0
         concepts = [term.concept for term in route.terms]
         facts = [held[concept] for concept in concepts]
         guards = []
         if not held.keys().isdisjoint(route.guards):
             guards = [held[concept] for concept in route.guards & held.keys()]
-        if any(fact.report.value is None for fact in facts):
-            return None, max(fact.known_from for fact in facts)
-        value = self._sum(route.terms)
-        if value and route.confirm == NOTHING and not route.members:
+        if self._restated and None in [fact.report.value for fact in facts]:
+            return None, max([fact.known_from for fact in facts])
+        if value and route.is_nothing:
             return None, self._last_change(chain(facts, guards))
         if guards and self._forbidden(route, value):
-            return None, max(fact.known_from for fact in chain(facts, guards))
+            return None, max([fact.known_from for fact in chain(facts, guards)])
         if route.members:
             added = self._members(route)
             if added is None:
@@ -217,10 +203,6 @@ class Lines:
         """The last day on which any of these was restated or withdrawn; of most years nothing ever was."""
         return last_change(facts) if self._restated else 0
 
-    @cached_property
-    def _restated(self) -> bool:
-        return any(fact.vintage > 1 for fact in self.facts.values())
-
     def _sum(self, terms: Sum) -> Decimal:
         values = self._values
         total = _ZERO
@@ -258,11 +240,11 @@ class Lines:
         """The equations whose other terms are all reported and not zero."""
         found = self._equations.get(name)
         if found is None:
-            facts = self.facts
+            there, values = self.facts.keys(), self._values
             found = self._equations[name] = [
                 _Equation(sign, others, concepts, self._sum(others))
                 for sign, others, concepts in _equations(name)
-                if all(c in facts for c in concepts) and all(self.value(c) for c in concepts)
+                if there >= concepts and _ZERO not in [values[c] for c in concepts]
             ]
         return found
 
@@ -285,11 +267,8 @@ class Lines:
         if name not in self._closed:
             breakdown = table().breakdowns[name]
             facts = self.facts
-            values = {
-                c: self.value(c)
-                for c in facts
-                if c in breakdown.concepts and facts[c].report.value is not None
-            }
+            there = breakdown.concepts & facts.keys()
+            values = {c: self.value(c) for c in there if facts[c].report.value is not None}
             self._closed[name] = closed(breakdown, self.facts, values)
         return self._closed[name]
 
@@ -321,32 +300,9 @@ def _confirming_concepts(name: str) -> frozenset[str]:
     return frozenset(term.concept for terms in table().confirmations[name] for term in terms)
 
 
-def _totalled(step: _Step, facts: Mapping[str, Fact]) -> bool:
+def _totalled(step: RouteStep, facts: Mapping[str, Fact]) -> bool:
     """Whether there is a total for each breakdown that has to close."""
     return all(any(facts.keys() >= total for total in totals) for totals in step.totals)
-
-
-@cache
-def _steps() -> dict[str, tuple[_Step, ...]]:
-    """The routes to every line item that enters a metric, as they are tried."""
-    return {item: tuple(map(_step, table().routes[item])) for item in sorted(items_asked())}
-
-
-def _step(route: Route) -> _Step:
-    first = route.terms[0].concept if route.terms else ""
-    needed = frozenset(term.concept for term in route.terms)
-    plain = "" if route.guarded else route.single
-    totals = tuple(
-        tuple(frozenset(term.concept for term in terms) for terms in table().breakdowns[name].totals)
-        for name in route.of
-    )
-    return _Step(route, first, needed, plain, totals)
-
-
-@cache
-def items_asked() -> frozenset[str]:
-    """The line items that enter a metric."""
-    return frozenset(name.removeprefix(PRIOR) for m in metrics() for form in m.forms for name in form.inputs)
 
 
 @cache
