@@ -342,6 +342,12 @@ def test_figures_are_written_as_the_language_writes_them(server: LiveServer) -> 
         assert {value[-2] for value in margins} == {percent}
 
 
+def test_an_arabic_day_has_its_parts_in_one_order_wherever_it_stands() -> None:
+    arabic = language_of("ar")
+    assert arabic.day("2024-06-01") == "01/06/2024"
+    assert "\N{RIGHT-TO-LEFT MARK}" not in arabic.instant("2024-06-01T10:00:00Z")
+
+
 def test_a_screen_beside_another_day_says_who_moved_because_of_what(
     server: LiveServer, paid_key: str
 ) -> None:
