@@ -42,7 +42,9 @@ async def named_parties(visit: Visit, releases: Sequence[Row]) -> list[NamedPart
         row = await _resolved(visit, name, own_id) if number < _MOST_RESOLVED else None
         identifier = " ".join(filter(None, (scheme, own_id)))
         evidence = row["org_evidence"] if row else ""
-        parties.append(NamedParty(name, list(kinds), identifier, row and row["service_id"], evidence))
+        parties.append(
+            NamedParty(name, list(kinds), identifier, row["service_id"] if row else None, evidence)
+        )
     return parties
 
 

@@ -34,7 +34,8 @@ _FIRST_CHOSEN: Final = ("revision_size", "momentum_3p", "momentum_1p", "value", 
 _BY_COUNTRY: Final = "procurement-demand"
 """The panel that has an operation of its own, with a country."""
 _MOST_BARS: Final = 25
-_LONGEST: Final = 24
+_LONGEST: Final = 18
+"""Of a name or a label beside a bar: two of them and a year fit there."""
 
 
 @page("/signals")
@@ -117,15 +118,19 @@ def _name(visit: Visit, row: Row) -> str:
         value = row.get(name)
         if value and not (name == "country" and parts):
             named = name in ("metric", "line_item")
-            parts.append(label(visit.language, value) if named else _briefly(name, str(value)))
+            parts.append(_briefly(name, label(visit.language, value) if named else str(value)))
     return " · ".join(parts[:3])
 
 
 def _briefly(name: str, value: str) -> str:
-    """A year stands for its last day, the beginning of a long name for all of it."""
+    """A year stands for its last day, the beginning of a long name for all of it. A key stays whole."""
     if name == "period_end":
         return value[:4]
-    return value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return (
+        value
+        if name == "series" or len(value) <= _LONGEST
+        else value[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    )
 
 
 def _address(visit: Visit, row: Row) -> str | None:
