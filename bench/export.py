@@ -28,8 +28,8 @@ import pyarrow.parquet as pq
 
 from bench.world import reported
 from sankofa.edition.build.issuer_cache import IssuerCache
-from sankofa.edition.build.parquet import TableWriter
 from sankofa.edition.build.parquet_columns import ParquetColumns
+from sankofa.edition.build.table_writer import TableWriter
 from sankofa.edition.build.tables import tables
 from sankofa.edition.format.arrow_columns import encode_columns, in_force
 from sankofa.edition.format.row_blocks import Entry

@@ -44,6 +44,7 @@ _STOCKS = tuple(
     LiabilitiesCurrent InventoryNet AccountsReceivableNetCurrent AccountsPayableCurrent LongTermDebtNoncurrent
     Goodwill RetainedEarningsAccumulatedDeficit""".split()
 )
+_MOST_OF_KNOWN_CONCEPTS = 2_000
 _RECIPE = 1  # of the documents; another one, another folder
 _YEAR_ENDS = ((12, 31), (6, 30), (3, 31), (9, 30))
 
@@ -71,7 +72,9 @@ class Scale(NamedTuple):
 FULL = Scale("3m", (Shape("50 rows", 40_000, 50, 100_000), Shape("1,000 rows", 1_000, 1_000, 900_000)))
 MEDIUM = Scale("300k", (Shape("50 rows", 4_000, 50, 100_000), Shape("1,000 rows", 100, 1_000, 900_000)))
 SMALL = Scale("small", (Shape("50 rows", 400, 50, 100_000), Shape("1,000 rows", 20, 1_000, 900_000)))
-SCALES = {scale.name: scale for scale in (FULL, MEDIUM, SMALL)}
+FILERS = Scale("7m", (Shape("5,000 rows", 1_500, 5_000, 100_000),))
+"""As 1,500 filers of the SEC: 7.5 million facts, 5,000 each."""
+SCALES = {scale.name: scale for scale in (FULL, MEDIUM, SMALL, FILERS)}
 
 
 class Period(NamedTuple):
@@ -94,6 +97,10 @@ def document(number: int, rows: int) -> bytes:
     lag = chance.randrange(40, 100)
     annual = rows <= 100
     flows, stocks = (_FLOWS[:7], _STOCKS[:3]) if annual else (_FLOWS, _STOCKS)
+    if rows > _MOST_OF_KNOWN_CONCEPTS:  # the rest is of concepts that no line item knows, as in real filings
+        flows += tuple(
+            f"OtherExpenseItem{n:03d}" for n in range(rows // 60 - len(_FLOWS) - len(_STOCKS) // 2)
+        )
     each = rows // (len(flows) + len(stocks))
     flow_periods = _periods(
         number, month, day, lag, ("FY",) if annual else ("FY", "9M", "H1", "Q3", "Q2", "Q1")

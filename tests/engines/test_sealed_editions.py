@@ -99,7 +99,7 @@ def test_a_file_of_an_edition_cut_short_anywhere_is_refused(kept: Kept, trial: T
 def test_a_block_is_read_as_it_was_published_or_not_at_all(
     kept: Kept, trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edition_reader, "_CHECKED_AT_OPENING_SECONDS", 0.0)  # as with a large edition
+    monkeypatch.setattr(edition_reader, "_CHECKED_AT_OPENING", 0)  # as with a large edition
     monkeypatch.setattr("sankofa.engines.block_file._AT_ONCE", 100_000)
     whole = kept.copy().store.open(kept.edition)
     chance, unavailable = trial.chance, 0

@@ -2,7 +2,8 @@
 everything gives, byte for byte."""
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 
 from sankofa.derive.metrics.contract import slugs
-from sankofa.edition.build import organisation_parts, writer
+from sankofa.edition.build import organisation_parts, part_writer, writer
 from sankofa.edition.build.publish import publish
+from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.read.edition import open_edition
 from sankofa.edition.read.screens import screen
 from sankofa.ledger.ingest import files_under, ingest
@@ -72,7 +74,7 @@ class World:
 def world(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(organisation_parts, "_BYTES_IN_A_PARTITION", 1 << 15)
     monkeypatch.setattr(organisation_parts, "_PARTITIONS", 1 << 40)
-    monkeypatch.setattr(writer, "_BYTES_IN_A_PART", 1 << 12)
+    monkeypatch.setattr(part_writer, "_BYTES_IN_A_PART", 1 << 12)
     world = World(engine)
     for source_id, path in EVERYTHING:
         world.take(source_id, SAMPLE / path)
@@ -161,6 +163,49 @@ def test_a_part_that_is_not_whole_is_made_again_not_taken_over(world: World, har
     if harm == "damaged":
         content[len(content) // 2] ^= 1
         part.write_bytes(content)
+    a_figure(world)
+    second = world.published(world.cache)
+    assert said(second) == said(world.published())
+    world.engine.store.open(second["edition"], check_all=True).close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_rows_of_what_did_not_change_are_neither_made_nor_looked_at_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: Counter[str] = Counter()
+    passed = writer._Check._passed
+
+    def counting(self: Any, entries: Any, key: str) -> Iterator[Entry]:
+        for entry in passed(self, entries, key):
+            looked_at[self._kind] += 1
+            yield entry
+
+    monkeypatch.setattr(writer._Check, "_passed", counting)
+    world.published(world.cache)
+    kinds = ("identifier", "entity", "signal-fundamentals-factors")
+    first = {kind: looked_at[kind] for kind in kinds}
+    a_figure(world)
+    looked_at.clear()
+    world.published(world.cache)
+    for kind in kinds:
+        assert looked_at[kind] <= first[kind] / 2, kind  # of two issuers one changed
+    another_name(world)
+    looked_at.clear()
+    world.published(world.cache)
+    for kind in ("identifier", "entity"):
+        assert 0 < looked_at[kind] < first[kind] / 2, kind
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_rows_are_made_again_where_the_file_that_has_them_is_not_whole(world: World) -> None:
+    first = world.published(world.cache)
+    for name in ("af-fund-entities", "af-fund-fact", "fundamentals-factors"):
+        path = world.folder(first) / "files" / f"{name}.parquet"
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.unlink()
+        path.write_bytes(content)
     a_figure(world)
     second = world.published(world.cache)
     assert said(second) == said(world.published())

@@ -1,5 +1,6 @@
 """Nodes that follow editions from elsewhere: what they pull, when they switch, what they say."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -47,8 +48,6 @@ def largest(destination: Path) -> Path:
 
 def rewrite_index(destination: Path, changes: dict[str, Any], written_at: str) -> None:
     """Put another index there, as a publisher of another version would."""
-    import hashlib
-
     pointer = json.loads((destination / "current.json").read_text())
     index = json.loads(pool_object(destination, pointer["index"]["sha256"]).read_text())
     for entry in index["editions"]:
@@ -191,6 +190,56 @@ def test_only_what_a_node_does_not_have_is_pulled(
     assert state(node)["pulled_bytes"] < everything / 100, "the index"
 
 
+@pytest.mark.rule("NODE-2")
+def test_of_a_file_that_changed_a_node_pulls_what_is_new_in_it(
+    pushed_first: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
+) -> None:
+    node = tmp_path / "node"
+    follow(node, f"file://{pushed_first}")
+    changed = {path.name: path.stat().st_size for path in (destination / "pool").rglob("*") if path.is_file()}
+    for path in (pushed_first / "pool").rglob("*"):
+        changed.pop(path.name, None)
+    follow(node, f"file://{destination}")
+    assert current(node) == editions[1]
+    assert 0 < state(node)["pulled_bytes"] < sum(changed.values()) / 2
+    folder = node / "editions" / editions[1]
+    list_of_deltas = destination / "deltas" / f"{editions[1]}.json"
+    for path in (folder / "parts").iterdir():
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
+    assert {path.name for path in (node / "editions" / "pool").iterdir()}.isdisjoint(
+        {one["content"]["sha256"] for one in json.loads(list_of_deltas.read_text())["files"]}
+    ), "what is not needed any more is removed"
+
+
+@pytest.mark.rule("NODE-3")
+@pytest.mark.parametrize("damage", ["the list", "a delta", "what it is applied to", "another's list"])
+def test_a_file_is_pulled_whole_where_a_delta_does_not_lead_to_it(
+    damage: str, pushed_first: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
+) -> None:
+    node = tmp_path / "node"
+    follow(node, f"file://{pushed_first}")
+    document = destination / "deltas" / f"{editions[1]}.json"
+    known = json.loads(document.read_text())
+    delta = max(known["files"], key=lambda one: int(one["content"]["size"]))
+    if damage == "the list":
+        document.write_text("<html>")
+    elif damage == "a delta":
+        pool_object(destination, delta["content"]["sha256"]).write_bytes(b"x")
+    elif damage == "what it is applied to":
+        base = node / "editions" / "pool" / delta["base"]
+        base.unlink()
+        base.write_bytes(b"x" * 100)
+    else:
+        first, second = known["files"][:2]
+        first["content"], second["content"] = second["content"], first["content"]
+        document.write_text(json.dumps(known))
+    follow(node, f"file://{destination}")
+    assert current(node) == editions[1]
+    pool = node / "editions" / "pool"
+    assert (pool / delta["target"]).read_bytes() == pool_object(destination, delta["target"]).read_bytes()
+    assert not list(pool.glob("*.partial"))
+
+
 @pytest.mark.rule("NODE-3")
 @pytest.mark.parametrize("damage", ["one byte", "cut short", "gone", "longer"])
 def test_what_is_damaged_at_the_origin_never_becomes_current(
@@ -199,6 +248,7 @@ def test_what_is_damaged_at_the_origin_never_becomes_current(
     node = tmp_path / "node"
     follow(node, f"file://{pushed_first}")
     assert current(node) == editions[0]
+    shutil.rmtree(destination / "deltas")
     before = {path.name for path in (pushed_first / "pool").rglob("*")}
     new = [path for path in (destination / "pool").rglob("*") if path.is_file() and path.name not in before]
     target = max(new, key=lambda path: path.stat().st_size)
@@ -320,6 +370,8 @@ def test_a_push_sends_what_is_missing_and_removes_what_no_kept_edition_needs(
         needed.add(entry["files"]["sha256"])
         files = json.loads(pool_object(destination, entry["files"]["sha256"]).read_text())["files"]
         needed |= {file["content"]["sha256"] for file in files}
+    deltas = json.loads((destination / "deltas" / f"{editions[1]}.json").read_text())["files"]
+    needed |= {delta["content"]["sha256"] for delta in deltas}
     assert {path.name for path in (destination / "pool").rglob("*") if path.is_file()} == needed
 
 

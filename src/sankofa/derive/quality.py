@@ -107,12 +107,14 @@ def measure(
     by_source: dict[str, Figures] = defaultdict(dict)  # by source
     of_tenders = recall(TENDERS, lambda: _tenders(ledger, tenders, captures))
     of_macro = recall(MACRO, lambda: _macro(ledger, captures))
+    held = _held_facts(ledger)
     by_sku: dict[str, Figures] = {
-        "AF-FUND": {**_fundamentals(ledger, list(entities), served, by_source), **metrics},
+        "AF-FUND": {**_fundamentals(ledger, held, list(entities), served, by_source), **metrics},
         "AF-TENDER": {**of_tenders.figures},
         "AF-MACRO": {**of_macro.figures},
     }
-    newest = _count_intake(ledger, by_source)
+    _count_intake(ledger, by_source)
+    newest = {source_id: one.newest for source_id, one in held.by_source.items() if one.newest}
     for counts in (of_tenders, of_macro):
         for source_id, figures in counts.by_source.items():
             by_source[source_id] |= figures
@@ -164,30 +166,61 @@ def _decimals(floors: Mapping[str, float]) -> Figures:
     return {name: Decimal(exact(str(floor))) for name, floor in floors.items()}
 
 
+class _SourceFacts(NamedTuple):
+    """The facts of one source in the ledger."""
+
+    facts: int
+    subjects: int
+    newest: str
+    """The latest available_at; empty where there is none."""
+
+
+class _HeldFacts(NamedTuple):
+    by_source: dict[str, _SourceFacts]
+    periods: int
+
+
+def _held_facts(ledger: LedgerReader) -> _HeldFacts:
+    """What the ledger has of facts. In one pass: to group them by source, all would be sorted, in memory."""
+    captured = sorted({source_id for (source_id,) in ledger.rows("SELECT source_id FROM capture")})
+    columns = ["count(DISTINCT period_end)"]
+    for source_id in captured:
+        own = "CASE WHEN source_id = '{}' THEN {{}} END".format(source_id.replace("'", "''"))
+        one, subject, available = (own.format(column) for column in ("1", "subject", "available_at"))
+        columns += [f"count({one})", f"count(DISTINCT {subject})", f"max({available})"]
+    ((periods, *counts),) = ledger.rows(f"SELECT {', '.join(columns)} FROM fact")  # noqa: S608 - quoted
+    held = {
+        source_id: _SourceFacts(count, subjects, newest or "")
+        for source_id, count, subjects, newest in zip(
+            captured, counts[0::3], counts[1::3], counts[2::3], strict=True
+        )
+        if count
+    }
+    return _HeldFacts(held, periods)
+
+
 def _fundamentals(
     ledger: LedgerReader,
+    held: _HeldFacts,
     entities: list[Entity],
     served: Mapping[str, ServedFacts],
     by_source: dict[str, Figures],
 ) -> Figures:
     facts = evidenced = in_ledger = 0
-    for source_id, count, subjects in ledger.rows(
-        "SELECT source_id, count(*), count(DISTINCT subject) FROM fact GROUP BY source_id"
-    ):
+    for source_id, (count, of_source, _) in held.by_source.items():
         in_ledger += count
         published, dated = served.get(source_id, ServedFacts(0, 0))
         facts, evidenced = facts + published, evidenced + dated
         by_source[source_id] |= {
             "facts": Decimal(published),
             "facts_in_ledger": Decimal(count),
-            "entities": Decimal(subjects),
+            "entities": Decimal(of_source),
         }
         by_source[source_id] |= _share("share_with_evidenced_available_at", dated, published)
     subjects = {subject for subject, _ in ledger.fact_subjects()}
     issuers = [entity for entity in entities if not subjects.isdisjoint(entity.subjects)]
     with_lei = sum(any(c.identifier.startswith("lei:") for c in issuer.claims) for issuer in issuers)
     countries = {s.profile.country for issuer in issuers for s in issuer.statements if s.profile.country}
-    ((periods,),) = ledger.rows("SELECT count(DISTINCT period_end) FROM fact")
     ((facts_reported, restated),) = ledger.rows(
         "SELECT count(*), count(CASE WHEN figures > 1 THEN 1 END) FROM ("
         "SELECT count(DISTINCT value) AS figures FROM fact "
@@ -198,7 +231,7 @@ def _fundamentals(
         "facts_in_ledger": Decimal(in_ledger),
         "entities": Decimal(len(issuers)),
         "countries": Decimal(len(countries)),
-        "periods": Decimal(periods),
+        "periods": Decimal(held.periods),
         **_share("share_with_lei", with_lei, len(issuers)),
         **_share("share_with_evidenced_available_at", evidenced, facts),
         **_share("restatement_rate", restated, facts_reported),
@@ -283,16 +316,12 @@ def _restated(reported: _FiguresByPeriod) -> int:
     return sum(len(figures - {"", None}) > 1 for figures in reported.values())
 
 
-def _count_intake(ledger: LedgerReader, by_source: dict[str, Figures]) -> dict[str, str]:
-    """Count rejected and withheld records by source; return the newest release day of each that has facts."""
+def _count_intake(ledger: LedgerReader, by_source: dict[str, Figures]) -> None:
+    """Count rejected and withheld records by source."""
     for source_id, counts in ledger.rows("SELECT source_id, counts FROM capture"):
         reported = json.loads(counts)
         for name in ("rejected", "withheld"):
             by_source[source_id][name] = by_source[source_id].get(name, Decimal(0)) + reported[name]
-    newest: dict[str, str] = {}
-    for source_id, day in ledger.rows("SELECT source_id, max(available_at) FROM fact GROUP BY source_id"):
-        newest[source_id] = day
-    return {source_id: day for source_id, day in newest.items() if day}
 
 
 def _add(figures: Figures, name: str, count: int) -> None:

@@ -9,7 +9,7 @@ import mmap
 import os
 import signal
 import stat
-import time
+import sys
 import weakref
 from hashlib import blake2b
 from pathlib import Path
@@ -130,17 +130,19 @@ class CheckedFile:
             not self.state.complete and self.state.verified.find(0, start >> PAGE_BITS, page_count(end)) >= 0
         )
 
-    def check_all(self, seconds: float = float("inf")) -> bool:
-        """Compare what was not compared yet for so long; whether that is everything."""
-        deadline = time.monotonic() + seconds
+    def check_all(self, most: int = sys.maxsize) -> int:
+        """Compare what was not compared yet, up to so many bytes; how many were."""
         step = _READ >> PAGE_BITS
         verified = self.state.verified
+        compared = 0
         while not self.state.complete and (page := verified.find(0)) >= 0:
-            if time.monotonic() >= deadline:
-                return False
-            self._compare(page, min(page + step, len(verified)))
+            if compared >= most:
+                return compared
+            last = min(page + step, len(verified))
+            self._compare(page, last)
+            compared += (last - page) << PAGE_BITS
         self.state.complete = True
-        return True
+        return compared
 
     def scrub(self, most: int) -> int:
         """Compare the next bytes again, whether or not they were compared before; how many. 0 at the end.

@@ -87,6 +87,10 @@ class EditionWriter(Protocol):
     def take_over_file(self, name: str, sha256: str) -> bool:
         """The same for a file of `files`."""
 
+    def kept_file(self, sha256: str) -> Path | None:
+        """A file of `files` of a kept edition, whole, to be read while this one is built; None where there is
+        no such file."""
+
     def finish(self, edition: str, manifest: Manifest) -> None:
         """Make it durable and complete under its name. Not yet current.
 
@@ -159,7 +163,7 @@ class Datastore(Protocol):
         """Raises EditionError when it is corrupt, incomplete or gone.
 
         Its manifest must be the one that was sealed. With `check_all` every byte is compared with what was
-        published; else as many as fit in half a second, the others when they are read, and none that this
+        published; else as many as take a moment, the others when they are read, and none that this
         process has compared before.
         """
 

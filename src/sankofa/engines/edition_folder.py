@@ -145,20 +145,34 @@ class EditionFolderWriter:
         self.end_part("")
         return [{"kinds": sorted(self._kinds), "first": "", "content": ""}]
 
+    def kept_file(self, sha256: str) -> Path | None:
+        path, _ = self._whole_file(sha256) or (None, None)
+        return path
+
     def _link(self, known_by: str, folder: Path, name: str) -> bool:
         """Have a file of a kept edition in this one, under its own name unless one is given."""
-        if self._kept is None:
-            self._kept = _files_of_editions(self._editions)
-        if known_by not in self._kept:
+        if (found := self._whole_file(known_by)) is None:
             return False
-        path, stored = self._kept[known_by]
+        path, stored = found
         try:
-            CheckedFile(path, stored.size, stored.pages, self._opened.states).check_all()
             link_or_copy(path, folder / (name or stored.sha256))
-        except (Damaged, OSError):
+        except OSError:
             return False
         self._held[known_by] = stored
         return True
+
+    def _whole_file(self, known_by: str) -> tuple[Path, StoredFile] | None:
+        """A file of a kept edition, every page of it compared with its digest."""
+        if self._kept is None:
+            self._kept = _files_of_editions(self._editions)
+        if known_by not in self._kept:
+            return None
+        path, stored = self._kept[known_by]
+        try:
+            CheckedFile(path, stored.size, stored.pages, self._opened.states).check_all()
+        except (Damaged, OSError):
+            return None
+        return path, stored
 
     def _file(self, name: str, sha256: str) -> StoredFile:
         return self._held.get(sha256) or describe_file(self.files / name)

@@ -151,6 +151,9 @@ class PostgresEditionWriter:
     def take_over_file(self, name: str, sha256: str) -> bool:
         return False
 
+    def kept_file(self, sha256: str) -> Path | None:
+        return None
+
     def finish(self, edition: str, manifest: Manifest) -> None:
         """Where it is there already, whole, with the same content, that one stays: it may be in service."""
         schema = schema_of(edition)

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ def register_code(spelling: str) -> str:
     return register.code if register else written
 
 
+@lru_cache(maxsize=1 << 16)  # a buyer is a party of thousands of releases
 def one_spelling(spelling: str, number: str) -> tuple[str, str]:
     """A register and a number (in upper case, single spaces) in canonical form."""
     written = _folded(spelling)

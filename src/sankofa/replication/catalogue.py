@@ -17,11 +17,13 @@ from sankofa.replication.documents import (
     INDEX_BYTES,
     POINTER,
     POINTER_BYTES,
+    Deltas,
     Digest,
     EditionFiles,
     Index,
     Pointer,
     decode,
+    deltas_path,
 )
 from sankofa.replication.pool import Pool, PooledFile, Progress, pooled
 
@@ -57,6 +59,13 @@ class RemoteEdition(NamedTuple):
     """What else was read to know that."""
 
 
+class RemoteDelta(NamedTuple):
+    target: str
+    base: str
+    """The SHA-256 of the files that it leads to and from."""
+    file: PooledFile
+
+
 class Catalogue(Protocol):
     """Every call raises ObjectError; `look` and `edition` ObjectMissing for what is not there."""
 
@@ -65,6 +74,9 @@ class Catalogue(Protocol):
     def published(self) -> RemotePublications: ...
 
     def edition(self, name: str) -> RemoteEdition: ...
+
+    def deltas(self, name: str) -> list[RemoteDelta]:
+        """What leads to files of an edition from files of one before it; none where nothing is known."""
 
 
 class PushedCatalogue:
@@ -100,6 +112,16 @@ class PushedCatalogue:
             raise ObjectError(f"edition {name}: its list of files is of {files.edition}")
         links = tuple((file.path, pooled(file.content)) for file in files.files)
         return RemoteEdition(name, entry.layout, files.seal, links, (pooled(entry.files),))
+
+    def deltas(self, name: str) -> list[RemoteDelta]:
+        path = deltas_path(name)
+        try:
+            content = self._source.read(path, INDEX_BYTES)
+            self._progress(len(content))
+            known = decode(content, Deltas, path)
+        except ObjectError:
+            return []
+        return [RemoteDelta(one.target, one.base, pooled(one.content)) for one in known.files]
 
     def _document(self, digest: Digest) -> bytes:
         if digest.size > INDEX_BYTES:
@@ -149,6 +171,10 @@ class FolderCatalogue:
             raise ObjectError(f"{name}/{_MANIFEST}: not what this version reads: {failure!r}") from None
         own = PooledFile(seal, f"{name}/{_MANIFEST}", len(content))
         return RemoteEdition(name, layout, seal, ((_MANIFEST, own), *files))
+
+    def deltas(self, name: str) -> list[RemoteDelta]:
+        """A publisher's folder has none."""
+        return []
 
     def _files(self, name: str, manifest: dict[str, Any]) -> list[tuple[str, PooledFile]]:
         listed = listed_files(manifest)

@@ -1,4 +1,4 @@
-"""The three documents that say what a destination holds. Whatever is not exactly of its type is refused."""
+"""The documents that say what a destination holds. Whatever is not exactly of its type is refused."""
 
 import hashlib
 from typing import Annotated, Final, Literal, TypeVar
@@ -13,6 +13,7 @@ INDEX_BYTES: Final = 64 << 20
 """Most bytes of an index or a list of files: some 500,000 files."""
 POOL: Final = "pool/"
 OPEN: Final = "open/"
+DELTAS: Final = "deltas/"
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 EditionId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9-]{1,64}\Z")]
@@ -73,6 +74,26 @@ class EditionFiles(_Strict, frozen=True):
     edition: EditionId
     seal: Sha256
     files: tuple[FileEntry, ...]
+
+
+class DeltaEntry(_Strict, frozen=True):
+    """What leads from one file of the pool to another (`replication.delta_file`)."""
+
+    target: Sha256
+    base: Sha256
+    content: Digest
+
+
+class Deltas(_Strict, frozen=True):
+    """The deltas to the files of an edition, for who has the one before. No digest names it: what comes of a
+    delta is compared with the digest of the file, and a file without one is pulled whole."""
+
+    edition: EditionId
+    files: tuple[DeltaEntry, ...]
+
+
+def deltas_path(edition: str) -> str:
+    return f"{DELTAS}{edition}.json"
 
 
 def encode(document: msgspec.Struct) -> tuple[bytes, Digest]:

@@ -26,7 +26,7 @@ from sankofa.replication.catalogue import (
     RemotePublications,
 )
 from sankofa.replication.following_store import damaged_editions, forget_damage
-from sankofa.replication.pool import Pool
+from sankofa.replication.pool import Pool, PooledFile
 from sankofa.replication.state import read_state, utc, write_state
 
 _log = logging.getLogger("sankofa.following")
@@ -200,6 +200,7 @@ class Follower:
             pass  # not here, or not whole
         wanted = [file for _, file in remote.files]
         self._files += sum(not self._pool.holds(file) for file in {f.name: f for f in wanted}.values())
+        self._rebuild(remote.edition, wanted)
         self._pool.fetch(self._source, wanted, self._count)
         self._link(remote)
         try:
@@ -208,6 +209,26 @@ class Follower:
             # One of the files that were here before is damaged: the others are compared, too.
             self._pool.drop_damaged(set(wanted))
             raise
+
+    def _rebuild(self, edition: str, wanted: Sequence[PooledFile]) -> None:
+        """Make what can be made of files that are here, and of what changed in them. The rest is pulled."""
+        missing = {file.name: file for file in wanted if not self._pool.holds(file)}
+        if not missing or self._store.list_editions().current is None:
+            return
+        deltas = [
+            delta
+            for delta in self._catalogue.deltas(edition)
+            if delta.target in missing
+            and delta.file.size < missing[delta.target].size
+            and self._pool.holds_any(delta.base)
+        ]
+        try:
+            self._pool.fetch(self._source, [delta.file for delta in deltas], self._count)
+        except ObjectError as failure:
+            _log.warning("following: edition %s is pulled without deltas: %s", edition, failure)
+            return
+        for delta in deltas:
+            self._pool.rebuild(missing[delta.target], delta.base, delta.file)
 
     def _link(self, remote: RemoteEdition) -> None:
         folder = self._editions / remote.edition

@@ -16,6 +16,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 from sankofa.engines.edition_folder import make_private_folder, open_private, sync
 from sankofa.engines.object_store import CHUNK, ObjectError, ObjectMissing, ObjectSource
+from sankofa.replication.delta_file import NotApplicable, apply_delta
 from sankofa.replication.documents import Digest
 
 _PARTIAL: Final = ".partial"
@@ -57,6 +58,10 @@ class Pool:
             return self.path(file).stat().st_size == file.size
         except FileNotFoundError:
             return False
+
+    def holds_any(self, name: str) -> bool:
+        """Whether there is a file of this SHA-256, whatever its size."""
+        return (self._folder / name).exists()
 
     def read(self, name: str) -> bytes | None:
         """A small file by its SHA-256, if it is here and whole."""
@@ -103,6 +108,29 @@ class Pool:
                 raise
         if missing:
             sync(self._folder)
+
+    def rebuild(self, file: PooledFile, base: str, delta: PooledFile) -> bool:
+        """Make a file of one that is here and a delta that was pulled; whether it came out as published."""
+        partial = self._folder / f"{file.name}.delta{_PARTIAL}"
+        hashed = sha256()
+        try:
+            with open(partial, "wb", opener=open_private) as stream:
+                for chunk in apply_delta(self._folder / base, self.path(delta).read_bytes()):
+                    if stream.tell() + len(chunk) > file.size:
+                        raise NotApplicable(f"more than {file.size} bytes")
+                    hashed.update(chunk)
+                    stream.write(chunk)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if hashed.hexdigest() != file.name:
+                raise NotApplicable("not what was published")
+            partial.chmod(_SEALED_FILE)
+            partial.replace(self.path(file))
+        except (NotApplicable, OSError):
+            with suppress(OSError):
+                partial.unlink()
+            return False
+        return True
 
     def drop_damaged(self, files: Collection[PooledFile]) -> int:
         """Compare files with their digests, and remove those that differ; how many."""

@@ -35,6 +35,7 @@ from sankofa.replication.documents import (
     encode,
 )
 from sankofa.replication.pool import file_digest
+from sankofa.replication.push_deltas import push_deltas
 
 _AT_ONCE: Final = 4
 _OPEN_INDEX: Final = f"{OPEN}index.json"
@@ -85,7 +86,10 @@ def push(
         except EditionError:
             if name == listed.current:
                 raise
-    sent = _send(destination, sending, {path: found.size for path, found in there.items()}, progress)
+    sizes = {path: found.size for path, found in there.items()}
+    sent = _send(destination, sending, sizes, progress)
+    contents = {edition.entry.edition: edition.contents for edition in sending}
+    deltas = push_deltas(destination, contents, listed.current, before.current if before else "", sizes)
     index = Index(
         listed.current,
         tuple(edition.entry for edition in sending),
@@ -99,11 +103,12 @@ def push(
     if changed:
         written = Pointer(1, _later_than(pointer, now()), digest)
         destination.write(POINTER, encode(written)[0], immutable=False)
-    needed = {digest.path, *(edition.entry.files.path for edition in sending)}
+    needed = {digest.path, *deltas.needed, *(edition.entry.files.path for edition in sending)}
     needed.update(part.path for edition in sending for part in edition.files)
     unused = [path for path, found in there.items() if path not in needed]
     unused = [path for path in unused if now() - there[path].modified >= keep_unused]
     destination.delete(unused)
+    deltas.remove_unused(now() - keep_unused)
     _send_open_files(destination, sending, keep_unused, now)
     return Pushed(listed.current, len(sending), len(sent), sum(sent), len(unused), changed)
 

@@ -37,6 +37,9 @@ class DatasetRecord(msgspec.Struct, frozen=True):
     tally: list[tuple[str, str, str, str, int, int, int, int, int]] | None
     returned: bool
     """Whether it had anything to give to the datasets that need it."""
+    part_inputs: list[str] = []
+    """Of each part, where it is cut between its keys: a digest of what is in it (`build.key_ranges`)."""
+    part_rows: list[int] = []
 
 
 class PartitionRecord(msgspec.Struct, frozen=True):
@@ -51,11 +54,24 @@ class PartitionRecord(msgspec.Struct, frozen=True):
     """By service_id, the number of the first block of its metrics."""
 
 
-class TableRecord(msgspec.Struct, frozen=True):
-    """A table that was written: what the manifest says of its files."""
+class SegmentRecord(msgspec.Struct, frozen=True, array_like=True):
+    """Rows of a table that follow each other and are made of the same organisations."""
 
     inputs: str
+    rows: int
+    left_out: int
+    """Of an open table: rows that it may not have."""
+
+
+class TableRecord(msgspec.Struct, frozen=True):
+    """A table that was written."""
+
+    inputs: str
+    """Empty where it cannot be told what all of it is made of."""
     files: list[dict[str, Any]]
+    """As the manifest has them."""
+    segments: list[SegmentRecord] = []
+    """In the order of its rows, from the first on; rows made otherwise come behind them."""
 
 
 class BuildRecord(msgspec.Struct):

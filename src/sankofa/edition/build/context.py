@@ -18,6 +18,7 @@ from sankofa.edition.build.fact_counts import served_facts
 from sankofa.edition.build.inputs import MACRO, NAMES, TENDERS, BuildInputs
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.metric_rows import METRICS, Standings, coverage
+from sankofa.edition.build.organisation_parts import Partition, partitions
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.party_entities import with_parties
@@ -233,6 +234,11 @@ class BuildContext:
     def entities(self) -> list[Entity]:
         """Every organisation by service_id, those known from tenders alone among them."""
         return with_parties(self.resolution.entities, self.parties, self.captures, self.parties.persons)
+
+    @cached_property
+    def partitions(self) -> list[Partition]:
+        """Every organisation in the part that it is kept in."""
+        return list(partitions(self.entities, self.issuers, self.captures, self.inputs.digest("", ())))
 
     @cached_property
     def clock(self) -> str:

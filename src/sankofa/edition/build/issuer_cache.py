@@ -9,10 +9,10 @@ the index: of each name its key, the places of its parts and their checksum; whe
 digest, magic. Of a build that was killed the heads lead to what it had made: the next goes on from there.
 """
 
-import mmap
 import os
 import struct
 import tempfile
+import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -56,6 +56,24 @@ _read_index = msgspec.msgpack.Decoder(_Index).decode
 _read_head = msgspec.msgpack.Decoder(tuple[str, bytes, dict[str, _Part], int]).decode
 
 
+class _FileBytes:
+    """The bytes of a file, read when they are asked for: a map would in the end be memory of its size."""
+
+    def __init__(self, file: IO[bytes] | None = None) -> None:
+        self._size = 0
+        if file is not None:
+            self._descriptor = os.dup(file.fileno())
+            weakref.finalize(self, os.close, self._descriptor)
+            self._size = os.fstat(self._descriptor).st_size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def read(self, start: int, end: int) -> bytes:
+        """Fewer where the file ends before. Raises OSError."""
+        return os.pread(self._descriptor, max(end - start, 0), start) if self._size else b""
+
+
 class IssuerCache:
     """Records by name. Those carried over and put make a new file, which is read once it is finished."""
 
@@ -74,7 +92,7 @@ class IssuerCache:
         for whole, index in ((self._bytes, self._index), (self._begun_bytes, self._begun)):
             record = index.get(name)
             if record is not None and record.key == key:
-                packed = whole[record.start : record.end]
+                packed = _read(whole, record.start, record.end)
                 if crc32(packed) == record.checksum:
                     self._write(name, key, record.parts, packed)
                     self.carried += 1
@@ -97,9 +115,9 @@ class IssuerCache:
         index = msgspec.msgpack.encode(self._next)
         self._file.write(index + _TRAILER.pack(self._end, _digest(index), _MAGIC))
         self._file.flush()
-        self._bytes = _mapped(self._file)
+        self._bytes = _FileBytes(self._file)
         self._index, self._next = self._next, {}
-        self._begun_bytes, self._begun = memoryview(b""), {}
+        self._begun_bytes, self._begun = _FileBytes(), {}
         if self._path is not None and self._name is not None:
             with suppress(OSError):
                 self._name.replace(self._path)
@@ -112,7 +130,7 @@ class IssuerCache:
         position = None if record is None else record.parts.get(part)
         if record is None or position is None:
             return b""
-        packed = self._bytes[record.start + position.start : record.start + position.end]
+        packed = self._bytes.read(record.start + position.start, record.start + position.end)
         return bytes(_codec().decompress(packed, position.size, asbytes=True))
 
     def key(self, name: str) -> bytes:
@@ -133,7 +151,7 @@ class IssuerCache:
             self._name.unlink(missing_ok=True)
             self._name = None
 
-    def _write(self, name: str, key: bytes, parts: dict[str, _Part], packed: bytes | memoryview) -> None:
+    def _write(self, name: str, key: bytes, parts: dict[str, _Part], packed: bytes) -> None:
         checksum = crc32(packed)
         head = msgspec.msgpack.encode((name, key, parts, checksum))
         self._file.write(_HEAD.pack(len(head), crc32(head), len(packed)) + head)
@@ -155,16 +173,17 @@ def _create(path: Path | None) -> tuple[IO[bytes], Path | None]:
     return tempfile.TemporaryFile(buffering=1 << 20), None
 
 
-def _open(path: Path | None) -> tuple[memoryview, _Index]:
-    """The file mapped, and its index; nothing where it is not whole."""
-    nothing: tuple[memoryview, _Index] = memoryview(b""), {}
+def _open(path: Path | None) -> tuple[_FileBytes, _Index]:
+    """The file and its index; nothing where it is not whole."""
+    nothing: tuple[_FileBytes, _Index] = _FileBytes(), {}
     if path is None:
         return nothing
     try:
         with path.open("rb") as file:
-            whole = _mapped(file)
-        at, digest, magic = _TRAILER.unpack_from(whole, len(whole) - _TRAILER.size)
-        index = whole[at : len(whole) - _TRAILER.size]
+            whole = _FileBytes(file)
+        end = len(whole) - _TRAILER.size
+        at, digest, magic = _TRAILER.unpack(whole.read(max(end, 0), len(whole)))
+        index = whole.read(at, end)
         if magic != _MAGIC or _digest(index) != digest:
             return nothing
         return whole, _read_index(index)
@@ -172,19 +191,19 @@ def _open(path: Path | None) -> tuple[memoryview, _Index]:
         return nothing
 
 
-def _recover(path: Path | None) -> tuple[memoryview, _Index]:
+def _recover(path: Path | None) -> tuple[_FileBytes, _Index]:
     """What a build had made that was killed; as far as it reached the disk."""
     index: _Index = {}
     for left in [] if path is None else sorted(path.parent.glob(f".{path.name}-*")):
         try:
             with left.open("rb") as file:
-                whole = _mapped(file)
+                whole = _FileBytes(file)
             at = len(_MAGIC)
-            if whole[:at] != _MAGIC:
+            if whole.read(0, at) != _MAGIC:
                 continue
             while at + _HEAD.size <= len(whole):
-                size, checksum, packed = _HEAD.unpack_from(whole, at)
-                head = whole[at + _HEAD.size : at + _HEAD.size + size]
+                size, checksum, packed = _HEAD.unpack(whole.read(at, at + _HEAD.size))
+                head = whole.read(at + _HEAD.size, at + _HEAD.size + size)
                 start = at + _HEAD.size + size
                 at = start + packed
                 if crc32(head) != checksum or at > len(whole):
@@ -194,7 +213,7 @@ def _recover(path: Path | None) -> tuple[memoryview, _Index]:
         except (OSError, ValueError, msgspec.MsgspecError):
             continue
         return whole, index
-    return memoryview(b""), {}
+    return _FileBytes(), {}
 
 
 @cache
@@ -205,9 +224,13 @@ def _codec() -> "pyarrow.Codec":
     return pyarrow.Codec("lz4_raw")
 
 
-def _mapped(file: IO[bytes]) -> memoryview:
-    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+def _read(whole: _FileBytes, start: int, end: int) -> bytes:
+    """Nothing where it cannot be read, which no checksum is of."""
+    try:
+        return whole.read(start, end)
+    except OSError:
+        return b""
 
 
-def _digest(index: bytes | memoryview) -> bytes:
+def _digest(index: bytes) -> bytes:
     return blake2b(index, digest_size=_DIGEST).digest()

@@ -5,17 +5,16 @@ there is of it. So a change moves no boundary but its own, and every partition w
 it was.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
+from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.part_boundaries import begins_part
 from sankofa.ledger.entities import Entity
-
-if TYPE_CHECKING:
-    from sankofa.edition.build.context import BuildContext
+from sankofa.ledger.reader import CaptureInfo
 
 _BYTES_IN_A_PARTITION: Final = 8 << 20
 """On average, before compression: some 0.8 MB of a file."""
@@ -38,16 +37,17 @@ class Partition(msgspec.Struct, frozen=True):
         return self.entities[0].service_id
 
 
-def partitions(context: "BuildContext", base: str) -> Iterator[Partition]:
+def partitions(
+    entities: Sequence[Entity], issuers: Issuers, captures: Mapping[int, CaptureInfo], base: str
+) -> Iterator[Partition]:
     """All organisations. `base` is a digest of what the rows of each are made of besides."""
-    entities = context.entities
-    sizes = [context.issuers.size(entity.service_id) + _BYTES_OF_AN_ENTITY for entity in entities]
+    sizes = [issuers.size(entity.service_id) + _BYTES_OF_AN_ENTITY for entity in entities]
     average = _average(sum(sizes))
     first = 0
     for number in range(1, len(entities) + 1):
         if number == len(entities) or begins_part(entities[number].service_id, sizes[number], average):
             own = entities[first:number]
-            yield Partition(own, _inputs(context, own, base))
+            yield Partition(own, _inputs(own, issuers, captures, base))
             first = number
 
 
@@ -56,8 +56,9 @@ def _average(total: int) -> int:
     return max(_BYTES_IN_A_PARTITION, 1 << (total // _PARTITIONS).bit_length())
 
 
-def _inputs(context: "BuildContext", entities: Sequence[Entity], base: str) -> str:
-    captures, issuers = context.captures, context.issuers
+def _inputs(
+    entities: Sequence[Entity], issuers: Issuers, captures: Mapping[int, CaptureInfo], base: str
+) -> str:
     named = {entity.first_capture for entity in entities}
     for entity in entities:
         named.update(statement.capture_id for statement in entity.statements)

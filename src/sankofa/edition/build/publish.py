@@ -116,9 +116,9 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
             if left_out
             else "nothing to publish: the ledger is empty"
         )
-    from sankofa.edition.build.parquet import (
-        ParquetFiles,  # costs 0.2 s and 60 MB, which no server should pay
-    )
+    # Costs 0.2 s and 60 MB, which no server should pay.
+    from sankofa.edition.build.old_tables import OldTables
+    from sankofa.edition.build.parquet import ParquetFiles
 
     ordered = datasets()
     writer = store.build()
@@ -126,7 +126,8 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
     try:
         taken = TakenOver(ordered, tables(), context)
         taken.take(context.memory, writer)
-        files = ParquetFiles(writer.files, context, taken=taken.tables)
+        before = OldTables(taken.tables_before, writer.kept_file)
+        files = ParquetFiles(writer.files, context, taken=taken.tables, before=before)
         dataset_writer = DatasetWriter(writer, files, taken)
         for dataset in ordered:
             progress(dataset.kind)
@@ -138,9 +139,8 @@ def _build(store: Datastore, context: BuildContext, progress: Callable[[str], No
         manifest = _manifest(context, dataset_writer, [one for own in of_tables.values() for one in own])
         writer.finish(manifest["edition"], manifest)
         written = {
-            name: TableRecord(taken.inputs[name], own)
+            name: TableRecord(taken.inputs.get(name, ""), own, files.segments(name))
             for name, own in of_tables.items()
-            if name in taken.inputs
         }
         partitions, results = dataset_writer.partitions, context.memory.results
         context.remember(BuildRecord(dataset_writer.record, written, partitions, results))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.number_set import NumberSet
 from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
@@ -40,7 +41,7 @@ class _Once(TableRows):
 
     def __init__(self, context: BuildContext) -> None:
         super().__init__(context)
-        self._seen: set[int] = set()
+        self._seen = NumberSet()
 
     def take(self, key: str, row: SharedFact) -> Iterable[object]:
         return (row,) if any(self._new([row.provenance_id])) else ()
@@ -49,13 +50,12 @@ class _Once(TableRows):
         import pyarrow
 
         new = list(self._new(columns.column("provenance_id").to_pylist()))
-        return columns.select(list(SharedProvenance.__struct_fields__)).filter(pyarrow.array(new))
+        return columns.select(list(SharedProvenance.__struct_fields__)).filter(
+            pyarrow.array(new, pyarrow.bool_())
+        )
 
     def _new(self, ids: list[str]) -> Iterator[bool]:
-        for one in ids:
-            known = len(self._seen)
-            self._seen.add(int(one[:16], 16))
-            yield len(self._seen) > known
+        return (self._seen.add(int(one[:16], 16)) for one in ids)
 
 
 def provenance_table(facts: str, sku: str) -> None:

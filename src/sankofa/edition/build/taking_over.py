@@ -28,12 +28,18 @@ class TakenOver:
         """Of what everything is made of."""
         self.partitions: dict[str, PartitionRecord] = {}
         """The parts of organisations there were, by their inputs."""
+        self.before: dict[str, DatasetRecord] = {}
+        """The datasets as they were, whatever their inputs."""
         self.datasets: dict[str, DatasetRecord] = {}
         self.tables: dict[str, TableRecord] = {}
+        self.tables_before: dict[str, TableRecord] = {}
+        """The tables as they were, whatever their inputs."""
 
     def take(self, record: BuildRecord, writer: EditionWriter) -> None:
         """Take over whatever has the inputs it had, and is still there; its readers with it."""
         self.partitions = record.partitions
+        self.before = record.datasets
+        self.tables_before = record.tables
         self.datasets = {
             kind: known
             for kind, known in record.datasets.items()

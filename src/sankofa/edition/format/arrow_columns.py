@@ -118,9 +118,10 @@ def encode_columns(
 
     columns = columns_of(shape)
     schema = _kept_schema(columns, tuple(also))
-    # lz4 is read_stored three times as fast as zstd; what is too little for an edition is packed elsewhere.
+    # lz4 is read in 0.13 us a row and zstd in 0.35, but takes 116 bytes and zstd 66: a fifth of an edition.
+    # What is too little for an edition is packed elsewhere.
     packing = pyarrow.ipc.IpcWriteOptions(
-        compression="lz4" if len(rows) >= COLUMNS_FROM else None, use_threads=False
+        compression=pyarrow.Codec("zstd", 1) if len(rows) >= COLUMNS_FROM else None, use_threads=False
     )
     for at in range(0, len(rows), _ROWS_IN_A_BATCH):
         batch = rows[at : at + _ROWS_IN_A_BATCH]

@@ -22,7 +22,7 @@ class EditionManager:
     """Holds the edition that new requests are answered from, and looks for a newer one.
 
     A request keeps the edition it began with: an old one is closed only once nothing refers to it
-    any more. Opening takes half a second, so it happens in a thread.
+    any more. Opening takes a moment, so it happens in a thread.
     """
 
     def __init__(self, store: Datastore) -> None:

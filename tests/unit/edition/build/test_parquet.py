@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sankofa.edition.build import parquet
+from sankofa.edition.build import table_writer
 from sankofa.edition.build.parquet_columns import ParquetColumns
 from sankofa.edition.build.tables import Table, tables
 from sankofa.edition.format.arrow_columns import encode_columns, extra_column, in_force
@@ -122,15 +122,15 @@ def test_every_table_has_columns_and_says_what_it_is() -> None:
 
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "_ROWS_IN_A_BATCH", 10)
-    monkeypatch.setattr(parquet, "_ROWS_IN_A_GROUP", 40)
+    monkeypatch.setattr(table_writer, "_ROWS_IN_A_BATCH", 10)
+    monkeypatch.setattr(table_writer, "_ROWS_IN_A_GROUP", 40)
 
 
 def written(folder: Path, rows: Iterator[Any], rows_in_a_file: int) -> list[dict[str, Any]]:
     folder.mkdir()
     table = Table("some", MacroSeriesRow, "AF-MACRO", "Some rows.", sorted_by=("date",))
     with ThreadPoolExecutor(1) as encoder:
-        writer = parquet.TableWriter(folder, table, encoder, rows_in_a_file)
+        writer = table_writer.TableWriter(folder, table, encoder, rows_in_a_file)
         for one in rows:
             writer.add(one)
         writer.flush()

@@ -52,12 +52,19 @@ def identifiers(context: BuildContext) -> Iterator[KeyRows]:
         for position, claim in enumerate(entity.claims)
     )
     for key, matches in groupby(claims, key=lambda one: one[0]):
-        rows = []
-        for number, (first, *_) in groupby(matches, key=lambda one: one[1]):
-            entity, claim = entities[number], entities[number].claims[first[2]]
-            fields = _fields(context, entity, stored_identifier(claim.identifier), claim)
-            rows.append(Entry(wire.encode(CrosswalkMatchRow(legal_name=entity.legal_name, **fields))))
-        yield KeyRows(key, rows)
+        first_of = [next(same) for _, same in groupby(matches, key=lambda one: one[1])]
+        matched = [(entities[number], entities[number].claims[position]) for _, number, position in first_of]
+        inputs = [
+            (one.service_id, one.legal_name, claim, context.captures[claim.capture_id])
+            for one, claim in matched
+        ]
+        yield KeyRows(key, _matches(context, matched), inputs=inputs)
+
+
+def _matches(context: BuildContext, matched: list[tuple[Entity, Claim]]) -> Iterator[Entry]:
+    for entity, claim in matched:
+        fields = _fields(context, entity, stored_identifier(claim.identifier), claim)
+        yield Entry(wire.encode(CrosswalkMatchRow(legal_name=entity.legal_name, **fields)))
 
 
 def _fields(context: BuildContext, entity: Entity, identifier: Identifier, claim: Claim) -> dict[str, Any]:

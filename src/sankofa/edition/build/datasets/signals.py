@@ -17,12 +17,21 @@ from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, p
 from sankofa.derive.signals.methodology import methodology
 from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
+from sankofa.edition.build.dataset import (
+    Building,
+    Built,
+    KeyRows,
+    Outcome,
+    Segment,
+    SegmentedEntries,
+    dataset,
+)
 from sankofa.edition.build.issuer_parts import issuer_part
 from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.keys import TENDERS, panel_kind
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.series_blocks import pack_series
+from sankofa.ledger.entities import Entity
 from sankofa.model.panel_keys import panel_key
 from sankofa.model.provenance import KEYED_CLASSES
 from sankofa.model.rows import wire
@@ -46,14 +55,15 @@ def _issuer_rows(panel: Panel, context: BuildContext) -> Building:
     kind = panel_kind(panel.key)
     sources: set[str] = set()
 
-    def entries() -> Iterator[Entry]:
-        for entity in context.entities:
+    def entries(some: Iterable[Entity]) -> Iterator[Entry]:
+        for entity in some:
             if part := context.issuers.part(kind, entity.service_id):
                 rows, named = _read(part)
                 sources.update(named)
                 yield from (Entry(row, first) for row, first in rows)
 
-    yield KeyRows(panel_key(), entries())
+    segments = (Segment(partition.inputs, entries(partition.entities)) for partition in context.partitions)
+    yield KeyRows(panel_key(), SegmentedEntries(segments))
     return Outcome(sources=sources)
 
 

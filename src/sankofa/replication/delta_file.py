@@ -1,0 +1,88 @@
+"""What is new in a file against one before it: zstd, with that one as a prefix (`zstd --patch-from`).
+
+A file is taken in stretches, each against the bytes around the same place of the one before: so memory is
+bounded, and what moved by a little is found again.
+
+Layout: magic; of each stretch where its prefix begins and ends, its own size, the size of its frame, and the
+frame.
+"""
+
+import mmap
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+_MAGIC: Final = b"SANKDLT1"
+_HEAD: Final = struct.Struct("<QQII")
+_STRETCH: Final = 32 << 20
+_AROUND: Final = 16 << 20
+_WINDOW_LOG: Final = 27
+"""Of 128 MiB: a stretch with all that is around it."""
+_OPTIONS: Final[dict[int, int]] = {
+    zstd.CompressionParameter.compression_level: 3,
+    zstd.CompressionParameter.window_log: _WINDOW_LOG,
+    zstd.CompressionParameter.enable_long_distance_matching: 1,
+    zstd.CompressionParameter.ldm_min_match: 32,
+}
+
+
+class NotApplicable(Exception):
+    """A delta that does not lead from this file to the one it is for."""
+
+
+def make_delta(base: Path, target: Path) -> bytes:
+    """What leads from one file to another. Raises OSError."""
+    old, new = _mapped(base), _mapped(target)
+    delta = [_MAGIC]
+    for start in range(0, len(new), _STRETCH):
+        own = new[start : start + _STRETCH]
+        first, last = (min(max(0, at), len(old)) for at in (start - _AROUND, start + _STRETCH + _AROUND))
+        frame = zstd.compress(own, options=_OPTIONS, zstd_dict=_prefix(bytes(old[first:last])))
+        delta += [_HEAD.pack(first, last, len(own), len(frame)), frame]
+    return b"".join(delta)
+
+
+def apply_delta(base: Path, delta: bytes) -> Iterator[bytes]:
+    """The stretches of the file that a delta leads to: as it says, compared with nothing yet.
+
+    Raises NotApplicable, or OSError.
+    """
+    old = _mapped(base)
+    if delta[: len(_MAGIC)] != _MAGIC:
+        raise NotApplicable("not a delta")
+    at = len(_MAGIC)
+    while at < len(delta):
+        try:
+            first, last, size, packed = _HEAD.unpack_from(delta, at)
+            at += _HEAD.size
+            if size > _STRETCH or not 0 <= last - first <= _STRETCH + 2 * _AROUND or last > len(old):
+                raise NotApplicable("of another file")
+            options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
+            reader = zstd.ZstdDecompressor(zstd_dict=_prefix(bytes(old[first:last])), options=options)
+            own = reader.decompress(delta[at : at + packed], max_length=size)
+        except (struct.error, zstd.ZstdError, EOFError) as failure:
+            raise NotApplicable(str(failure)) from None
+        if len(own) != size:
+            raise NotApplicable("cut short")
+        at += packed
+        yield own
+
+
+def _prefix(content: bytes) -> tuple[zstd.ZstdDict, int] | None:
+    """None where it is too short to be one."""
+    return zstd.ZstdDict(content, is_raw=True).as_prefix if len(content) >= 8 else None
+
+
+def _mapped(path: Path) -> bytes | mmap.mmap:
+    """A file to be read in any place; what is in it reaches memory as it is read."""
+    with path.open("rb") as file:
+        if not path.stat().st_size:
+            return b""
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
