@@ -35,8 +35,7 @@ IN_MEMORY = $(shell test -z "$$TMPDIR" && test "$$(df -kP /dev/shm 2>/dev/null |
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1)
 
 # Bytecode is kept even where the environment says not to: hundreds of processes would compile the same files.
-PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses $(PROCESSES) --maxprocesses 9 --dist loadfile \
-    --no-loadscope-reorder --durations 10 --durations-min 0.5
+PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) TEST_PROCESSES=$(PROCESSES) $(BIN)/pytest --durations 10 --durations-min 0.5
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

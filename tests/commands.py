@@ -120,7 +120,7 @@ class Commands:
             address = Path(shared) if shared else self._folder / "socket"
             deadline = time.monotonic() + PATIENCE
             while not address.exists():
-                assert self._process is None or self._process.poll() is None
+                assert shared or self._process is None or self._process.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
         return str(address)
@@ -166,6 +166,9 @@ def _listen(address: str) -> None:
                 _tell(running)
             if listening.fileno() in ready:
                 _begin(listening.accept()[0], running)
+    for command in running:
+        with suppress(ProcessLookupError):
+            os.killpg(command, signal.SIGKILL)  # its servers would go on for ever
 
 
 def _begin(line: socket.socket, running: dict[int, socket.socket]) -> None:

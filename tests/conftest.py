@@ -1,4 +1,4 @@
-"""Fixtures every suite may use. Each xdist worker starts a server of its own, and only when a test asks."""
+"""Fixtures every suite may use. Each test process starts a server of its own, and only when a test asks."""
 
 import gc
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.forks import processes, run_forked
 from tests.live import COMMANDS, LiveServer, run
 from tests.once import made_once
 from tests.services import (
@@ -20,8 +21,9 @@ from tests.services import (
     postgres_binaries,
     redis_binary,
 )
-from tests.torture import remember_outcome
+from tests.torture import remember_outcome, rounds
 from tests.torture import trial as trial
+from tests.worlds import publish_without_rates
 
 # What a developer exported for a service of their own must not reach the one under test, nor its data.
 for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
@@ -33,7 +35,7 @@ for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
 hypothesis.settings.register_profile(
     "tests",
     derandomize=os.environ.get("TEST_RANDOM") != "1",
-    max_examples=int(os.environ.get("TEST_EXAMPLES") or 100),
+    max_examples=int(os.environ.get("TEST_EXAMPLES") or rounds(50, 100)),
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
@@ -104,13 +106,36 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     Building it takes seconds, so it is built once for all workers and each has a copy.
     """
+    folder = sample_made(tmp_path_factory)
+    return Path(shutil.copytree(folder / "home", tmp_path_factory.mktemp("sample") / "home"))
+
+
+@pytest.fixture(scope="session")
+def sample_output(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What was printed when the sample world was published into an empty HOME."""
+    return (sample_made(tmp_path_factory) / "printed").read_text()
+
+
+def sample_made(factory: pytest.TempPathFactory) -> Path:
+    def make(folder: Path) -> None:
+        published = run(folder / "home", "sample", "--if-empty")
+        assert published.returncode == 0, published.stderr
+        (folder / "printed").write_text(published.stdout)
+
+    return made_once(factory, "sample", make)
+
+
+@pytest.fixture(scope="session")
+def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A HOME in which the sample world is published without its exchange rates, for tests that publish again.
+
+    The same for all workers. Do not change it: copy it.
+    """
 
     def make(folder: Path) -> None:
-        published = run(folder / "home", "sample")
-        assert published.returncode == 0, published.stderr
+        publish_without_rates(folder / "home")
 
-    made = made_once(tmp_path_factory, "sample", make)
-    return Path(shutil.copytree(made / "home", tmp_path_factory.mktemp("sample") / "home"))
+    return made_once(tmp_path_factory, "small", make) / "home"
 
 
 @pytest.fixture(scope="session")
@@ -160,32 +185,42 @@ def shared_data() -> Path:
 
 
 LONG = (
-    "test_schemathesis.py",
-    "test_real_files.py",
     "test_docs.py",
+    "test_real_files.py",
+    "test_schemathesis.py",
     "test_routes_on_real_filings.py",
-    "test_real_macro.py",
     "test_browser.py",
-    "test_status.py",
-    "test_postgres.py",
-    "test_keyvalue.py",
-    "test_redis_groups.py",
-    "test_tenders.py",
-    "test_metrics_point_in_time.py",
-    "test_sample_tier.py",
-    "test_backup.py",
-    "test_made_again.py",
-    "test_point_in_time.py",
-    "test_answers.py",
-    "test_tender_files.py",
-    "test_collect.py",
-    "test_withdraw.py",
+    "test_failures_under_load.py",
+    "test_real_macro.py",
     "test_hostile_clients.py",
-    "test_damage_under_service.py",
-    "test_json_stream.py",
+    "test_status.py",
+    "test_redis_groups.py",
+    "test_following.py",
+    "test_postgres.py",
     "test_stores.py",
+    "test_processes.py",
+    "test_two_publishers.py",
+    "test_damage_under_service.py",
+    "test_embedded_keyvalue.py",
+    "test_redis_keyvalue.py",
+    "test_under_load.py",
+    "test_tenders.py",
+    "test_sample_tier.py",
+    "test_collect.py",
+    "test_inline_xbrl.py",
+    "test_backup.py",
+    "test_tender_files.py",
+    "test_point_in_time.py",
+    "test_metrics_point_in_time.py",
+    "test_answers.py",
+    "test_kills.py",
+    "test_clocks.py",
+    "test_full_disk.py",
     "test_outbound.py",
-    "test_ocds_validation.py",
+    "test_withdraw.py",
+    "test_publish_cli.py",
+    "test_made_again.py",
+    "test_json_stream.py",
     "test_real_tenders.py",
 )
 """The files that take longest, the longest first, so that no worker is left with one at the end."""
@@ -204,8 +239,8 @@ SLOW_FILES = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Of several test workers none has to load the package for its commands: it is done here, meanwhile."""
-    if getattr(config.option, "numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+    """Of several test processes none has to load the package for its commands: it is done here, meanwhile."""
+    if processes() > 1 and not config.option.collectonly:
         COMMANDS.share()
 
 
@@ -226,6 +261,11 @@ def pytest_collection_finish() -> None:
     """Thousands of tests stay until the end: the collector need not look at them again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    return run_forked(session) or None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,14 +6,20 @@
 import asyncio
 import atexit
 from collections.abc import Coroutine
+from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_LOOP = asyncio.new_event_loop()
-atexit.register(_LOOP.close)
-
 
 def wait(steps: Coroutine[Any, Any, T]) -> T:
     """What the steps return."""
-    return _LOOP.run_until_complete(steps)
+    return _loop().run_until_complete(steps)
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Made by the first test that awaits: processes that are forked later must not share it."""
+    loop = asyncio.new_event_loop()
+    atexit.register(loop.close)
+    return loop

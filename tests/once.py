@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.forks import NAME
+
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A folder that the first worker to ask has made; one that was left half made is made again."""
     own = factory.getbasetemp()
-    root = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / f"once-{name}"
+    root = (own.parent if NAME in os.environ else own) / f"once-{name}"
     root.mkdir(exist_ok=True)
     folder, half = root / "made", root / "making"
     with (root / "lock").open("w") as lock:

@@ -1,7 +1,6 @@
 """One suite over every datastore engine: the keys of an edition in order, with a digest of their blocks."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,8 @@ import pytest
 from sankofa.engines.checked_file import CheckedFile
 from sankofa.engines.postgres_edition import TableCheck
 from sankofa.model.errors import EditionError
-from tests.edition_parts import part_of, parts_of
-from tests.engines.datastores import BLOCKS, Engine, block_file, keys_of, publish_sample, run, shelve
+from tests.edition_parts import part_of
+from tests.engines.datastores import BLOCKS, Engine, block_file, run, shelve
 
 Listed = Sequence[tuple[str, bytes]]
 AWKWARD = ["", "A", "A|b", "a", "é", "ÿ", "\uffff", "😀"]  # in the order of their bytes
@@ -90,20 +89,6 @@ def test_a_kind_registered_in_two_parts_lists_the_same_keys(tmp_path: Path) -> N
     assert [key for key, _ in reader.digests("kind", "", 9)] == ["A", "B"]
     assert [key for key, _ in reader.digests("other", "", 9)] == ["A"]
     reader.close()
-
-
-def test_every_key_of_the_sample_is_listed(engine: Engine, tmp_path: Path) -> None:
-    reference = Engine("sqlite", "sqlite:", tmp_path)
-    edition = publish_sample(reference)["edition"]
-    assert publish_sample(engine)["edition"] == edition
-    kinds = ("entity", "fundamentals", "crosswalk", "metrics", "word")
-    listed = digests(engine, edition, *((kind, "", 10_000) for kind in kinds))
-    for part in parts_of(tmp_path / "editions" / edition):
-        with closing(block_file(part)) as reader:
-            assert len(reader._order) == len(list(reader.keys())), "or each list of keys reads the whole part"
-    for kind, found in zip(kinds, listed, strict=True):
-        keys = [key for part in parts_of(tmp_path / "editions" / edition) for key in keys_of(part)]
-        assert [key for key, _ in found] == sorted(key for same, key in keys if same == kind)
 
 
 def test_an_edition_compared_once_is_opened_without_reading_it_again(

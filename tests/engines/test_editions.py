@@ -4,7 +4,6 @@ import asyncio
 import threading
 from contextlib import closing
 from itertools import count
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,6 @@ from tests.engines.datastores import (
     Engine,
     ingest_sample,
     keys_of,
-    publish_sample,
     run,
     shelve,
 )
@@ -27,28 +25,6 @@ TABLES = ("capture", "fact", "entity_record", "withheld")
 ABSORB = (
     "INSERT INTO fact SELECT * FROM staged_fact WHERE true ORDER BY subject, document ON CONFLICT DO NOTHING"
 )
-
-
-@pytest.mark.rule("PUB-4")
-def test_the_sample_gives_the_same_edition_and_the_same_blocks(engine: Engine, tmp_path: Path) -> None:
-    reference = Engine("sqlite", "sqlite:", tmp_path)
-    manifest = publish_sample(reference)
-    assert publish_sample(engine) == manifest
-    edition = manifest["edition"]
-    assert engine.store.list_editions() == ((edition,), edition)
-    keys = [(kind, key) for kind, key in _directory(reference, edition)]
-    assert len(keys) > 20
-
-    async def compare() -> None:
-        theirs, ours = reference.store.open(edition), engine.store.open(edition)
-        for kind, key in keys:
-            assert await ours.blocks(kind, key, 0, 99) == await theirs.blocks(kind, key, 0, 99)
-        await engine.store.ping()
-        ours.close()
-        theirs.close()
-        engine.store.close()
-
-    run(compare)
 
 
 def test_blocks_under_a_key(engine: Engine) -> None:

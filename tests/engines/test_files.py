@@ -3,7 +3,6 @@
 import hashlib
 import random
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from sankofa.edition.build.publish import publish, switch
 from sankofa.engines.datastore import EditionReader
 from sankofa.model.errors import EditionError
 from tests.engines.datastores import (
-    SAMPLE_SOURCES,
     SMALL_SOURCES,
     Engine,
     ingest_sample,
@@ -21,30 +19,9 @@ from tests.engines.datastores import (
     shelve,
 )
 
-SOURCES = (*SAMPLE_SOURCES, ("sample-tenders-za", "tenders-za"), ("sample-worldbank", "worldbank"))
-
 
 async def content(reader: EditionReader, file: dict[str, Any]) -> bytes:
     return await reader.file_bytes(file["name"], 0, file["size_bytes"])
-
-
-def test_the_same_ledger_gives_the_same_bytes_on_every_engine(engine: Engine, tmp_path: Path) -> None:
-    reference = Engine("sqlite", "sqlite:", tmp_path)
-    theirs, ours = publish_sample(reference, SOURCES), publish_sample(engine, SOURCES)
-    assert ours == theirs
-    assert len(ours["files"]) > 20
-
-    async def compare() -> None:
-        one, other = engine.store.open(ours["edition"]), reference.store.open(ours["edition"])
-        for file in ours["files"]:
-            found = await content(one, file)
-            assert hashlib.sha256(found).hexdigest() == file["sha256"]
-            assert found == await content(other, file)
-        one.close()
-        other.close()
-        engine.store.close()
-
-    run(compare)
 
 
 def test_any_bytes_of_a_file_can_be_read(engine: Engine) -> None:

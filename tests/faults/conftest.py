@@ -4,17 +4,14 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from sankofa.cli.worlds import SAMPLE
 from tests.live import LiveServer, create_key, run
 from tests.once import made_once
 
-BUNDLED = Path(str(files("sankofa").joinpath("sample")))
 Serve = Callable[..., LiveServer]
 
 CORRECTION = (
@@ -50,19 +47,14 @@ class World(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """The sample world without its exchange rates: they are most of its rows, and these tests publish often.
+def world(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """The sample world without its exchange rates, with two editions.
 
     Made once for all workers. Do not change it: copy it.
     """
 
     def make(folder: Path) -> None:
-        home = folder / "home"
-        for source, path in SAMPLE.files:
-            done = run(home, "ingest", source, BUNDLED / path)
-            assert done.returncode == 0, done.stderr
-        published = run(home, "publish")
-        assert published.returncode == 0, published.stderr
+        home = Path(shutil.copytree(small_home, folder / "home"))
         first = current(home)
         second = publish_another(home, 1)
         key = create_key(home, "professional", "--per-minute", "1000000000", "--per-month", "1000000000")

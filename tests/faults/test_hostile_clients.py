@@ -31,7 +31,7 @@ def test_a_crowd_of_hostile_connections_does_not_delay_a_paying_client(
     live = serve()
     connections = trial.count(1100, 5000)  # docs/operating.md promises to bear the latter
     with Crowd(live, kind, connections):
-        median, failures = paying_client(live, key, trial.seconds(2, 6))
+        median, failures = paying_client(live, key, trial.seconds(1, 6))
         assert failures == []
         assert median < BOUND
         live.http.close()  # its connection is the one that stood still the longest

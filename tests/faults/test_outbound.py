@@ -71,14 +71,14 @@ finally:
 """
 
 
-def test_commands_and_a_server_connect_to_nobody(sample_home: Path, tmp_path: Path) -> None:
+def test_commands_and_a_server_connect_to_nobody(small_home: Path, tmp_path: Path) -> None:
     for tool in ("unshare", "ip"):
         if shutil.which(tool) is None:
             missing(f"{tool}, to be without a network")
     if subprocess.run(["unshare", "-rn", "true"], check=False, capture_output=True).returncode:
         pytest.skip("this machine gives no network namespace")
     reached = tmp_path / "reached"
-    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
+    home = Path(shutil.copytree(small_home, tmp_path / "home"))
     environment = {**os.environ, "SANKOFA_HOME": str(home), "REACHED": str(reached)}
     process = subprocess.Popen(
         ["unshare", "-rn", sys.executable, "-c", INSIDE, COMMAND_LINE],

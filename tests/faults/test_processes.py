@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -52,8 +53,19 @@ def _until_answered(live: LiveServer, key: str) -> None:
 
 @contextmanager
 def no_room(live: LiveServer) -> Iterator[None]:
-    """No file of the server's grows beyond 64 KiB; its log and its key store are smaller."""
-    processes = workers(live)
+    """No file of the server's grows beyond 64 KiB; its log and its key store are smaller.
+
+    A worker opens the counters when it starts: it is replaced by one that finds none, nor room for them.
+    """
+    supervisor, before = psutil.Process(live.pid), workers(live)
+    supervisor.rlimit(psutil.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
+    for path in live.home.glob("usage*"):
+        path.unlink()
+    for worker in before:
+        worker.kill()
+    until(lambda: len(set(workers(live)) - set(before)) == len(before))
+    until(lambda: _is_well(live))
+    processes = [supervisor, *workers(live)]
     for process in processes:
         process.rlimit(psutil.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
     yield
@@ -61,11 +73,18 @@ def no_room(live: LiveServer) -> Iterator[None]:
         process.rlimit(psutil.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
+def _is_well(live: LiveServer) -> bool:
+    try:
+        return live.get("/health").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
 def test_a_full_disk_under_the_counters_is_503_and_not_a_crash(serve: Serve, key: str) -> None:
     live = serve()
     keys = [live.key("professional") for _ in range(3)]
-    before = workers(live)
     with no_room(live):
+        before = workers(live)
         answers = [live.get("/v1/entities/DC46AF1B1AAA424B58D1368176", key) for key in keys]
         refused = [answer for answer in answers if answer.status_code == 503]
         assert refused  # a counter below the limit may still be written

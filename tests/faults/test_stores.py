@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.live import LiveServer, run
+from tests.live import LiveServer
 from tests.proxy import Proxy
 from tests.services import PostgresServer, RedisServer, Server
 from tests.spec.test_status import DATA_BOUND, ENTITY, ISSUER, SANDBOX, assert_degraded, timed
 from tests.torture import Trial
+from tests.worlds import publish_without_rates
 
 RECOVERY_SECONDS = 5.0
 DETAIL = {"datastore": "datastore", "keystore": "key store", "usagestore": "usage store"}
@@ -82,7 +83,7 @@ def test_stores_that_fail_alone_or_together_are_named_and_the_service_recovers(
     trial: Trial,
 ) -> None:
     home = tmp_path / "home"
-    assert run(home, "sample", datastore=postgres_url).returncode == 0
+    publish_without_rates(home, datastore=postgres_url)
     every = cases()
     trial.chance.shuffle(every)
     with (

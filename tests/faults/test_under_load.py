@@ -216,7 +216,7 @@ def test_mixed_load_for_a_long_time_fails_nothing_and_takes_no_more_memory(
     serve: Serve, key: str, trial: Trial
 ) -> None:
     live = serve()
-    seconds = trial.seconds(6, 600)
+    seconds = trial.seconds(4, 600)
     (worker,) = workers(live)
     outcomes: Counter[str] = Counter()
     until = time.monotonic() + seconds

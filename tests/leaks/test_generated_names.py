@@ -14,7 +14,7 @@ import pytest
 
 from tests.live import LiveServer
 from tests.spec.market import Asked, Desk, package
-from tests.spec.test_no_person_leaks import (
+from tests.spec.planted_persons import (
     SEEN,
     Person,
     in_keys,

@@ -20,10 +20,10 @@ ISSUER = "/v1/screen?metric=net_margin"
 
 
 @pytest.fixture(scope="module")
-def saved(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
+def saved(small_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
     """A HOME with a key of its own, its backup, and the key."""
     folder = tmp_path_factory.mktemp("saved")
-    home = Path(shutil.copytree(sample_home, folder / "home"))
+    home = Path(shutil.copytree(small_home, folder / "home"))
     key = create_key(home, "starter", "--label", "a customer")
     file = folder / "backup"
     done = run(home, "backup", file)

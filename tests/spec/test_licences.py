@@ -15,7 +15,7 @@ from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from tests.spec.market import Asked, Desk, package, release
 from tests.spec.register import COLUMNS, lei, record, sid
-from tests.spec.test_tenders import wait_for_edition
+from tests.spec.tender_market import wait_for_edition
 
 ISSUER = lei("ISSUER")
 OTHER = lei("OTHER")

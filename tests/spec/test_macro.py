@@ -1,152 +1,21 @@
 """GET /v1/macro and the tool get_macro: annual indicators, and series as they were known on a day."""
 
 import asyncio
-import csv
-import io
 import json
-import random
 from collections import defaultdict
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.live import LiveServer, run
-
-ANNUAL_FIELDS = set(
-    "country country_iso3 indicator indicator_name year value unit available_at vintage "
-    "source_ref license_class observed_at".split()
-)
-SERIES_FIELDS = set(
-    "series series_type frequency country date value unit available_at vintage "
-    "source_ref license_class observed_at".split()
-)
-COLUMNS = ("series", "series_type", "frequency", "country", "date", "value", "unit", "release_date")
-GDP = "NY.GDP.MKTP.CD"
-
-
-class Told(NamedTuple):
-    """A row of the series-csv template, in the order of its file."""
-
-    series: str
-    series_type: str
-    frequency: str
-    country: str
-    date: str
-    value: str
-    unit: str
-    release: str
-
-
-def told() -> list[Told]:
-    """A few series whose values are revised, return, are withdrawn, change their unit, are told too early."""
-    chance = random.Random(7)
-    rows = []
-    for series, family, frequency, country, step in (
-        ("CPI.ZA", "cpi", "monthly", "ZA", 31),
-        ("CPI.KE", "cpi", "monthly", "KE", 31),
-        ("GDP.ZA", "gdp", "quarterly", "ZA", 92),
-        ("FX.USD.ZAR", "fx", "daily", "ZA", 1),
-        ("FX.USD.NGN", "fx", "monthly", "NG", 31),
-        ("FX.USD.NGN", "fx", "daily", "NG", 1),
-        ("FX.USD.XOF", "fx", "daily", "", 1),
-    ):
-        for n in range(14):
-            day = date(2023, 1, 31) + timedelta(days=n * step)
-            public = day + timedelta(days=chance.choice((-3, 0, 5, 20) if step > 1 else (0, 0, 1)))
-            for _ in range(chance.choice((1, 1, 2, 3, 5))):
-                value = chance.choice(("1", "2", "9007199254740993.25", "0", ""))
-                unit = chance.choice(("index", "index", "points"))
-                rows.append(Told(series, family, frequency, country, str(day), value, unit, str(public)))
-                public += timedelta(days=chance.choice((0, 1, 1, 9)))
-    chance.shuffle(rows)
-    return rows
-
-
-TOLD = told()
-FIRST = """\
-Country Name,Country Code,Year,Value
-South Africa,ZAF,2020,337974620000.5
-South Africa,ZAF,2021,420886900000
-South Africa,ZAF,2022,406920000000.10
-Nigeria,NGA,2021,440833635000
-Nigeria,NGA,2020,432200000000
-Sub-Saharan Africa,SSF,2021,1900000000000
-Kosovo,XKX,2021,9412034299.4
-"""
-SECOND = """\
-Country Name,Country Code,Year,Value
-South Africa,ZAF,2020,
-South Africa,ZAF,2021,420886900000.0
-South Africa,ZAF,2022,405270000000
-South Africa,ZAF,2023,380699000000
-Nigeria,NGA,2021,440833635000
-"""
-WIDE = """\
-"Data Source","World Development Indicators",
-
-"Country Name","Country Code","Indicator Name","Indicator Code","2021","2022"
-"South Africa","ZAF","Inflation, consumer prices (annual %)","FP.CPI.TOTL.ZG","4.61","7.04"
-"Kenya","KEN","Inflation, consumer prices (annual %)","FP.CPI.TOTL.ZG","6.11",""
-"World","WLD","Inflation, consumer prices (annual %)","FP.CPI.TOTL.ZG","3.47","7.93"
-"""
-
-
-@pytest.fixture(scope="module")
-def live(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """Two captures of a table, a wide table and a file of series, served on each engine."""
-    yield from serve(tmp_path_factory.mktemp("macro"), **engine)
-
-
-def serve(folder: Path, **settings: str) -> Iterator[LiveServer]:
-    home = folder / "home"
-    table, half = folder / "ny.gdp.mktp.cd.csv", len(TOLD) // 2
-    for source, path, content in (
-        ("worldbank", table, FIRST),
-        ("worldbank", table, SECOND),
-        ("worldbank", folder / "wdi.csv", WIDE),
-        ("series", folder / "a.csv", as_csv(TOLD[:half])),
-        ("series", folder / "b.csv", as_csv(TOLD[half:])),
-    ):
-        path.write_text(content)
-        done = run(home, "ingest", source, path, **settings)
-        assert done.returncode == 0, done.stderr
-    published = run(home, "publish", **settings)
-    assert published.returncode == 0, published.stderr
-    settings |= {"per_minute_sample": "100000", "per_month_sample": "1000000"}
-    with LiveServer(home, workers=1, **settings) as server:
-        yield server
-
-
-def as_csv(rows: list[Told]) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerows([COLUMNS, *rows])
-    return text.getvalue()
-
-
-@pytest.fixture(scope="module")
-def key(live: LiveServer) -> str:
-    return live.key("starter", "--per-minute", "100000")
-
-
-def ask(server: LiveServer, key: str, query: str = "") -> dict[str, Any]:
-    answer = server.get(f"/v1/macro?{query}", key)
-    assert answer.status_code == 200, answer.text
-    body: dict[str, Any] = json.loads(answer.text, parse_int=Decimal, parse_float=Decimal)
-    assert body["count"] == len(body["data"])
-    return body
-
-
-def rows(server: LiveServer, key: str, query: str = "") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ask(server, key, query)["data"]
-    return found
-
+from tests.live import LiveServer
+from tests.spec.macro_world import ANNUAL_FIELDS, GDP, SERIES_FIELDS, TOLD, ask, rows
+from tests.spec.macro_world import key as key
+from tests.spec.macro_world import live as live
 
 # Annual mode
 

@@ -7,7 +7,7 @@ import pytest
 
 from sankofa.mcp.long_calls import LONGEST_CALL
 from tests.live import LiveServer
-from tests.spec.test_mcp import NEW, OLD, SANDBOX, message, post
+from tests.spec.mcp_messages import NEW, OLD, SANDBOX, message, post
 
 ISSUER = "DC46AF1B1AAA424B58D1368176"
 

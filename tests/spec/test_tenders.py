@@ -1,8 +1,6 @@
 """GET /v1/tenders and the tool search_tenders."""
 
 import re
-import time
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -11,107 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.patience import PATIENCE
 from tests.spec.market import (
     BREWER,
     CITY,
-    ENTITIES,
     Asked,
-    Desk,
-    identified,
-    instant,
-    package,
-    party,
-    release,
     without_mark,
 )
-from tests.spec.market import desk as desk
-from tests.spec.market import plain_desk as plain_desk
-
-FIELDS = {
-    *("source_ref", "license_class", "observed_at", "buyer_service_id", "country", "ocid", "release_id"),
-    *("release_date", "tag", "title", "category", "procurement_method", "status", "value_amount"),
-    *("value_currency", "buyer_name", "award_count", "withheld_parties", "release"),
-}
-COMPLETE = release(
-    "complete",
-    "2025-05-05T05:05:05Z",
-    tag=["award", "contract"],
-    buyer={"id": "brewer", "name": "Thornveld Breweries (Pty) Ltd"},
-    parties=[party("brewer", "Thornveld Breweries (Pty) Ltd", "buyer", **identified("XI-LEI", BREWER))],
-    tender={
-        "id": "t",
-        "title": "  Road\n maintenance ",
-        "category": "Services: Civil",
-        "mainProcurementCategory": "works",
-        "procurementMethod": "open",
-        "status": "complete",
-        "value": {"amount": 1200.50, "currency": "ZAR"},
-    },
-    awards=[{"id": "a1", "value": {"amount": 7, "currency": "ZAR"}}, {"id": "a2"}],
-)
-SPREAD = [
-    release(f"spread-{n:02}", f"2024-{1 + n % 12:02}-{1 + n % 28:02}T{n % 24:02}:00:00Z", tender=tender)
-    for n in range(60)
-    for tender in [
-        {"title": f"Road {n % 3} maintenance", "description": "Grader hire" if n % 4 else "Roller"}
-    ]
-]
-TIMES = [
-    release("zoned", "2025-03-01T01:00:00+02:00"),
-    release("unzoned", "2025-02-28T10:00:00"),
-    release("bare", "2025-03-01"),
-    release("tie-b", "2025-01-10T10:00:00Z"),
-    release("tie-a", "2025-01-10T10:00:00Z", 2),
-    release("tie-a", "2025-01-10T10:00:00Z", 1),
-    release("tie-half", "2025-01-10T10:00:00.500Z"),
-    release("tie-quarter", "2025-01-10T10:00:00.25Z"),
-]
-
-
-def valued(ocid: str, **value: Any) -> dict[str, Any]:
-    return release(ocid, "2025-04-01T00:00:00Z", tender={"value": value})
-
-
-BUYERS = [
-    release("buyer", "2025-04-03", buyer=CITY),
-    release("listed-buyer", "2025-04-03", parties=[party("c", CITY["name"], "buyer")]),
-]
-VALUES = [
-    valued("zero", amount=0, currency="ZAR"),
-    valued("zero-point", amount=0.0, currency="ZAR"),
-    valued("text", amount=" 1250.50 ", currency="zar"),
-    valued("unknown-currency", amount=5, currency="ZZZ"),
-    valued("words", amount="five", currency="ZAR"),
-    release("nothing", "2025-04-01T00:00:00Z"),
-]
-DIGITS = '{"ocid":"ocds-test-digits","id":"1","date":"2025-04-02","tender":{"value":{"amount":%s}}}'
-BIG = ("9007199254740993", "123456789012345678901234567890.12", "0.10")
-
-
-@pytest.fixture(scope="module")
-def market(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    desk = Desk(tmp_path_factory.mktemp("market"), **engine)
-    desk.records(*ENTITIES)
-    desk.ingest("portal-za", "za.json", package(COMPLETE, *SPREAD, *TIMES, *VALUES, *BUYERS))
-    lines = (DIGITS.replace("digits", f"digits-{n}") % number for n, number in enumerate(BIG))
-    desk.ingest("portal-za", "digits.jsonl", "\n".join(lines))
-    desk.ingest("portal-ke", "ke.json", package(release("kenya", "2025-01-01", tender={"title": "Road"})))
-    desk.publish()
-    with desk.serve(per_minute_sample="100000", per_month_sample="1000000") as asked:
-        yield asked
-
-
-def expected(releases: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Newest first, then by ocid and release id."""
-    ordered = sorted(releases, key=lambda r: (r["ocid"], r["id"]))
-    ordered.sort(key=lambda r: instant(r["date"]), reverse=True)
-    return [(r["ocid"], r["id"]) for r in ordered]
-
-
-def keys(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    return [(row["ocid"], row["release_id"]) for row in rows]
-
+from tests.spec.tender_market import BIG, BUYERS, COMPLETE, FIELDS, SPREAD, TIMES, VALUES, expected, keys
+from tests.spec.tender_market import market as market
 
 # Fields
 
@@ -201,16 +106,6 @@ def test_amounts_keep_every_digit_of_the_source(market: Asked) -> None:
 
 
 # Order, country, from
-
-
-def test_a_title_keeps_the_words_of_an_office_that_is_the_contact(plain_desk: Desk) -> None:
-    office = {"name": "Procurement Department", "telephone": "2024"}
-    buyer = party(CITY["id"], CITY["name"], "buyer", contactPoint=office)
-    title = "Procurement of roads for the Procurement Department, 2024"
-    plain_desk.ingest("portal-za", "a.json", package(release("a", parties=[buyer], tender={"title": title})))
-    plain_desk.publish()
-    with plain_desk.serve() as asked:
-        assert asked.tender("a")["title"] == title
 
 
 @pytest.mark.rule("ENV-3", "TEND-1")
@@ -307,26 +202,6 @@ def test_the_releases_of_one_process_are_asked_for_by_its_ocid(market: Asked) ->
     assert (refused.status_code, refused.json()["parameter"]) == (400, "ocid")
 
 
-@pytest.mark.rule("TEND-9")
-def test_a_process_is_walked_page_by_page_and_its_cursor_is_bound_to_it(plain_desk: Desk) -> None:
-    days = [f"2025-0{n}-01T00:00:00Z" for n in range(1, 6)]
-    process = [release("long", day, id=f"long-{n}") for n, day in enumerate(days)]
-    plain_desk.ingest("portal-za", "za.json", package(*process, release("other", "2025-03-02T00:00:00Z")))
-    plain_desk.publish()
-    with plain_desk.serve() as asked:
-        key = asked.server.key("sample")
-        found, address = [], "/v1/tenders?ocid=ocds-test-long&limit=2"
-        body = asked.server.get(address, key).json()
-        other = asked.server.get(f"/v1/tenders?cursor={body['next_cursor']}", key)
-        assert (other.status_code, other.json()["parameter"]) == (400, "cursor")
-        while True:
-            found += [row["release_id"] for row in body["data"]]
-            if body["next_cursor"] is None:
-                break
-            body = asked.server.get(f"{address}&cursor={body['next_cursor']}", key).json()
-        assert found == [f"long-{n}" for n in (4, 3, 2, 1, 0)]
-
-
 # Limits
 
 
@@ -353,17 +228,6 @@ def test_a_sample_key_that_asks_for_more_gets_402_with_the_way_up(market: Asked)
 def test_a_malformed_limit_is_a_400_naming_it(market: Asked, limit: str) -> None:
     problem = market.refused("/v1/tenders", limit=limit)
     assert (problem["status"], problem["parameter"]) == (400, "limit")
-
-
-@pytest.mark.rule("PAR-4")
-def test_a_limit_above_the_paid_ceiling_gives_the_ceiling(plain_desk: Desk) -> None:
-    desk = plain_desk
-    desk.ingest("portal-za", "a.json", package(*SPREAD[:8]))
-    desk.publish()
-    with desk.serve(rows_paid="5") as asked:
-        page = asked.get("/v1/tenders", limit=100000)
-        assert (page["count"], page["truncated"]) == (5, True)
-        assert len(asked.get("/v1/tenders", limit=100000, cursor=page["next_cursor"])["data"]) == 3
 
 
 # Pages
@@ -454,65 +318,6 @@ def test_a_walk_in_pages_of_any_sizes_gives_every_release_once_and_in_order(
             break
         cursor = {"cursor": page["next_cursor"]}
     assert walked == whole
-
-
-def wait_for_edition(asked: Asked, edition: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while asked.get("/v1/tenders", limit=1)["edition"] != edition:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-@pytest.mark.rule("PAR-6")
-@pytest.mark.both_engines
-def test_a_walk_stays_on_its_edition_while_another_is_published(desk: Desk) -> None:
-    desk.ingest("portal-za", "a.json", package(*SPREAD[:30]))
-    first = desk.publish()
-    with desk.serve() as asked:
-        whole = asked.tenders()
-        pages = asked.walk(limit=4)
-        walked = [next(pages), next(pages)]
-        corrected = {**SPREAD[3], "tender": {"title": "Corrected"}}
-        newer = [release(f"newer-{n}", f"2025-01-{n:02}") for n in range(1, 6)]
-        desk.ingest("portal-za", "b.json", package(corrected, *newer))
-        second = desk.publish()
-        assert second != first
-        wait_for_edition(asked, second)
-        walked += pages
-        assert {page["edition"] for page in walked} == {first}
-        assert [row for page in walked for row in page["data"]] == whole
-        fresh = [row for page in asked.walk(limit=4) for row in page["data"]]
-        assert keys(fresh) == expected([*SPREAD[:30], *newer])
-        assert "Corrected" in {row["title"] for row in fresh}
-
-
-@pytest.mark.rule("PAR-5")
-@pytest.mark.both_engines
-def test_a_cursor_of_an_edition_that_is_no_longer_kept_is_a_400(desk: Desk) -> None:
-    desk.settings["editions_kept"] = "1"
-    desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))
-    desk.publish()
-    with desk.serve() as asked:
-        cursor = asked.get("/v1/tenders", limit=4)["next_cursor"]
-        for name in "bcd":
-            desk.ingest("portal-za", f"{name}.json", package(release(name)))
-            wait_for_edition(asked, desk.publish())
-        problem = asked.refused("/v1/tenders", limit=4, cursor=cursor)
-        assert (problem["status"], problem["parameter"]) == (400, "cursor")
-        failed, told = asked.tool("search_tenders", limit=4, cursor=cursor)
-        assert (failed, told["status"], told["parameter"]) == (True, 400, "cursor")
-
-
-@pytest.mark.rule("SET-4")
-def test_a_cursor_outlives_a_restart(plain_desk: Desk) -> None:
-    desk = plain_desk
-    desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))
-    desk.publish()
-    with desk.serve() as asked:
-        page = asked.get("/v1/tenders", limit=4)
-    with desk.serve() as asked:
-        rest = asked.get("/v1/tenders", limit=10, cursor=page["next_cursor"])
-        assert page["data"] + rest["data"] == asked.tenders()
 
 
 # HTTP

@@ -11,7 +11,7 @@ from tests.spec.market import Desk, package, party, release
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
 from tests.spec.register import COLUMNS, lei, record, sid
-from tests.spec.test_tenders import wait_for_edition
+from tests.spec.tender_market import wait_for_edition
 
 ISSUER, OTHER, TRADER = lei("ISSUER"), lei("OTHER"), lei("TRADER")
 SHARED = release("shared", "2025-05-01T10:00:00Z", buyer={"name": "Department of Shared Figures"})

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sankofa.model.identifiers import service_id
 from tests.spec.market import without_mark
+from tests.torture import rounds
 from tests.world.desk import Answer, Desk, around, as_row, ask
 from tests.world.reference import Told, knowable, seen, told_in
 
@@ -43,7 +44,9 @@ VALUES = st.sampled_from((Decimal(1), Decimal(2), Decimal("9007199254740993.5"),
 CONFIDENCES = st.sampled_from((None, None, None, Decimal("0.85"), Decimal("0.84")))
 LOCATIONS = st.sampled_from(("", "p. 1", "p. 2"))
 DEEP = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=rounds(8, 15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 

@@ -15,7 +15,7 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.ledger.reader import ReleaseRow
 from sankofa.ledger.store import Ledger
 from tests.world.desk import Desk
-from tests.world.test_signals import PERSON, TODAY, release, tenders
+from tests.world.signals_desk import PERSON, TODAY, release, tenders
 
 
 @pytest.fixture

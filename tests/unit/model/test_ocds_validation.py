@@ -15,6 +15,7 @@ from sankofa.model.organisations import org_evidence
 from sankofa.model.records import Release
 from sankofa.sources.base import InputFile, adapters
 from tests.ocds_schema import validation_errors
+from tests.torture import ALL_ROUNDS
 
 
 def evidence(name: str, identifiers: tuple[tuple[str, str], ...], country: str) -> str | None:
@@ -38,7 +39,9 @@ def test_real_releases_break_no_rule_after_cleaning_that_they_did_not_break_befo
 ) -> None:
     gate = Gate(evidence)
     cleaned = 0
-    for place, release in releases(shared_data / "ocds"):
+    found = list(releases(shared_data / "ocds"))
+    half = found if ALL_ROUNDS else found[version == "1.1" :: 2]
+    for place, release in half:
         try:
             after = validation_errors(json.loads(clean(release, "", gate, str.upper).body), version)
         except Unusable:
@@ -49,7 +52,7 @@ def test_real_releases_break_no_rule_after_cleaning_that_they_did_not_break_befo
         # A list of one that was written without its brackets is understood, then judged for what it holds.
         new = [e for e in after - before if not any(e.path.startswith(path) for path in broken)]
         assert not new, (place, new)
-    assert cleaned > 700
+    assert cleaned > (700 if ALL_ROUNDS else 350)
 
 
 def test_a_release_full_of_people_is_still_one() -> None:

@@ -1,0 +1,84 @@
+"""What the suites of the key-value engines share."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+import uvloop
+
+from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import KeyValue, Window
+from sankofa.model.errors import StoreUnavailable
+from tests.patience import Stopwatch
+
+WINDOWS = (Window("m:29384923", 120), Window("M:2026-11", 3_000_000))
+BOUND = 1.0
+T = TypeVar("T")
+
+COUNTING_PROCESS = """
+import asyncio, sys
+from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import Window
+
+async def main(url, times):
+    store = open_keyvalue(url)
+    print("ready", flush=True)
+    for _ in range(int(times)):
+        minute, month = await store.count("shared", (Window("m:1", 600), Window("M:1", 600)))
+        print(minute, month, flush=int(times) > 100_000)
+    await store.close()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.fixture(params=["embedded", "redis"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty store of each engine."""
+    if request.param == "redis":
+        redis: str = request.getfixturevalue("redis_url")
+        return redis
+    return f"embedded:{tmp_path / 'home' / 'store'}"
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
+    """Both event loops: they order timers and reads differently, and the service runs on the second."""
+    with asyncio.Runner(loop_factory=request.param) as runner:
+        yield runner
+
+
+def run(url: str, steps: Callable[[KeyValue], Awaitable[T]]) -> T:
+    """The steps on a store opened for them; whatever they leave behind is a failure."""
+
+    async def scene() -> T:
+        store = open_keyvalue(url)
+        try:
+            return await steps(store)
+        finally:
+            await store.close()
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    return asyncio.run(scene())
+
+
+async def unavailable(call: Awaitable[object], within: float = BOUND) -> StoreUnavailable:
+    """The failure of the call, which must come in time."""
+    with Stopwatch() as watch, pytest.raises(StoreUnavailable) as failure:
+        await call
+    assert watch.seconds < within
+    return failure.value
+
+
+def counting_process(url: str, times: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", COUNTING_PROCESS, url, str(times)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - as the kernel lists it

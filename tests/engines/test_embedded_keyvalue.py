@@ -1,0 +1,326 @@
+"""The embedded key-value engine: processes killed, full disks, files replaced under it."""
+
+import asyncio
+import resource
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from sankofa.engines.embedded_kv import EmbeddedKeyValue
+from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import KeyValue, Window
+from tests.engines.keyvalues import WINDOWS, counting_process, run, unavailable
+from tests.engines.keyvalues import url as url
+from tests.patience import PATIENCE, Stopwatch
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+def test_values_and_counters_survive_a_restart(path: Path) -> None:
+    async def steps(store: KeyValue) -> tuple[int, ...]:
+        await store.put("a", b"kept")
+        return await store.count("a", WINDOWS)
+
+    assert [run(f"embedded:{path}", steps) for _ in range(3)] == [(1, 1), (2, 2), (3, 3)]
+
+
+def test_a_process_killed_while_counting_leaves_every_answered_count_and_one_more_at_most(path: Path) -> None:
+    url = f"embedded:{path}"
+    before: tuple[int, ...] = (0, 0)
+    for round_number in range(5):
+        process = counting_process(url, 10_000_000)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.05 + 0.013 * round_number)
+        process.send_signal(signal.SIGKILL)
+        lines = process.communicate()[0].splitlines(keepends=True)
+        answered = sum(line.endswith("\n") for line in lines)
+        after = run(url, lambda store: store.count("shared", (Window("m:1", 600), Window("M:1", 600))))
+        unanswered = tuple(now - 1 - answered - then for now, then in zip(after, before, strict=True))
+        assert unanswered in {(0, 0), (1, 0), (1, 1)}  # the windows of a count are written in their order
+        before = after
+
+
+def test_a_process_killed_while_putting_leaves_the_file_whole(path: Path) -> None:
+    code = (
+        "import asyncio, sys\nfrom sankofa.engines.factory import open_keyvalue\n"
+        "async def main():\n    store = open_keyvalue(sys.argv[1])\n    number = 0\n"
+        "    while True:\n        number += 1\n        await store.put(f'{number}', b'x' * 3000)\n"
+        "        print(number, flush=True)\nasyncio.run(main())"
+    )
+    for _ in range(3):
+        command = [sys.executable, "-c", code, f"embedded:{path}"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(0.05)
+            process.kill()
+            told = [line for line in process.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
+
+        async def steps(store: KeyValue) -> None:
+            for line in told:  # noqa: B023 - run at once
+                assert await store.get(line.strip()) == b"x" * 3000
+
+        run(f"embedded:{path}", steps)
+
+
+def test_old_windows_make_room_so_that_the_file_stops_growing(path: Path) -> None:
+    now = 1_000_000_000.0
+    store = EmbeddedKeyValue(str(path), "usagestore", clock=lambda: now)
+
+    async def steps() -> None:
+        nonlocal now
+        for minute in range(1000):  # 128 slots to a page, all of one name
+            now += 60
+            assert await store.count("a", (Window(f"m:{minute}", 120), Window("M", 10**6))) == (1, minute + 1)
+        await store.close()
+
+    asyncio.run(steps())
+    assert sum(file.stat().st_blocks for file in path.parent.iterdir()) * 512 < 32_768
+
+
+def test_a_page_full_of_live_windows_refuses_instead_of_forgetting(path: Path) -> None:
+    async def steps(store: KeyValue) -> None:
+        for number in range(128):
+            await store.count("a", (Window(f"m:{number}", 600),))
+        await unavailable(store.count("a", (Window("m:128", 600),)))
+        assert await store.count("a", (Window("m:5", 600),)) == (2,)
+
+    run(f"embedded:{path}", steps)
+
+
+def test_files_are_readable_by_their_owner_only(path: Path) -> None:
+    async def steps(store: KeyValue) -> None:
+        await store.put("a", b"1")
+        await store.count("a", WINDOWS)
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+        assert modes.keys() >= {"store", "store-wal", "store-counters"}
+        assert set(modes.values()) == {0o600}
+
+    run(f"embedded:{path}", steps)
+
+
+def test_a_file_that_may_not_grow_is_an_unavailable_store_until_it_may(path: Path) -> None:
+    """What has its place on the disk already goes on being read and counted."""
+
+    async def steps(store: KeyValue) -> None:
+        await store.put("a", b"1")
+        assert await store.count("a", WINDOWS) == (1, 1)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+        try:
+            await unavailable(store.put("b", b"x" * 100_000))
+            assert await store.count("a", WINDOWS) == (2, 2)
+            assert await store.get("a") == b"1"
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        await store.put("b", b"2")
+        assert await store.count("a", WINDOWS) == (3, 3)
+
+    run(f"embedded:{path}", steps)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 400 kB of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small disk needs root: a full one is not tried")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_is_an_unavailable_store_and_not_the_end_of_the_process(small_disk: Path) -> None:
+    async def steps(store: KeyValue) -> None:
+        await store.put("a", b"1")
+        assert await store.count("a", WINDOWS) == (1, 1)
+        filler = small_disk / "filler"
+        with suppress(OSError), filler.open("wb", buffering=0) as stream:
+            while True:
+                stream.write(bytes(4096))
+        await unavailable(store.count("new", WINDOWS))
+        assert await store.get("a") == b"1"
+        filler.unlink()
+        assert await store.count("new", WINDOWS) == (1, 1)
+
+    run(f"embedded:{small_disk / 'store'}", steps)
+
+
+@pytest.mark.parametrize("suffix", ["", "-counters"])
+def test_a_file_of_another_kind_is_refused_and_left_alone(path: Path, suffix: str) -> None:
+    alien = path.with_name(path.name + suffix)
+    alien.write_bytes(b"not ours" * 1000)
+
+    async def steps(store: KeyValue) -> None:
+        await unavailable(store.ping())
+        alien.rename(alien.with_name("aside"))
+        await store.ping()
+
+    run(f"embedded:{path}", steps)
+    assert alien.with_name("aside").read_bytes() == b"not ours" * 1000
+
+
+def test_a_frozen_process_holding_the_counters_does_not_hold_up_another(path: Path) -> None:
+    async def steps(store: KeyValue) -> None:
+        await store.count("a", WINDOWS)
+        holding = "import fcntl, os, sys, time; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX)"
+        command = [sys.executable, "-c", holding + "; print(flush=True); time.sleep(600)", f"{path}-counters"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:  # noqa: ASYNC220 - at rest so far
+            assert process.stdout is not None
+            process.stdout.readline()
+            with Stopwatch() as watch:
+                ticks = asyncio.create_task(longest_pause(0.5))
+                await unavailable(store.count("a", WINDOWS))
+                pause = await ticks
+            assert pause < 0.2 + watch.elapsed - watch.seconds  # waiting must not block the loop
+            process.kill()
+        assert await store.count("a", WINDOWS) == (2, 2)
+
+    run(f"embedded:{path}", steps)
+
+
+async def longest_pause(seconds: float) -> float:
+    end, last, longest = time.monotonic() + seconds, time.monotonic(), 0.0
+    while last < end:
+        await asyncio.sleep(0.005)
+        longest, last = max(longest, time.monotonic() - last), time.monotonic()
+    return longest
+
+
+def test_a_store_in_use_before_a_fork_stays_exact_in_parent_and_child(path: Path) -> None:
+    code = (
+        "import asyncio, os, sys\nfrom sankofa.engines.factory import open_keyvalue\n"
+        "from sankofa.engines.keyvalue import Window\n"
+        "store = open_keyvalue(sys.argv[1])\n"
+        "async def use():\n    for _ in range(500):\n        await store.count('a', (Window('M', 600),))\n"
+        "        await store.get('a')\n    await store.put(f'from {os.getpid()}', b'x')\n"
+        "asyncio.run(use())\nchild = os.fork()\nasyncio.run(use())\n"
+        "if child:\n    assert os.waitpid(child, 0)[1] == 0"
+    )
+    subprocess.run([sys.executable, "-c", code, f"embedded:{path}"], check=True, timeout=PATIENCE)
+
+    async def steps(store: KeyValue) -> None:
+        assert await store.count("a", (Window("M", 600),)) == (1501,)
+        assert len(await store.names("from ")) == 2
+
+    run(f"embedded:{path}", steps)
+
+
+DYING_WRITER = """
+import asyncio, os, sys
+from sankofa.engines import counter_file, embedded_kv
+step = sys.argv[2]
+if step == "before storing":
+    embedded_kv.EmbeddedKeyValue._rows = lambda *_: os._exit(9)
+else:
+    counter_file.CounterFile.end_change = lambda *_: os._exit(9)
+asyncio.run(embedded_kv.EmbeddedKeyValue(sys.argv[1], "key store").put("key:1", b"revoked"))
+"""
+
+
+@pytest.mark.parametrize(("step", "stored"), [("before storing", b"valid"), ("after storing", b"revoked")])
+def test_a_writer_that_dies_between_its_steps_leaves_nobody_with_an_old_value(
+    path: Path, step: str, stored: bytes
+) -> None:
+    async def steps() -> None:
+        readers = [open_keyvalue(f"embedded:{path}") for _ in range(2)]
+        await readers[0].put("key:1", b"valid")
+        for _ in range(3):
+            assert [await reader.get("key:1") for reader in readers] == [b"valid"] * 2
+        command = [sys.executable, "-c", DYING_WRITER, str(path), step]
+        assert subprocess.run(command, check=False).returncode == 9  # noqa: ASYNC221 - nothing else runs
+        for _ in range(3):
+            assert [await reader.get("key:1") for reader in readers] == [stored] * 2
+        await readers[1].put("key:1", b"anew")  # the turn of the dead is not waited for
+        assert [await reader.get("key:1") for reader in readers] == [b"anew"] * 2
+        for reader in readers:
+            await reader.close()
+
+    asyncio.run(steps())
+
+
+@pytest.mark.parametrize("replaced", [("store",), ("store", "store-counters"), ("store-counters",)])
+def test_what_is_put_after_the_files_were_replaced_is_seen(path: Path, replaced: tuple[str, ...]) -> None:
+    """As when an operator moves a backup into the place of the store under a running server."""
+
+    async def steps() -> None:
+        reader, other = (open_keyvalue(f"embedded:{path}") for _ in range(2))
+        await reader.put("key:1", b"valid")
+        await reader.put("key:2", b"valid")
+        assert await reader.get("key:1") == b"valid"
+        for name in replaced:
+            copy = path.with_name(f"{name}.new")
+            if name == "store":
+                with sqlite3.connect(path) as source, sqlite3.connect(copy) as target:
+                    source.backup(target)
+                source.close()
+                target.close()
+            else:
+                copy.write_bytes(path.with_name(name).read_bytes())
+            copy.rename(path.with_name(name))
+        for number in (1, 2, 3):
+            await other.put(f"key:{number}", b"revoked")
+            await other.close()
+            with Stopwatch() as watch:
+                while await reader.get(f"key:{number}") != b"revoked":  # noqa: ASYNC110 - of another process
+                    await asyncio.sleep(0.01)
+            assert watch.seconds < 0.5
+        await reader.put("key:4", b"by the reader")
+        assert await other.get("key:4") == b"by the reader"
+        await reader.close()
+        await other.close()
+
+    asyncio.run(steps())
+    assert run(f"embedded:{path}", lambda store: store.get("key:3")) == b"revoked"
+
+
+def test_a_store_that_was_replaced_by_an_older_one_is_what_counts(path: Path) -> None:
+    async def steps() -> None:
+        reader = open_keyvalue(f"embedded:{path}")
+        await reader.put("key:1", b"as it was")
+        with sqlite3.connect(path) as source, sqlite3.connect(path.with_name("backup")) as target:
+            source.backup(target)
+        source.close()
+        target.close()
+        await reader.put("key:1", b"later")
+        assert await reader.get("key:1") == b"later"
+        for companion in ("store-wal", "store-shm"):  # as docs/operating.md says
+            path.with_name(companion).unlink(missing_ok=True)
+        path.with_name("backup").rename(path)
+        await asyncio.sleep(0.3)
+        assert await reader.get("key:1") == b"as it was"
+        await reader.close()
+
+    asyncio.run(steps())
+
+
+def test_writers_take_turns_and_a_frozen_one_is_not_waited_for(path: Path) -> None:
+    async def steps(store: KeyValue) -> None:
+        await store.put("a", b"1")
+        holding = "import fcntl, sys, time; f = open(sys.argv[1], 'r+b'); fcntl.flock(f, fcntl.LOCK_EX)"
+        command = [sys.executable, "-c", holding + "; print(flush=True); time.sleep(600)", f"{path}-lock"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:  # noqa: ASYNC220 - at rest so far
+            assert process.stdout is not None
+            process.stdout.readline()
+            await unavailable(store.put("a", b"2"))
+            assert await store.get("a") == b"1"
+            process.kill()
+        await asyncio.gather(*(store.put("a", b"%d" % n) for n in range(20)))
+        assert await store.get("a") == b"19"
+
+    run(f"embedded:{path}", steps)

@@ -1,0 +1,147 @@
+"""The key-value engine on Redis: a server that is frozen, restarted or none at all."""
+
+import asyncio
+import subprocess
+import sys
+import time
+
+import pytest
+
+from sankofa.engines.factory import open_keyvalue
+from sankofa.engines.keyvalue import KeyValue, Window
+from tests.engines.keyvalues import WINDOWS, open_files, run, unavailable
+from tests.engines.keyvalues import runner as runner
+from tests.engines.keyvalues import url as url
+from tests.services import RedisServer
+
+
+def test_a_frozen_server_fails_every_call_in_time_and_is_back_once_thawed(
+    redis_server: RedisServer, runner: asyncio.Runner
+) -> None:
+    async def steps() -> None:
+        store = open_keyvalue(redis_server.url)
+        await store.put("a", b"1")
+        assert await store.count("a", WINDOWS) == (1, 1)
+        before = open_files()
+        redis_server.freeze()
+        fresh = open_keyvalue(redis_server.url)
+        for _ in range(2):  # over the link that was in use, then over one dialled to a frozen server
+            calls = (
+                store.get("a"),
+                store.count("a", WINDOWS),
+                store.put("b", b""),
+                store.names(""),
+                fresh.ping(),
+            )
+            await asyncio.gather(*map(unavailable, calls), *(unavailable(store.get("a")) for _ in range(50)))
+        await unavailable(store.count("a", WINDOWS))
+        left = asyncio.create_task(fresh.get("a"))
+        await asyncio.sleep(0.05)
+        await fresh.close()  # with a call under way
+        await unavailable(left)
+        redis_server.thaw()
+        assert await store.get("a") == b"1"
+        assert len(await store.count("a", WINDOWS)) == 2
+        assert open_files() <= before
+        await store.close()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    runner.run(steps())
+
+
+def test_a_restarted_server_is_used_again_at_the_next_call(
+    redis_server: RedisServer, runner: asyncio.Runner
+) -> None:
+    async def steps() -> None:
+        store = open_keyvalue(redis_server.url)
+        assert await store.count("a", WINDOWS) == (1, 1)
+        redis_server.kill()
+        await unavailable(store.count("a", WINDOWS))
+        await unavailable(store.ping())
+        redis_server.start()
+        assert await store.count("a", WINDOWS) == (1, 1)  # its script is sent again
+        await store.close()
+
+    runner.run(steps())
+
+
+def test_a_loop_that_was_held_up_does_not_take_the_server_for_frozen(
+    redis_server: RedisServer, runner: asyncio.Runner
+) -> None:
+    async def steps() -> None:
+        store = open_keyvalue(redis_server.url)
+        await store.ping()
+        answer = asyncio.create_task(store.count("a", WINDOWS))
+        asyncio.get_running_loop().call_soon(time.sleep, 1.1)  # before the command has left
+        assert await answer == (1, 1)
+        await store.close()
+
+    runner.run(steps())
+
+
+def test_a_counter_in_redis_expires_by_itself(redis_url: str, redis_server: RedisServer) -> None:
+    run(redis_url, lambda store: store.count("a", WINDOWS))
+    for window in WINDOWS:
+        left = int(redis_server.execute(f"TTL sankofa:count:{{a}}:{window.name}").removeprefix(":"))
+        assert window.seconds - 5 <= left <= window.seconds
+
+
+def test_credentials_and_database_of_the_url_are_used_and_never_shown(redis_server: RedisServer) -> None:
+    redis_server.execute("ACL SETUSER ama on >s%cret ~* +@all")
+    place = f"127.0.0.1:{redis_server.port}"
+    try:
+        run(f"redis://ama:s%25cret@{place}/3", lambda store: store.put("a", b"three"))
+        assert run(f"redis://{place}/3", lambda store: store.get("a")) == b"three"
+        assert run(f"redis://{place}/0", lambda store: store.get("a")) is None
+        for wrong in (f"redis://ama:hush@{place}", f"redis://:hush@{place}/0"):
+            failure = run(wrong, lambda store: unavailable(store.get("a")))
+            assert failure.cause in ("refused: WRONGPASS", "refused: ERR")
+            assert "hush" not in repr(vars(failure))
+    finally:
+        redis_server.execute("ACL DELUSER ama")
+
+
+def test_a_value_of_another_type_is_an_unavailable_store(redis_server: RedisServer) -> None:
+    redis_server.execute("SET sankofa:values text")
+    redis_server.execute("RPUSH sankofa:count:{a}:M list")
+
+    async def steps(store: KeyValue) -> None:
+        for call in (store.get("a"), store.put("a", b""), store.names(""), store.ping()):
+            assert (await unavailable(call)).cause == "WRONGTYPE"
+        assert (await unavailable(store.count("a", (Window("M", 9),)))).cause == "WRONGTYPE"
+
+    run(redis_server.url, steps)
+
+
+@pytest.mark.parametrize(
+    "reply", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b":1\r\n:2\r\n", b"$5\r\nab", b"*0\r\n", b""]
+)
+def test_a_server_that_is_not_redis_fails_the_call_in_time(reply: bytes) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(reply)
+        if not reply:
+            writer.close()
+        await reader.read()
+        writer.close()
+
+    async def steps() -> None:
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            store = open_keyvalue(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+            await unavailable(store.get("a"))
+            await unavailable(store.count("a", WINDOWS))
+            await store.close()
+            await asyncio.sleep(0.05)
+
+    asyncio.run(steps())
+
+
+def test_a_missing_driver_is_said_in_words() -> None:
+    code = (
+        "import sys; sys.modules['hiredis'] = None\n"
+        "from sankofa.engines.factory import open_keyvalue\n"
+        "try: open_keyvalue('redis://:hush@host')\n"
+        "except Exception as error: print(type(error).__name__, error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "SettingsError redis:// needs a driver: install sankofa[redis]\n"

@@ -1,0 +1,86 @@
+"""Real files as their publishers ship them, in part: fewer registrants, concepts or currencies.
+
+Most of what a whole file costs goes to rows that no test looks at. `make test` takes the part in which they
+look; the whole is taken wherever every round is (`tests.torture.ALL_ROUNDS`), as .ci/run does.
+"""
+
+import csv
+import gzip
+import json
+import zipfile
+from collections.abc import Callable, Container, Iterable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+
+def statements_of(
+    folder: Path, to: Path, wanted: Callable[[int, str], bool], tag: Callable[[str], bool] = lambda _: True
+) -> Path:
+    """The quarters of the financial statement data sets, with the filings of some registrants.
+
+    `wanted` is asked with the number and the name of each, `tag` with that of each figure.
+    """
+    to.mkdir()
+    for path in sorted(folder.glob("*.zip")):
+        with zipfile.ZipFile(path) as whole, zipfile.ZipFile(to / path.name, "w") as part:
+            header, *filings = whole.read("sub.txt").split(b"\n")
+            assert header.startswith(b"adsh\tcik\tname\t")
+            filings = [line for line in filings if line and wanted(*_registrant(line))]
+            part.writestr("sub.txt", b"\n".join([header, *filings, b""]))
+            accessions = {line.partition(b"\t")[0] for line in filings}
+            header, *figures = whole.read("num.txt").split(b"\n")
+            assert header.startswith(b"adsh\ttag\t")
+            figures = [
+                line
+                for line in figures
+                if line[:20].rstrip() in accessions and tag(line.split(b"\t", 2)[1].decode())
+            ]
+            part.writestr("num.txt", b"\n".join([header, *figures, b""]))
+    return to
+
+
+def _registrant(line: bytes) -> tuple[int, str]:
+    _, number, name, *_ = line.decode("utf-8", "replace").split("\t")
+    return int(number), name
+
+
+def companyfacts_of(paths: Iterable[Path], to: Path, concepts: Container[str]) -> list[Path]:
+    """The compressed files of registrants: what they report of some concepts (`us-gaap:Assets`)."""
+    to.mkdir()
+    found = []
+    for path in paths:
+        whole = json.loads(gzip.decompress(path.read_bytes()), parse_float=_Digits)
+        for taxonomy, facts in whole["facts"].items():
+            whole["facts"][taxonomy] = {
+                name: {**fact, "units": {unit: _of_years(rows) for unit, rows in fact["units"].items()}}
+                for name, fact in facts.items()
+                if f"{taxonomy}:{name}" in concepts
+            }
+        found.append(to / path.stem)
+        found[-1].write_text(json.dumps(whole))
+    return found
+
+
+def _of_years(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the quarters and halves that begin after the January of the year in which they end."""
+    return [row for row in rows if "start" not in row or row["start"][:7] <= f"{row['end'][:4]}-01"]
+
+
+class _Digits(float):
+    """A figure with the digits it was written with."""
+
+    def __new__(cls, text: str) -> "_Digits":
+        assert Decimal(repr(float(text))) == Decimal(text), text
+        return super().__new__(cls, text)
+
+
+def rates_of(path: Path, to: Path, currencies: Iterable[str]) -> Path:
+    """The ECB's history with some of its columns."""
+    to.mkdir()
+    with path.open(newline="") as stream, (to / path.name).open("w", newline="") as part:
+        names = ["Date", *currencies, ""]  # each line ends in a comma
+        writer = csv.DictWriter(part, names, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(csv.DictReader(stream))
+    return to

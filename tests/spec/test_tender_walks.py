@@ -1,0 +1,107 @@
+"""Tenders walked page by page while editions come and go, each from a HOME of its own."""
+
+import pytest
+
+from tests.spec.market import (
+    CITY,
+    Desk,
+    package,
+    party,
+    release,
+)
+from tests.spec.market import desk as desk
+from tests.spec.market import plain_desk as plain_desk
+from tests.spec.tender_market import SPREAD, expected, keys, wait_for_edition
+
+
+def test_a_title_keeps_the_words_of_an_office_that_is_the_contact(plain_desk: Desk) -> None:
+    office = {"name": "Procurement Department", "telephone": "2024"}
+    buyer = party(CITY["id"], CITY["name"], "buyer", contactPoint=office)
+    title = "Procurement of roads for the Procurement Department, 2024"
+    plain_desk.ingest("portal-za", "a.json", package(release("a", parties=[buyer], tender={"title": title})))
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        assert asked.tender("a")["title"] == title
+
+
+@pytest.mark.rule("TEND-9")
+def test_a_process_is_walked_page_by_page_and_its_cursor_is_bound_to_it(plain_desk: Desk) -> None:
+    days = [f"2025-0{n}-01T00:00:00Z" for n in range(1, 6)]
+    process = [release("long", day, id=f"long-{n}") for n, day in enumerate(days)]
+    plain_desk.ingest("portal-za", "za.json", package(*process, release("other", "2025-03-02T00:00:00Z")))
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        key = asked.server.key("sample")
+        found, address = [], "/v1/tenders?ocid=ocds-test-long&limit=2"
+        body = asked.server.get(address, key).json()
+        other = asked.server.get(f"/v1/tenders?cursor={body['next_cursor']}", key)
+        assert (other.status_code, other.json()["parameter"]) == (400, "cursor")
+        while True:
+            found += [row["release_id"] for row in body["data"]]
+            if body["next_cursor"] is None:
+                break
+            body = asked.server.get(f"{address}&cursor={body['next_cursor']}", key).json()
+        assert found == [f"long-{n}" for n in (4, 3, 2, 1, 0)]
+
+
+@pytest.mark.rule("PAR-4")
+def test_a_limit_above_the_paid_ceiling_gives_the_ceiling(plain_desk: Desk) -> None:
+    desk = plain_desk
+    desk.ingest("portal-za", "a.json", package(*SPREAD[:8]))
+    desk.publish()
+    with desk.serve(rows_paid="5") as asked:
+        page = asked.get("/v1/tenders", limit=100000)
+        assert (page["count"], page["truncated"]) == (5, True)
+        assert len(asked.get("/v1/tenders", limit=100000, cursor=page["next_cursor"])["data"]) == 3
+
+
+@pytest.mark.rule("PAR-6")
+@pytest.mark.both_engines
+def test_a_walk_stays_on_its_edition_while_another_is_published(desk: Desk) -> None:
+    desk.ingest("portal-za", "a.json", package(*SPREAD[:30]))
+    first = desk.publish()
+    with desk.serve() as asked:
+        whole = asked.tenders()
+        pages = asked.walk(limit=4)
+        walked = [next(pages), next(pages)]
+        corrected = {**SPREAD[3], "tender": {"title": "Corrected"}}
+        newer = [release(f"newer-{n}", f"2025-01-{n:02}") for n in range(1, 6)]
+        desk.ingest("portal-za", "b.json", package(corrected, *newer))
+        second = desk.publish()
+        assert second != first
+        wait_for_edition(asked, second)
+        walked += pages
+        assert {page["edition"] for page in walked} == {first}
+        assert [row for page in walked for row in page["data"]] == whole
+        fresh = [row for page in asked.walk(limit=4) for row in page["data"]]
+        assert keys(fresh) == expected([*SPREAD[:30], *newer])
+        assert "Corrected" in {row["title"] for row in fresh}
+
+
+@pytest.mark.rule("PAR-5")
+@pytest.mark.both_engines
+def test_a_cursor_of_an_edition_that_is_no_longer_kept_is_a_400(desk: Desk) -> None:
+    desk.settings["editions_kept"] = "1"
+    desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))
+    desk.publish()
+    with desk.serve() as asked:
+        cursor = asked.get("/v1/tenders", limit=4)["next_cursor"]
+        for name in "bcd":
+            desk.ingest("portal-za", f"{name}.json", package(release(name)))
+            wait_for_edition(asked, desk.publish())
+        problem = asked.refused("/v1/tenders", limit=4, cursor=cursor)
+        assert (problem["status"], problem["parameter"]) == (400, "cursor")
+        failed, told = asked.tool("search_tenders", limit=4, cursor=cursor)
+        assert (failed, told["status"], told["parameter"]) == (True, 400, "cursor")
+
+
+@pytest.mark.rule("SET-4")
+def test_a_cursor_outlives_a_restart(plain_desk: Desk) -> None:
+    desk = plain_desk
+    desk.ingest("portal-za", "a.json", package(*SPREAD[:9]))
+    desk.publish()
+    with desk.serve() as asked:
+        page = asked.get("/v1/tenders", limit=4)
+    with desk.serve() as asked:
+        rest = asked.get("/v1/tenders", limit=10, cursor=page["next_cursor"])
+        assert page["data"] + rest["data"] == asked.tenders()

@@ -1,0 +1,89 @@
+"""What the tests of the signal panels share."""
+
+import json
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sankofa.derive.signals.contract import panels
+from sankofa.edition.build.context import BuildContext
+from sankofa.model.rows import wire
+from tests.spec.register import lei
+from tests.world.desk import Desk
+
+TODAY = date(2024, 11, 15)
+ALPHA, BETA = lei("ALPHA"), lei("BETA")
+PERSON = "Quentin Zebulon Marchbanks"
+SERIES = "series,series_type,frequency,country,date,value,unit,release_date\n"
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "home", TODAY)
+
+
+def observed(desk: Desk, key: str) -> Rows:
+    ledger = desk.ledger()
+    try:
+        rows = [wire.encode(o.row) for o in panels()[key].observe(BuildContext(ledger))]
+    finally:
+        ledger.close()
+    return [json.loads(row, parse_int=Decimal, parse_float=Decimal) for row in rows]
+
+
+def told(rows: Rows, *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def take(desk: Desk, source: str, name: str, content: str) -> None:
+    path = desk.inbox / name
+    path.write_text(content)
+    summary = desk.take(source, path)
+    assert summary.failures == []
+
+
+def tenders(desk: Desk, *told: dict[str, Any], name: str = "releases.json") -> None:
+    take(desk, "za-etenders", name, json.dumps({"releases": told}))
+
+
+def release(
+    ocid: str, day: str, *awards: tuple[Any, ...], buyer: str = "Ministry of Health"
+) -> dict[str, Any]:
+    """With awards as (id, winners, amount, currency, status)."""
+    return {
+        "ocid": ocid,
+        "id": f"{ocid}-{day}",
+        "date": day,
+        "tag": ["award"],
+        "buyer": {"name": buyer},
+        "tender": {"category": "Works"},
+        "awards": [
+            {
+                "id": award_id,
+                "status": status,
+                "suppliers": [{"name": winner} for winner in winners],
+                "value": {"amount": amount, "currency": currency},
+            }
+            for award_id, winners, amount, currency, status in awards
+        ],
+    }
+
+
+def won(
+    award_id: str, *winners: str, amount: Any = None, currency: str = "ZAR", status: str = "active"
+) -> Any:
+    return award_id, winners, amount, currency, status
+
+
+def figure(
+    number: str, item: str, value: object, year: int, public: str = "", money: str = "ZAR"
+) -> list[str]:
+    """A row of the filings template: an instant for what is held, else the calendar year."""
+    start = "" if item in ("assets",) else f"{year}-01-01"
+    public = public or f"{year + 1}-03-31"
+    name = f"afs-{public}"
+    return [f"lei:{number}", item, str(value), money, start, f"{year}-12-31", public, name, "p. 1", ""]
