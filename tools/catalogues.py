@@ -37,8 +37,13 @@ def messages() -> list[str]:
             wanted.add(message if isinstance(message, str) else message[0])
     for module in sorted(WEB.rglob("*.py")):
         wanted.update(_TEXT.findall(module.read_text(encoding="utf-8")))
+    from sankofa.derive.metrics.contract import metrics
+    from sankofa.derive.signals.contract import panels
     from sankofa.model import errors
     from sankofa.web.labels import LABELS
+
+    wanted.update(metric.summary for metric in metrics())
+    wanted.update(panel.summary for panel in panels().values())
 
     wanted.update(LABELS.values())
     wanted.update(problem.title for problem in errors.Problem.__subclasses__())

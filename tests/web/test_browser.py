@@ -22,6 +22,8 @@ from tests.web.site import ISSUER, PAGES, figures
 
 COMPANY = f"/company/{ISSUER}"
 PHONE = {"width": 390, "height": 844}
+PAPER = {"width": 703, "height": 1015}
+"""A4 within its margins, in pixels of CSS."""
 PICTURES = REPOSITORY / "docs" / "pictures"
 GOLD_FIELDS = "/company/DC91D49F08F903ABF0D2E95294"
 PICTURED = {
@@ -248,6 +250,43 @@ def test_an_endpoint_is_tried_from_the_reference(browser: Browser, server: LiveS
         form = window.page.locator('form[data-path="/v1/screen"]')
         form.get_by_role("button", name="Try").click()
         expect(form.locator("output")).to_contain_text('"omitted"')
+
+
+@pytest.mark.rule("WEB-13")
+@pytest.mark.parametrize(
+    "address",
+    [f"{COMPANY}?as_of=2024-06-01", "/macro/series/CPI.ZA?as_of=2023-05-31", "/screen?metric=net_margin"],
+)
+def test_a_page_prints_dark_on_white_without_what_can_only_be_clicked(
+    browser: Browser, server: LiveServer, address: str
+) -> None:
+    """A visitor with dark colours prints in light ones; no table is cut off at the edge of the paper."""
+    with visitor(browser, server.url, color_scheme="dark", viewport=PAPER) as window:
+        window.go(address)
+        assert window.page.evaluate(_BACKGROUND) != "rgb(255, 255, 255)"
+        window.page.emulate_media(media="print")
+        assert window.page.evaluate(_BACKGROUND) == "rgb(255, 255, 255)"
+        for name in ("nav", ".day", ".fields", ".downloads", ".api", "summary:text('as a table')", ".links"):
+            for control in window.page.locator(name).all():
+                assert not control.is_visible(), name
+        expect(window.page.locator("main th:visible").first).to_be_visible()
+        assert all(heading.inner_text().strip() for heading in window.page.locator("main thead th").all())
+        assert window.page.evaluate(_PALE) == []
+        assert has_no_sideways_scrolling(window)
+        assert window.page.evaluate(_CLIPPED) == []
+
+
+_BACKGROUND = "getComputedStyle(document.body).backgroundColor"
+_PALE = """() => [...document.querySelectorAll("main :is(td, th, text, h1, p, .line)")].filter(it => {
+  const style = getComputedStyle(it);
+  const ink = it.closest("svg") ? (it.matches("text") ? style.fill : style.stroke) : style.color;
+  const [red, green, blue] = ink.match(/[0-9.]+/g).map(Number);
+  return it.getClientRects().length && 0.2126 * red + 0.7152 * green + 0.0722 * blue > 128;
+}).map(it => it.outerHTML.slice(0, 80))"""
+"""What would be pale on white paper."""
+_CLIPPED = """() => [...document.querySelectorAll("main table, main svg, main pre")].filter(it =>
+  it.getClientRects().length && it.getBoundingClientRect().right > innerWidth + 1
+).map(it => it.outerHTML.slice(0, 80))"""
 
 
 @pytest.mark.parametrize("name", PICTURED)

@@ -1,10 +1,13 @@
 """The pages as a client without a browser sees them: statuses, keys, and the same figures as the API."""
 
+import base64
 import csv
+import hashlib
 import io
 import os
 import random
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
@@ -14,12 +17,13 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
-from sankofa.derive.metrics.contract import slugs
+from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.signals.contract import panels
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.web.documents import documents
 from sankofa.web.labels import LABELS, label
 from sankofa.web.languages import language as language_of
+from sankofa.web.pages.signals import NOT_SHOWN
 from tests.live import LiveServer
 from tests.web.site import (
     HOSTILE_NAME,
@@ -59,11 +63,22 @@ def test_every_page_exists_without_a_script_and_has_none_of_its_own(server: Live
     assert len(page.all("h1")) == 1
     assert all(script.attributes["src"].startswith("/assets/") for script in page.all("script"))
     for element in page.elements:
-        assert element.name != "style"
+        if element.name == "style":  # one that the policy names by its digest
+            digest = base64.b64encode(hashlib.sha256(element.text.encode()).digest()).decode()
+            assert f"'sha256-{digest}'" in policy
         assert not [name for name in element.attributes if name == "style" or name.startswith("on")]
         for attribute in ("src", "action", "formaction"):
             assert element.attributes.get(attribute, "/").startswith("/")
     assert len(answer.content) < (200_000 if address == "/docs/api" else 100_000)
+
+
+@pytest.mark.rule("WEB-1")
+def test_the_first_page_is_drawn_without_asking_for_anything_else(server: LiveServer) -> None:
+    page = Html.of(server.http.get("/", headers=BROWSER).text)
+    assert "svg.chart" in page.all("style")[0].text
+    assert not page.all("link", rel="stylesheet")
+    assert not page.all("img")
+    assert all("defer" in script.attributes for script in page.all("script"))
 
 
 @pytest.mark.rule("WEB-2")
@@ -248,6 +263,45 @@ def test_a_process_shows_its_releases_in_time_and_what_each_changed(hostile: Liv
     assert hostile.http.get("/tender/ZA/ocds-zebra-2", headers=BROWSER).status_code == 404
 
 
+@pytest.mark.rule("WEB-9")
+def test_the_parties_of_a_process_lead_to_the_organisations_they_are_resolved_to(
+    server: LiveServer, paid_key: str, sample_key: str
+) -> None:
+    """As `/v1/tender-parties` resolves them; whoever is withheld is counted."""
+    rows = server.get("/v1/tender-parties?limit=1000", paid_key).json()["data"]
+    resolved = {(row["name"], (row["identifier"] or {}).get("id", "")): row["service_id"] for row in rows}
+    releases = server.get("/v1/tenders?country=KE&limit=1000", paid_key).json()["data"]
+    named: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    withheld: dict[str, int] = defaultdict(int)
+    for row in releases:
+        withheld[row["ocid"]] = max(withheld[row["ocid"]], row["withheld_parties"])
+        for party in row["release"].get("parties", []):
+            if "name" in party:  # one that is withheld has none
+                named[row["ocid"]].add((party["name"], (party.get("identifier") or {}).get("id", "")))
+    with_links = [ocid for ocid, parties in named.items() if any(resolved[party] for party in parties)]
+    with_people = [ocid for ocid, count in withheld.items() if count]
+    assert len(with_links) > 5
+    assert with_people
+    linked_in_sandbox = 0
+    for ocid in {*with_links[:4], with_people[0]}:
+        main = (
+            server.get(f"/tender/KE/{ocid}", paid_key)
+            .text.partition("<main")[2]
+            .partition("</section></div>")[0]
+        )
+        parties = main.partition('class="entries parties"')[2]
+        links = Html.of(f"<ul {parties.partition('</ul>')[0]}</ul>").all("a")
+        assert sorted(a.attributes["href"].removeprefix("/company/") for a in links) == sorted(
+            filter(None, (resolved[party] for party in named[ocid]))
+        )
+        assert all(server.get(a.attributes["href"], paid_key).status_code == 200 for a in links)
+        assert (f"{withheld[ocid]} parties are withheld" in main) == bool(withheld[ocid])
+        linked_in_sandbox += server.get(f"/tender/KE/{ocid}", sample_key).text.count(
+            'class="t" href="/company/'
+        )
+    assert linked_in_sandbox
+
+
 def test_what_a_publication_changed_is_counted_for_everybody_and_told_row_by_row_to_a_paid_key(
     hostile: LiveServer,
 ) -> None:
@@ -272,6 +326,10 @@ def test_every_line_item_metric_and_panel_has_a_name_in_every_language() -> None
     for code in ("fr", "pt", "ar", "sw"):
         same = {name for name in LINE_ITEMS if label(language_of(code), name) == LABELS[name]}
         assert same == set(), code
+        said = [metric.summary for metric in metrics()] + [panel.summary for panel in panels().values()]
+        assert [words for words in said if language_of(code).text(words) == words] == [], code
+        columns = {name for panel in panels().values() for name in panel.row.__struct_fields__}
+        assert columns - LABELS.keys() <= set(NOT_SHOWN)
 
 
 def test_figures_are_written_as_the_language_writes_them(server: LiveServer) -> None:
@@ -282,6 +340,12 @@ def test_figures_are_written_as_the_language_writes_them(server: LiveServer) -> 
         margins = re.findall(r'<data value="0\.\d+" title="[^"]+">(\d+.\d)\N{NO-BREAK SPACE}%', text)
         assert margins
         assert {value[-2] for value in margins} == {percent}
+
+
+def test_an_arabic_day_has_its_parts_in_one_order_wherever_it_stands() -> None:
+    arabic = language_of("ar")
+    assert arabic.day("2024-06-01") == "01/06/2024"
+    assert "\N{RIGHT-TO-LEFT MARK}" not in arabic.instant("2024-06-01T10:00:00Z")
 
 
 def test_a_screen_beside_another_day_says_who_moved_because_of_what(

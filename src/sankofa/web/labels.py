@@ -1,5 +1,6 @@
 """Names of line items, metrics, panels and reasons for people; the catalogues translate them."""
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
@@ -93,7 +94,102 @@ LABELS: Final[Mapping[str, str]] = {
     "monthly": "monthly",
     "quarterly": "quarterly",
     "daily": "daily",
+    "buyer": "Buyer",
+    "supplier": "Supplier",
+    "tenderer": "Tenderer",
+    "procuringEntity": "Procuring entity",
+    "lei": "LEI",
+    "registry": "Register",
+    "legal_form": "Legal form",
+    "public_body": "Public body",
+    "attributed_share": "Attributed share",
+    "available_at": "Public on",
+    "award_count": "Awards",
+    "award_value": "Value of awards",
+    "buyer_count": "Buyers",
+    "buyer_hhi": "Concentration of buyers (HHI)",
+    "category": "Category",
+    "category_share": "Share of the category",
+    "closed_at": "Closed on",
+    "country": "Country",
+    "currency": "Currency",
+    "date": "Date",
+    "direction": "Direction",
+    "effective_buyers": "Effective number of buyers",
+    "effective_suppliers": "Effective number of suppliers",
+    "first_available_at": "First public on",
+    "first_value": "First value",
+    "frequency": "Frequency",
+    "known_at": "Known on",
+    "latest_value": "Latest value",
+    "legal_name": "Company",
+    "line_item": "Line item",
+    "margin_volatility": "Volatility of the margin",
+    "margin_years": "Years of margins",
+    "metric": "Metric",
+    "momentum_1p": "Momentum, one period",
+    "momentum_3m": "Momentum, three months",
+    "momentum_3p": "Momentum, three periods",
+    "month": "Month",
+    "period_end": "Period to",
+    "profit_years": "Years of profit",
+    "quarter": "Quarter",
+    "repeat_winner_share": "Share of repeat winners",
+    "revenue_growth_years": "Years of growing revenue",
+    "revision_size": "Size of the revision",
+    "series_type": "Type of series",
+    "source_ref": "Source",
+    "supplier_count": "Suppliers",
+    "supplier_hhi": "Concentration of suppliers (HHI)",
+    "tender_count": "Tender count",
+    "tender_country": "Country of the tender",
+    "top_buyer_share": "Share of the largest buyer",
+    "top_supplier_share": "Share of the largest supplier",
+    "unit": "Unit",
+    "value": "Value",
+    "value_coverage": "Share with a value",
+    "vintages": "Vintages",
+    "years_held": "Years held",
+    "rank": "Rank",
+    "code": "Code",
+    "known_from": "Known from",
+    "known_on": "Known on",
+    "public_on": "Public on",
+    "figures": "Figures",
+    "restated": "restated",
+    "today": "Today",
+    "vintage": "Vintage",
+    "then": "Known then",
+    "size": "Revision",
+    "year": "Year",
+    "countries": "Countries",
+    "entities": "Organisations",
+    "facts": "Facts",
+    "facts_in_ledger": "Facts in the ledger",
+    "freshness_days": "Age in days",
+    "identity_conflicts": "Conflicts of identity",
+    "periods": "Periods",
+    "rejected": "Rejected rows",
+    "restatement_rate": "Share restated",
+    "share_audited": "Share audited",
+    "share_with_evidenced_available_at": "Share with an evidenced day of publication",
+    "share_with_lei": "Share with an LEI",
+    "withheld": "Withheld",
+    "observations": "Observations",
+    "parties": "Parties",
+    "processes": "Processes",
+    "releases_in_ledger": "Releases in the ledger",
+    "share_resolved": "Share resolved",
+    "share_with_value": "Share with a value",
+    "PASS": "PASS",
+    "FAIL": "FAIL",
+    "UNMEASURED": "UNMEASURED",
+    "up": "up",
+    "down": "down",
+    "ticker": "Ticker",
 }
+_KNOWN_ON: Final = re.compile(r"known_(\d{4}-\d{2}-\d{2})")
+"""The column of a chart of what was known on a day."""
 _SHARES: Final = frozenset(
     {
         *("accruals_ratio", "capex_intensity", "ebitda_margin", "effective_tax_rate", "gross_margin"),
@@ -110,6 +206,11 @@ def label(language: Language, name: object) -> str:
     known = LABELS.get(str(name))
     if known is not None:
         return language.text(known)
+    kind, colon, detail = str(name).partition(": ")
+    if colon and kind in LABELS:
+        return f"{language.text(LABELS[kind])}: {detail}"
+    if day := _KNOWN_ON.fullmatch(str(name)):
+        return language.text("Known on %(day)s", day=language.day(day[1]))
     words = str(name).replace("_", " ")
     return words[:1].upper() + words[1:]
 

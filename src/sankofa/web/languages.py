@@ -21,6 +21,8 @@ LANGUAGES: Final[Mapping[str, str]] = {
 }
 DEFAULT: Final = "en"
 _RIGHT_TO_LEFT: Final = frozenset({"ar"})
+_RIGHT_TO_LEFT_MARK: Final = "\N{RIGHT-TO-LEFT MARK}"
+"""Between the parts of an Arabic day. Days are isolated from left to right, where it would scramble them."""
 _MINUS: Final = "\N{MINUS SIGN}"
 _NOTHING: Final = "\N{EN DASH}"
 
@@ -122,13 +124,14 @@ def _as_date(day: date | str) -> date:
 
 @lru_cache(maxsize=8192)
 def _written_day(locale: Locale, day: date) -> str:
-    return format_date(day, "medium", locale)
+    return format_date(day, "medium", locale).replace(_RIGHT_TO_LEFT_MARK, "")
 
 
 @lru_cache(maxsize=4096)
 def _written_instant(locale: Locale, instant: str) -> str:
     moment = datetime.fromisoformat(instant.replace("Z", "+00:00"))
-    return format_datetime(moment, "medium", locale=locale) + " UTC"
+    written = format_datetime(moment, "medium", locale=locale)
+    return written.replace(_RIGHT_TO_LEFT_MARK, "") + " UTC"
 
 
 @cache

@@ -14,14 +14,14 @@ from sankofa.web.page_cache import Written
 from sankofa.web.request import PageRequest
 from sankofa.web.view import View
 from sankofa.web.visit import Visit
-from sankofa.web.writing import assets
+from sankofa.web.writing import assets, stylesheet_digest
 
 HTML: Final = (b"content-type", b"text/html; charset=utf-8")
 _POLICY: Final = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
-        "style-src 'self'",
+        f"style-src 'self' {stylesheet_digest()}",
         "img-src 'self' blob:",
         "connect-src 'self'",
         "form-action 'self'",
@@ -35,7 +35,6 @@ PAGE_HEADERS: Final[Headers] = [
     (b"content-security-policy", _POLICY),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
     (b"cache-control", b"private, no-cache"),
     (b"vary", b"Cookie, X-API-Key, Accept-Language, Accept-Encoding"),
 ]

@@ -1,5 +1,6 @@
 """Writes views as HTML. Everything is escaped; nothing on a page is code but our own script."""
 
+import base64
 import hashlib
 from datetime import date
 from functools import cache, partial
@@ -47,6 +48,19 @@ def asset(name: str) -> str:
 
 
 @cache
+def stylesheet() -> Markup:
+    """Our stylesheet, for the page that carries it: a first visitor sees that one without asking again."""
+    _, content = assets()[asset("style.css")]
+    return Markup(content.decode())  # nosec B704  # noqa: S704 - ours
+
+
+def stylesheet_digest() -> str:
+    """What a policy allows of the style elements: this very stylesheet and no other."""
+    digest = hashlib.sha256(stylesheet().encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(str(_PACKAGE.joinpath("templates"))),
@@ -56,7 +70,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.globals.update(asset=asset, LANGUAGES=LANGUAGES, day_number=_day_number)
+    environment.globals.update(
+        asset=asset, stylesheet=stylesheet, LANGUAGES=LANGUAGES, day_number=_day_number
+    )
     environment.filters["words"] = lambda name: str(name).replace("_", " ")
     environment.filters["raw_html"] = Markup
     environment.filters["markdown"] = lambda text: Markup(inline(text))  # nosec B704  # noqa: S704 - ours

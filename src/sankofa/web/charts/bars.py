@@ -12,7 +12,7 @@ from sankofa.web.charts.scales import ValueScale
 _ROW: Final = 24
 _NAMES: Final = 330
 _VALUES: Final = 76
-_LONGEST_NAME: Final = 54
+_LONGEST_NAME: Final = 46
 
 
 def bar_chart(

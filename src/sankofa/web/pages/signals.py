@@ -13,8 +13,11 @@ from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
 _TIMES: Final = ("month", "quarter", "date")
-_NAMES: Final = ("legal_name", "metric", "line_item", "category", "series", "country", "period_end")
-_NOT_SHOWN: Final = (
+_NAMES: Final = (
+    *("legal_name", "metric", "line_item", "category", "series", "country"),
+    *("month", "quarter", "date", "period_end"),
+)
+NOT_SHOWN: Final = (
     "methodology_ref",
     "service_id",
     "observed_at",
@@ -31,7 +34,8 @@ _FIRST_CHOSEN: Final = ("revision_size", "momentum_3p", "momentum_1p", "value", 
 _BY_COUNTRY: Final = "procurement-demand"
 """The panel that has an operation of its own, with a country."""
 _MOST_BARS: Final = 25
-_LONGEST: Final = 24
+_LONGEST: Final = 18
+"""Of a name or a label beside a bar: two of them and a year fit there."""
 
 
 @page("/signals")
@@ -53,7 +57,7 @@ async def signal(visit: Visit) -> View:
         result = await visit.ask("get_procurement_demand", country=country, limit=limit)
     else:
         result = await visit.ask("get_signal", signal_key=key, limit=visit.given("limit"))
-    fields = [name for name in panel.row.__struct_fields__ if name not in (*_NOT_SHOWN, *_LAST)]
+    fields = [name for name in panel.row.__struct_fields__ if name not in (*NOT_SHOWN, *_LAST)]
     names = [*fields, *_LAST]
     measured = _measured(result.rows, names)
     first = next((name for name in (*_FIRST_CHOSEN, *measured) if name in measured), "")
@@ -114,15 +118,19 @@ def _name(visit: Visit, row: Row) -> str:
         value = row.get(name)
         if value and not (name == "country" and parts):
             named = name in ("metric", "line_item")
-            parts.append(label(visit.language, value) if named else _briefly(name, str(value)))
+            parts.append(_briefly(name, label(visit.language, value) if named else str(value)))
     return " · ".join(parts[:3])
 
 
 def _briefly(name: str, value: str) -> str:
-    """A year stands for its last day, the beginning of a long name for all of it."""
+    """A year stands for its last day, the beginning of a long name for all of it. A key stays whole."""
     if name == "period_end":
         return value[:4]
-    return value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return (
+        value
+        if name == "series" or len(value) <= _LONGEST
+        else value[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    )
 
 
 def _address(visit: Visit, row: Row) -> str | None:

@@ -8,6 +8,7 @@ import msgspec
 
 from sankofa.model.errors import NotFound
 from sankofa.web import data
+from sankofa.web.organisations import named_parties
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
 
@@ -105,7 +106,7 @@ async def tender(visit: Visit) -> View:
         "ocid": ocid,
         "steps": steps[::-1],
         "latest": latest,
-        "parties": _parties(latest),
+        "parties": await named_parties(visit, [row["release"] for row in releases]),
         "withheld": max(row["withheld_parties"] for row in releases),
         "more": more,
     }
@@ -131,15 +132,6 @@ async def _releases(visit: Visit, country: str, ocid: str) -> tuple[list[Row], b
         if cursor is None:
             break
     return found, cursor is not None
-
-
-def _parties(row: Row) -> list[dict[str, Any]]:
-    """The parties of a release that are organisations, with their roles."""
-    return [
-        {"name": party["name"], "roles": party.get("roles") or [], "id": party.get("id")}
-        for party in row["release"].get("parties") or []
-        if party.get("name")
-    ]
 
 
 def _changes(before: Row, after: Row) -> list[FieldChange]:
