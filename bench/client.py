@@ -14,10 +14,11 @@ import shutil
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas
 import polars.testing
@@ -56,9 +57,8 @@ def main() -> None:
             ("polars", polars.testing.assert_frame_equal),
         ):
 
-            def made(asked: Client, to: str = f"to_{library}") -> Sized:
-                frame: Sized = getattr(asked.get_fundamentals(issuer), to)()
-                return frame
+            def made(asked: Client, to: str = f"to_{library}") -> Any:
+                return getattr(asked.get_fundamentals(issuer), to)()
 
             by_json, by_arrow = made(client), made(client.columns)
             assert_equal(by_json, by_arrow)

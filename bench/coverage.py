@@ -18,12 +18,12 @@ from bench.world import CACHE, ROOT
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.contract import metrics
 from sankofa.derive.metrics.derive import Derived, derive
-from sankofa.derive.metrics.standing import State
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.publish import without_cycle_collection
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.ingest import ingest
 from sankofa.ledger.store import SCHEMA, Ledger
+from sankofa.model.metric_states import State
 from sankofa.sources.registry import load_sources
 
 SHARED = ROOT.parent / "shared"

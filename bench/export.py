@@ -59,7 +59,7 @@ def main() -> None:
             ("Arrow alone", _from_columns),
         ):
             begin = multiprocessing.Barrier(options.processes + 1)
-            done = multiprocessing.Queue()
+            done: Queue[Spent] = multiprocessing.Queue()
             workers = [
                 multiprocessing.Process(target=work, args=(Path(folder), number, share, begin, done))
                 for number in range(options.processes)
@@ -118,7 +118,7 @@ def _written(
         for _ in range(0, rows, _TOGETHER * _AN_ISSUER):
             writer.add_columns(in_force(islice(source, _TOGETHER)))
         writer.flush()
-        files = writer.finish("bench", "nobody")
+        files = writer.finish("nobody")
     spent = time.process_time() - began
     assert sum(file["row_count"] for file in files) >= rows
     done.put((spent, sum(file["size_bytes"] for file in files), _peak()))

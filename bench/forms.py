@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.world import reported
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.edition.read.changes import FEEDS, WalkPosition, page
-from sankofa.edition.read.edition import Selection, open_edition
+from sankofa.edition.read.edition import Edition, Selection, open_edition
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.rows import FundamentalsRow, wire
@@ -35,14 +35,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.forms")
     parser.add_argument("--rounds", type=int, default=15)
     rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as folder:
+        one, two = _editions(Path(folder))
+        _written(one, rounds)
+        _walk(one, two)
+
+
+def _written(edition: Edition, rounds: int) -> None:
     operation = next(o for o in endpoints() if o.name == "get_fundamentals")
     answer = Answer(Selection([wire.encode(_row(n)) for n in range(_ROWS)], _ROWS, truncated=False))
 
     def written(form: str) -> Callable[[], bytes]:
         chosen = negotiated_format(form.encode())
         if chosen is None:
-            return lambda: envelope(answer, "edition", operation.rows_under)
-        return lambda: chosen.body(operation, answer, "edition")[1]
+            return lambda: envelope(answer, edition, operation)
+        return lambda: chosen.body(operation, answer, edition)[1]
 
     baseline = 0.0
     print(f"{_ROWS:,} rows of fundamentals, median of {rounds}")
@@ -52,35 +59,36 @@ def main() -> None:
         took = statistics.median(_timed(write) for _ in range(rounds))
         baseline = baseline or took
         print(f"{form:<38} {took * 1e3:8.1f} ms  {took / baseline:6.1f} x JSON  {size / 1e6:6.2f} MB")
-    _walk()
 
 
-def _walk() -> None:
-    """Two editions of the same small records: only their keys are looked at."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = open_datastore("sqlite:", Path(folder), SCHEMA)
-        for edition in ("one", "two"):
-            writer = store.build()
-            writer.write((n, b"", b"{}") for n in range(1, _KEYS + 1))
-            writer.register([("entity", f"DC{n:024X}", n, 1) for n in range(1, _KEYS + 1)])
-            writer.finish(edition, {"format": LAYOUT, "content_sha256": edition, "built_from": ""})
-        one, two = (open_edition(store, edition) for edition in ("one", "two"))
+def _editions(folder: Path) -> tuple[Edition, Edition]:
+    """Two editions of the same small records."""
+    store = open_datastore("sqlite:", folder, SCHEMA)
+    for edition in ("one", "two"):
+        writer = store.build()
+        writer.write((n, b"", b"{}") for n in range(1, _KEYS + 1))
+        writer.register([("entity", f"DC{n:024X}", n, 1) for n in range(1, _KEYS + 1)])
+        writer.finish(edition, {"format": LAYOUT, "content_sha256": edition, "built_from": ""})
+    return open_edition(store, "one"), open_edition(store, "two")
 
-        async def walk(effort: int) -> int:
-            pages, place = 0, WalkPosition(FEEDS[1].dataset)
-            following: WalkPosition | None = place
-            while following is not None:
-                _, following = await page(
-                    one, two, following, 100, dataset=FEEDS[1].dataset, paid=True, effort=effort
-                )
-                pages += 1
-            return pages
 
-        began = time.process_time()
-        pages = asyncio.run(walk(20_000))
-        took = time.process_time() - began
-        each = took / pages * 1e3
-        print(f"{_KEYS:,} keys that did not change: {took:.2f} s in {pages} pages, {each:.0f} ms each")
+def _walk(one: Edition, two: Edition) -> None:
+    """Only their keys are looked at."""
+    dataset = FEEDS[1].dataset
+
+    async def walk(effort: int) -> int:
+        pages = 0
+        following: WalkPosition | None = WalkPosition(dataset)
+        while following is not None:
+            _, following = await page(one, two, following, 100, dataset=dataset, effort=effort)
+            pages += 1
+        return pages
+
+    began = time.process_time()
+    pages = asyncio.run(walk(20_000))
+    took = time.process_time() - began
+    each = took / pages * 1e3
+    print(f"{_KEYS:,} keys that did not change: {took:.2f} s in {pages} pages, {each:.0f} ms each")
 
 
 def _timed(write: Callable[[], bytes]) -> float:

@@ -56,6 +56,7 @@ def facts(number: int, *, only: Sequence[str] = (), changed: int | None = None) 
     month, day = chance.choice(((12, 31), (6, 30), (3, 31)))
     lag = timedelta(days=chance.randrange(40, 120))
     own = subject(number)
+    start = end = date(_FIRST_YEAR, month, day)
     for year in range(_FIRST_YEAR, _FIRST_YEAR + YEARS):
         end = date(year, month, day)
         start = date(year - 1, month, day) + timedelta(days=1)

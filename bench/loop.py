@@ -63,7 +63,7 @@ class _Holds:
             finally:
                 self.cpu = max(self.cpu, time.thread_time() - began)
 
-        asyncio.events.Handle._run = timed  # type: ignore[method-assign]
+        asyncio.events.Handle._run = timed  # type: ignore[method-assign, assignment]
 
     async def pulse(self) -> None:
         while True:

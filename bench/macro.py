@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pycountry
@@ -264,7 +265,8 @@ def _entries(*, revised: bool) -> list[Entry]:
                 source_ref=f"series.csv#row {n}", license_class="synthetic",
                 observed_at="2026-01-01T00:00:00Z", series=_STAND_IN, series_type="cpi",
                 frequency="daily", country="??", date=day,
-                value=round(chance.random() * 100, 4), unit="index", available_at=date.fromordinal(first),
+                value=Decimal(chance.randrange(10**6)).scaleb(-4), unit="index",
+                available_at=date.fromordinal(first),
                 vintage=vintage,
             )  # fmt: skip
             entries.append(Entry(wire.encode(row), first, until, tag=day.toordinal()))

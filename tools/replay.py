@@ -29,6 +29,7 @@ from datetime import UTC, datetime, timedelta
 from difflib import unified_diff
 from importlib import import_module
 from importlib.metadata import entry_points
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -304,11 +305,12 @@ def compare(before: Path, after: Path, shown: int) -> None:
         if name not in old or name not in new:
             click.echo(f"only in {after if name in new else before}")
             continue
-        texts = [
+        before_text, after_text = (
             [str(row[0]), normal(row[1].encode()).decode(), *_lines(zlib.decompress(row[3]))]
             for row in (old[name], new[name])
-        ]
-        for line in list(unified_diff(*texts, str(before), str(after), lineterm="", n=1))[:24]:
+        )
+        difference = unified_diff(before_text, after_text, str(before), str(after), lineterm="", n=1)
+        for line in islice(difference, 24):
             click.echo(line[:300])
     click.echo(f"{len(old)} and {len(new)} answers, {len(different)} differ")
     sys.exit(1 if different else 0)
@@ -323,7 +325,7 @@ def _same(old: tuple[int, str, str, bytes] | None, new: tuple[int, str, str, byt
 
 
 def _lines(body: bytes) -> list[str]:
-    text = normal(body)
+    text: bytes = normal(body)
     try:
         return json.dumps(json.loads(text), indent=1, ensure_ascii=False).splitlines()
     except ValueError:

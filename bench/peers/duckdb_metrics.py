@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -85,13 +86,12 @@ def derive(database: duckdb.DuckDBPyConnection, query: str) -> dict[str, float]:
     began = time.process_time()
     database.execute(f"CREATE OR REPLACE TEMP TABLE derived AS {query}")
     spent = time.process_time() - began
-    (rows,) = database.execute(
-        "SELECT count(*) FROM derived WHERE reason IS NULL AND first < until"
-    ).fetchone()
+    counted = database.execute("SELECT count(*) FROM derived WHERE reason IS NULL AND first < until")
+    ((rows,),) = counted.fetchall()
     return {"rows": rows, "cpu": spent, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
 
 
-def screen(database: duckdb.DuckDBPyConnection, query: str, given: dict) -> dict[str, float]:
+def screen(database: duckdb.DuckDBPyConnection, query: str, given: dict[str, Any]) -> dict[str, float]:
     columns = "subject, metric, period_end, published, value, first, until"
     database.execute(f"CREATE TABLE derived AS SELECT {columns} FROM ({query}) WHERE reason IS NULL")
     database.execute("CREATE TABLE listed AS SELECT * FROM derived ORDER BY metric, published")
