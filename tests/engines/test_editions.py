@@ -146,7 +146,8 @@ def test_publishing_the_same_again_leaves_the_edition_in_service_alone(engine: E
 
         async def read_while_it_is_published_again() -> None:
             reader = engine.store.open(first["edition"])
-            key = _directory(engine, first["edition"])[0]
+            # Of an issuer without figures it is known that there are none: a key without blocks.
+            key = next(key for key in _directory(engine, first["edition"]) if key[0] == "crosswalk")
             again = asyncio.create_task(asyncio.to_thread(publish, engine.store, ledger, 3))
             while not again.done():
                 assert await reader.blocks(*key, 0, 1)

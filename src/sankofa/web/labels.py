@@ -181,7 +181,7 @@ LABELS: Final[Mapping[str, str]] = {
     "releases_in_ledger": "Releases in the ledger",
     "share_resolved": "Share resolved",
     "share_with_value": "Share with a value",
-    "PASS": "PASS",  # nosec B105 - the outcome of a check
+    "PASS": "PASS",
     "FAIL": "FAIL",
     "UNMEASURED": "UNMEASURED",
     "up": "up",

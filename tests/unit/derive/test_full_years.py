@@ -54,6 +54,11 @@ def test_the_documented_order_of_concepts_decides() -> None:
     assert values(year) == {"profit": 9, "profit_owners": 9}
 
 
+def test_a_figure_that_was_only_ever_reported_as_unknown_is_no_input() -> None:
+    (year,) = issuer(flow("us-gaap:Revenues", None), flow("us-gaap:Assets", "7"))
+    assert values(year) == {"assets": 7}
+
+
 @pytest.mark.rule("MET-5")
 def test_a_concept_that_merely_looks_alike_is_no_input() -> None:
     (year,) = issuer(flow("us-gaap:SalesRevenueGoodsNet", "7"), flow("us-gaap:Assets", "7"))

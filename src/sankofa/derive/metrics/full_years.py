@@ -103,7 +103,7 @@ def full_years(
             known = first if first > end else end
             if known < published.get(end, FOREVER):
                 published[end] = known
-        if concept not in used:
+        if concept not in used or not story:  # a figure that was only ever reported as unknown has none
             continue
         if story[-1].available in full_on:
             held[end].append((concept, unit, period_start, story, told))
