@@ -55,7 +55,7 @@ serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (s
 test: $(DEV) ## run the tests; ARGS are passed to pytest
 	$(PYTEST) $(ARGS)
 
-test-fast: $(DEV) ## the unit tests and tests/spec on files alone, in about a minute
+test-fast: $(DEV) ## the unit tests and tests/spec on files alone, the fast part
 	TEST_ENGINES=files TEST_EXAMPLES=20 $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
 
 # One process: what is measured in milliseconds would be measured beside another test.

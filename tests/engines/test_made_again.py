@@ -11,7 +11,7 @@ from sankofa.derive.issuers import Issuer
 from sankofa.edition.build import organisation_parts
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import datasets
-from sankofa.edition.build.issuer_cache import IssuerCache
+from sankofa.edition.build.issuer_cache import IssuerCache, _FileBytes
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.publish import publish
 from sankofa.edition.read.edition import open_edition
@@ -240,3 +240,15 @@ def test_a_ledger_from_before_is_looked_through_once(engine: Engine) -> None:
     engine.store = open_datastore(engine.url, engine.home, SCHEMA)
     with closing(book.open()) as ledger:
         assert (ledger.fact_captures(), ledger.fact_subjects()) == (before, first)
+
+
+def test_an_index_that_leads_out_of_the_file_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"0123456789")
+    with (tmp_path / "file").open("rb") as file:
+        content = _FileBytes(file)
+    assert [content.read(*at) for at in ((2, 4), (8, 2**64 - 1), (2**63, 2**64), (4, 2))] == [
+        b"23",
+        b"89",
+        b"",
+        b"",
+    ]

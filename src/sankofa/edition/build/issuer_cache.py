@@ -70,8 +70,9 @@ class _FileBytes:
         return self._size
 
     def read(self, start: int, end: int) -> bytes:
-        """Fewer where the file ends before. Raises OSError."""
-        return os.pread(self._descriptor, max(end - start, 0), start) if self._size else b""
+        """Fewer where the file ends before: a damaged index may say anything. Raises OSError."""
+        start, end = max(start, 0), min(end, self._size)
+        return os.pread(self._descriptor, end - start, start) if start < end else b""
 
 
 class IssuerCache:
