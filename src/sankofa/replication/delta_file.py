@@ -7,12 +7,11 @@ Layout: magic; of each stretch where its prefix begins and ends, its own size, t
 frame.
 """
 
-import mmap
 import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -39,13 +38,15 @@ class NotApplicable(Exception):
 
 def make_delta(base: Path, target: Path) -> bytes:
     """What leads from one file to another. Raises OSError."""
-    old, new = _mapped(base), _mapped(target)
     delta = [_MAGIC]
-    for start in range(0, len(new), _STRETCH):
-        own = new[start : start + _STRETCH]
-        first, last = (min(max(0, at), len(old)) for at in (start - _AROUND, start + _STRETCH + _AROUND))
-        frame = zstd.compress(own, options=_OPTIONS, zstd_dict=_prefix(bytes(old[first:last])))
-        delta += [_HEAD.pack(first, last, len(own), len(frame)), frame]
+    with base.open("rb") as old, target.open("rb") as new:
+        size = base.stat().st_size
+        start = 0
+        while own := new.read(_STRETCH):
+            first, last = (min(max(0, at), size) for at in (start - _AROUND, start + _STRETCH + _AROUND))
+            frame = zstd.compress(own, options=_OPTIONS, zstd_dict=_prefix(_range(old, first, last)))
+            delta += [_HEAD.pack(first, last, len(own), len(frame)), frame]
+            start += len(own)
     return b"".join(delta)
 
 
@@ -54,25 +55,25 @@ def apply_delta(base: Path, delta: bytes) -> Iterator[bytes]:
 
     Raises NotApplicable, or OSError.
     """
-    old = _mapped(base)
     if delta[: len(_MAGIC)] != _MAGIC:
         raise NotApplicable("not a delta")
     at = len(_MAGIC)
-    while at < len(delta):
-        try:
-            first, last, size, packed = _HEAD.unpack_from(delta, at)
-            at += _HEAD.size
-            if size > _STRETCH or not 0 <= last - first <= _STRETCH + 2 * _AROUND or last > len(old):
-                raise NotApplicable("of another file")
-            options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
-            reader = zstd.ZstdDecompressor(zstd_dict=_prefix(bytes(old[first:last])), options=options)
-            own = reader.decompress(delta[at : at + packed], max_length=size)
-        except (struct.error, zstd.ZstdError, EOFError) as failure:
-            raise NotApplicable(str(failure)) from None
-        if len(own) != size:
-            raise NotApplicable("cut short")
-        at += packed
-        yield own
+    with base.open("rb") as old:
+        while at < len(delta):
+            try:
+                first, last, size, packed = _HEAD.unpack_from(delta, at)
+                at += _HEAD.size
+                if size > _STRETCH or not 0 <= last - first <= _STRETCH + 2 * _AROUND:
+                    raise NotApplicable("of another file")
+                options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
+                reader = zstd.ZstdDecompressor(zstd_dict=_prefix(_range(old, first, last)), options=options)
+                own = reader.decompress(delta[at : at + packed], max_length=size)
+            except (struct.error, zstd.ZstdError, EOFError, OverflowError) as failure:
+                raise NotApplicable(str(failure)) from None
+            if len(own) != size:
+                raise NotApplicable("cut short")
+            at += packed
+            yield own
 
 
 def _prefix(content: bytes) -> tuple[zstd.ZstdDict, int] | None:
@@ -80,9 +81,10 @@ def _prefix(content: bytes) -> tuple[zstd.ZstdDict, int] | None:
     return zstd.ZstdDict(content, is_raw=True).as_prefix if len(content) >= 8 else None
 
 
-def _mapped(path: Path) -> bytes | mmap.mmap:
-    """A file to be read in any place; what is in it reaches memory as it is read."""
-    with path.open("rb") as file:
-        if not path.stat().st_size:
-            return b""
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+def _range(file: IO[bytes], first: int, last: int) -> bytes:
+    """Read and not mapped: a file that is cut short meanwhile would end the process. Raises NotApplicable."""
+    file.seek(first)
+    content = file.read(last - first)
+    if len(content) != last - first:
+        raise NotApplicable("of another file")
+    return content
