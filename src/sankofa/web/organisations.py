@@ -1,6 +1,6 @@
 """The parties of a contracting process as organisations: which of them have a page of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -12,6 +12,8 @@ _MOST_RESOLVED: Final = 24
 """Of more parties than this the rest are names without a link: a page is one request of a visitor's quota."""
 _MOST_CANDIDATES: Final = 3
 _MOST_SEEN: Final = 200
+_MOST_LISTS: Final = 32
+"""Lists of parties that one page reads; where names resemble many organisations the last have no link."""
 
 
 class NamedParty(msgspec.Struct, frozen=True):
@@ -38,8 +40,9 @@ async def named_parties(visit: Visit, releases: Sequence[Row]) -> list[NamedPart
                 key = name, str(own.get("scheme") or ""), str(own.get("id") or "")
                 roles.setdefault(key, {}).update(dict.fromkeys(party.get("roles") or []))
     parties = []
+    lists = iter(range(_MOST_LISTS))
     for number, ((name, scheme, own_id), kinds) in enumerate(roles.items()):
-        row = await _resolved(visit, name, own_id) if number < _MOST_RESOLVED else None
+        row = await _resolved(visit, name, own_id, lists) if number < _MOST_RESOLVED else None
         identifier = " ".join(filter(None, (scheme, own_id)))
         evidence = row["org_evidence"] if row else ""
         parties.append(
@@ -48,14 +51,14 @@ async def named_parties(visit: Visit, releases: Sequence[Row]) -> list[NamedPart
     return parties
 
 
-async def _resolved(visit: Visit, name: str, own_id: str) -> Row | None:
+async def _resolved(visit: Visit, name: str, own_id: str, lists: Iterator[int]) -> Row | None:
     """The row of `/v1/tender-parties` that resolves this very party, by name and identifier.
 
     That list is not searched by name, so the search says who it may be, and the list whether it is: a name
-    that merely resembles one leads nowhere.
+    that merely resembles one leads nowhere. Each list that is read takes one of `lists`.
     """
     for words in filter(None, (own_id, name)):
-        for service_id in await _candidates(visit, words):
+        for service_id, _ in zip(await _candidates(visit, words), lists, strict=False):
             seen = await visit.ask(
                 "get_resolved_parties",
                 shown=False,
