@@ -68,7 +68,7 @@ class EditionFolderWriter:
             self._remove()
             raise
 
-    def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
+    def write(self, blocks: Iterable[tuple[int, bytes, bytes]], dataset: str = "") -> None:
         with operator_errors(self._unfinished):
             self._part().write(blocks)
 
