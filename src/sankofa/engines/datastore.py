@@ -177,6 +177,12 @@ class Datastore(Protocol):
 
     def list_editions(self) -> EditionList: ...
 
+    def edition_folder(self, edition: str) -> Path:
+        """An edition as files, as `engines.edition_folder` writes them: to be carried to another machine.
+
+        Raises EditionError where it is not what was published, or not there.
+        """
+
     def exclusive(
         self, turn: Turn, waiting: Callable[[], None] = lambda: None
     ) -> AbstractContextManager[None]:

@@ -71,18 +71,21 @@ class PartsCheck:
         """Go on for so long; whether every part was compared. Those that this process has compared before are
         left out, unless `again`. Raises EditionError or StoreUnavailable."""
         deadline = time.monotonic() + seconds
-        for number, part in enumerate(self._parts):
-            self._number = number
-            self._begin()
-            state = self._states.state(part)
-            if (state.taken_over if again else state.complete) and not state.damage:
+        states = [self._states.state(part) for part in self._parts]
+        damage = next((state.damage for state in states if state.damage), None)
+        if damage and not again:
+            raise EditionError(f"edition {self._edition}: {damage}")
+        for number, state in enumerate(states):
+            if not state.damage and (state.taken_over if again else state.complete):
                 state.taken_over = False
                 continue
-            if state.damage and not again:
-                raise EditionError(f"edition {self._edition}: {state.damage}")
-            while self.step():
-                if time.monotonic() >= deadline:
-                    return False
+            self._number = number
+            self._begin()
+            while time.monotonic() < deadline:
+                if not self.step():
+                    break
+            else:
+                return False
         self._number = 0
         return True
 

@@ -229,11 +229,11 @@ class PostgresEditionReader:
         return [((result.get_value(n, 0) or b"").decode(), result.get_value(n, 1) or b"") for n in rows]
 
     def scrub(self, most: int) -> None:
-        if most:
+        if most and self.damage is None:
             try:
                 self._check.step(max(most // _BLOCK, 1))
             except EditionError as damage:
-                self.damage = str(damage)
+                self.damage = str(damage).removeprefix(f"edition {self._edition}: ")
                 self._report(self.damage)
 
     async def _see_that_it_is_there(self, part: _Part) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from sankofa.engines.datastore import EditionList, Manifest, Turn
 from sankofa.engines.postgres_check import OLD_PREFIX, PartsCheck, read_manifest
 from sankofa.engines.postgres_edition import PostgresEditionWriter, check_edition_id, remove_edition
+from sankofa.engines.postgres_export import EditionExport
 from sankofa.engines.postgres_ledger import PostgresLedger
 from sankofa.engines.postgres_link import Enquiry, Links, Statement
 from sankofa.engines.postgres_migrate import drop_old_edition, migrate_editions
@@ -72,6 +73,7 @@ class PostgresStore:
         self._links = Links(self._server)
         self._enquiry = Enquiry(self._server)
         self._states = PartStates()
+        self._export = EditionExport(self._server, home / "exported")
         self._damage: dict[str, tuple[str, str]] = {}
         """By edition, its seal and what is wrong with it."""
 
@@ -114,6 +116,12 @@ class PostgresStore:
             raise
         self._damage.pop(edition, None)
         return PostgresEditionReader(edition, manifest, self._links, self._states, check, report)
+
+    def edition_folder(self, edition: str) -> Path:
+        """Written to HOME, and kept there for as long as the edition is kept here."""
+        manifest, _ = read_manifest(self._enquiry.rows, check_edition_id(edition))
+        self._export.forget_all_but(self.list_editions().editions)
+        return self._export.edition_folder(edition, manifest)
 
     def list_editions(self) -> EditionList:
         try:
