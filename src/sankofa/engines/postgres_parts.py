@@ -28,6 +28,8 @@ FILE_PIECE: Final = 256 * 1024
 """Bytes of a file that are one row: few enough to answer a small range without reading much more."""
 DIGEST: Final = 16
 _EDITIONS_REMEMBERED: Final = 32
+_KEYS_REMEMBERED: Final = 16_384
+"""Some 5 MB in each worker."""
 _CREATING: Final = 0x53414E4B4F464105
 """The name of an advisory lock, shared by everything in the database."""
 _LENGTH: Final = Struct(">i")
@@ -170,6 +172,7 @@ class PartStates:
         self._editions: OrderedDict[str, list[PartState]] = OrderedDict()
         self._states: WeakValueDictionary[StoredPart, PartState] = WeakValueDictionary()
         self._damaged: dict[StoredPart, PartState] = {}
+        self._extents: dict[tuple[int, str, str], tuple[int, int]] = {}
         self._taken_over: list[PartState] = []
 
     def see(self, edition: str, parts: Iterable[StoredPart]) -> None:
@@ -184,6 +187,15 @@ class PartStates:
         if state is None:
             state = self._states[part] = PartState(part)
         return state
+
+    def extent(self, part: StoredPart, kind: str, key: str) -> tuple[int, int] | None:
+        """The first block of a key and how many it has, where it was read lately. It never changes."""
+        return self._extents.get((part.id, kind, key))
+
+    def remember(self, part: StoredPart, kind: str, key: str, extent: tuple[int, int]) -> None:
+        if len(self._extents) >= _KEYS_REMEMBERED:
+            self._extents.clear()
+        self._extents[part.id, kind, key] = extent
 
     def report(self, part: StoredPart, damage: str) -> None:
         """It is not read again until it was compared as a whole: one that is published again has another
@@ -282,8 +294,9 @@ _COMPARE_BLOCKS: Final = f"""
     FROM unnest($1::bigint[], $2::int[]) AS p (part, number)
     JOIN {{schema}}.block_{{dataset}} AS b ON b.part = p.part AND b.number = p.number
 """
-_READ_FILE: Final = """
-    SELECT rows, digest FROM {schema}.block_{dataset}
+# Where it is known which blocks a key has; and of files.
+_READ_NUMBERED: Final = """
+    SELECT idx, rows, digest FROM {schema}.block_{dataset}
     WHERE part = $1::bigint AND number >= $2::int AND number < $3::int ORDER BY number
 """
 _READ_DIGESTS: Final = """
@@ -298,7 +311,7 @@ _TEXTS: Final = {
     "blocks": _READ_BLOCKS,
     "pieces": _READ_PIECES,
     "compare": _COMPARE_BLOCKS,
-    "file": _READ_FILE,
+    "numbered": _READ_NUMBERED,
     "digests": _READ_DIGESTS,
 }
 PRESENT: Final = Statement(b"present", f"SELECT id FROM {SCHEMA}.part WHERE id = $1::bigint".encode())

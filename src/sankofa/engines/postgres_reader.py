@@ -105,7 +105,11 @@ class PostgresEditionReader:
     async def _blocks(
         self, part: _Part, kind: str, key: str, skip: int, most: int
     ) -> list[tuple[bytes, bytes]] | None:
-        stored, state = part
+        """None where the part has no such key."""
+        stored = part.stored
+        known = self._states.extent(stored, kind, key)
+        if known is not None and (wanted := min(skip + most, known[1]) - skip) > 0:
+            return await self._numbered(part, known[0] + skip, wanted)
         values = (b"%d" % stored.id, kind.encode(), key.encode(), b"%d" % skip, b"%d" % (skip + most))
         result = await self._ask(statement("blocks", stored.dataset), values)
         if not result.ntuples:
@@ -114,15 +118,32 @@ class PostgresEditionReader:
         first, count = (int.from_bytes(get(0, column) or b"") for column in (0, 1))
         if get(0, 2) != key_digest(kind, key, first, count):
             raise self._damaged(part, "corrupt: directory")
+        self._states.remember(stored, kind, key, (first, count))
         wanted = max(min(skip + most, count) - skip, 0)
-        if not wanted:
-            return []
-        blocks = [(get(row, 3) or b"", get(row, 4) or b"") for row in range(result.ntuples)]
+        return await self._compared(part, first + skip, wanted, result, 3) if wanted else []
+
+    async def _numbered(self, part: _Part, first: int, wanted: int) -> list[tuple[bytes, bytes]]:
+        values = (b"%d" % part.stored.id, b"%d" % first, b"%d" % (first + wanted))
+        result = await self._ask(statement("numbered", part.stored.dataset), values)
+        return await self._compared(part, first, wanted, result, 0)
+
+    async def _compared(
+        self, part: _Part, first: int, wanted: int, result: pq.abc.PGresult, column: int
+    ) -> list[tuple[bytes, bytes]]:
+        """The blocks of an answer, whose index, rows and digest begin with this column: all that are wanted,
+        each compared with its digest if it was not before."""
+        get = result.get_value
+        rows = range(result.ntuples)
+        blocks = [
+            (index, content)
+            for row in rows
+            if (index := get(row, column)) is not None and (content := get(row, column + 1)) is not None
+        ]
         if len(blocks) != wanted:
+            await self._see_that_it_is_there(part)
             raise self._damaged(part, "incomplete: block")
-        if not state.complete and state.compared.find(0, first + skip, first + skip + wanted) >= 0:
-            digests = [get(row, 5) or b"" for row in range(wanted)]
-            await self._compare(part, first + skip, blocks, digests)
+        if part.state.compared.find(0, first, first + wanted) >= 0:
+            await self._compare(part, first, blocks, [get(row, column + 2) or b"" for row in rows])
         return blocks
 
     async def _compare(
@@ -187,17 +208,11 @@ class PostgresEditionReader:
     async def file_bytes(self, name: str, start: int, end: int) -> bytes:
         part = self._files[name]
         first, last = start // FILE_PIECE, -(-end // FILE_PIECE)
-        values = (b"%d" % part.stored.id, b"%d" % first, b"%d" % last)
-        result = await self._ask(statement("file", part.stored.dataset), values)
-        pieces = [(b"", result.get_value(row, 0) or b"") for row in range(result.ntuples)]
-        content = b"".join([rows for _, rows in pieces])[
-            start - first * FILE_PIECE : end - first * FILE_PIECE
-        ]
-        if len(content) != end - start or len(pieces) != last - first:
-            await self._see_that_it_is_there(part)
+        pieces = await self._numbered(part, first, last - first)
+        whole = b"".join([rows for _, rows in pieces])
+        content = whole[start - first * FILE_PIECE : end - first * FILE_PIECE]
+        if len(content) != end - start:
             raise self._damaged(part, "incomplete: file")
-        digests = [result.get_value(row, 1) or b"" for row in range(result.ntuples)]
-        await self._compare(part, first, pieces, digests)
         return content
 
     async def digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
