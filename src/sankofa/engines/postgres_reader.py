@@ -107,9 +107,9 @@ class PostgresEditionReader:
     ) -> list[tuple[bytes, bytes]] | None:
         """None where the part has no such key."""
         stored = part.stored
-        known = self._states.extent(stored, kind, key)
-        if known is not None and (wanted := min(skip + most, known[1]) - skip) > 0:
-            return await self._numbered(part, known[0] + skip, wanted)
+        if (known := self._states.extent(stored, kind, key)) is not None:
+            wanted = min(skip + most, known[1]) - skip
+            return await self._numbered(part, known[0] + skip, wanted) if wanted > 0 else []
         values = (b"%d" % stored.id, kind.encode(), key.encode(), b"%d" % skip, b"%d" % (skip + most))
         result = await self._ask(statement("blocks", stored.dataset), values)
         if not result.ntuples:
