@@ -1,0 +1,66 @@
+"""Answers that were asked for more than once, as they were sent: those asked for last, up to so many bytes.
+
+An answer is decided by its entity tag, by the address its links begin with and by the encoding the client
+takes; nothing that names a caller or a moment is in it. So what one was sent for a key is what another is
+sent, after its own key, quota and tier were looked at.
+"""
+
+from collections import OrderedDict
+from typing import Final, NamedTuple
+
+from sankofa.operations.answers import Headers
+
+_LARGEST_SHARE: Final = 8
+"""The part of the room that one answer may take."""
+_MOST_ASKED_ONCE: Final = 4096
+
+
+class AnswerKey(NamedTuple):
+    """All that decides the bytes of an answer."""
+
+    tag: str
+    accept_encoding: bytes
+    base_url: str
+    edition_id: str | None
+    """The edition that the request names: links in the answer then name it too."""
+
+
+class CachedAnswer(NamedTuple):
+    """The header fields that belong to the body, and the body."""
+
+    headers: Headers
+    body: bytes
+
+
+class AnswerCache:
+    """Keeps nothing of what is asked once, so that a walk through everything drops nobody's answer."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._answers: OrderedDict[AnswerKey, CachedAnswer] = OrderedDict()
+        self._asked_once: set[int] = set()
+        self.size = 0
+        """Bytes of the bodies that are kept."""
+
+    def get(self, key: AnswerKey) -> CachedAnswer | None:
+        answer = self._answers.get(key)
+        if answer is not None:
+            self._answers.move_to_end(key)
+        return answer
+
+    def offer(self, key: AnswerKey, answer: CachedAnswer) -> None:
+        """Keep an answer if it was offered before, and if it is not too large."""
+        size = len(answer.body)
+        if size * _LARGEST_SHARE > self._most or key in self._answers:
+            return
+        hashed = hash(key)
+        if hashed not in self._asked_once:
+            if len(self._asked_once) >= _MOST_ASKED_ONCE:
+                self._asked_once.clear()
+            self._asked_once.add(hashed)
+            return
+        self._asked_once.discard(hashed)
+        self._answers[key] = answer
+        self.size += size
+        while self.size > self._most:
+            self.size -= len(self._answers.popitem(last=False)[1].body)
