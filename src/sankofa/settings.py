@@ -91,7 +91,7 @@ class Settings:
         128 << 20, "Bytes of rows that one worker keeps decompressed, of those it read last."
     )
     answer_cache_bytes: int = _setting(
-        32 << 20, "Bytes of answers that one worker keeps, of those asked for again; 0 keeps none."
+        32 << 20, "Bytes of answers that one worker keeps, of those asked for again; 1 keeps none."
     )
     ingest_file_bytes: int = _setting(64 << 30, "Most bytes of one ingested file, decompressed.")
     ingest_document_bytes: int = _setting(
