@@ -1,4 +1,4 @@
-"""What is asked again is answered from memory: the same bytes, for all who may have them (contract: ENV-5)."""
+"""What is asked again is answered from memory: same bytes, for those who may have them (contract: ENV-5)."""
 
 import httpx
 import pytest
