@@ -12,7 +12,8 @@ from sankofa.operations.answers import Headers
 
 _LARGEST_SHARE: Final = 8
 """The part of the room that one answer may take."""
-_MOST_ASKED_ONCE: Final = 4096
+_MOST_ASKED_ONCE: Final = 16_384
+"""Questions, of which only a hash is remembered; the older ones are forgotten together."""
 
 
 class AnswerKey(NamedTuple):
@@ -38,7 +39,8 @@ class AnswerCache:
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
         self._answers: OrderedDict[AnswerKey, CachedAnswer] = OrderedDict()
-        self._asked_once: set[int] = set()
+        self._asked_lately: set[int] = set()
+        self._asked_before: set[int] = set()
         self.size = 0
         """Bytes of the bodies that are kept."""
 
@@ -53,14 +55,18 @@ class AnswerCache:
         size = len(answer.body)
         if size * _LARGEST_SHARE > self._most or key in self._answers:
             return
-        hashed = hash(key)
-        if hashed not in self._asked_once:
-            if len(self._asked_once) >= _MOST_ASKED_ONCE:
-                self._asked_once.clear()
-            self._asked_once.add(hashed)
+        if not self._was_asked(hash(key)):
             return
-        self._asked_once.discard(hashed)
         self._answers[key] = answer
         self.size += size
         while self.size > self._most:
             self.size -= len(self._answers.popitem(last=False)[1].body)
+
+    def _was_asked(self, question: int) -> bool:
+        """Whether it was asked before; from now on it was."""
+        if question in self._asked_lately or question in self._asked_before:
+            return True
+        if len(self._asked_lately) >= _MOST_ASKED_ONCE:
+            self._asked_before, self._asked_lately = self._asked_lately, set()
+        self._asked_lately.add(question)
+        return False
