@@ -13,7 +13,7 @@ PEERS = ROOT / ".venv-bench" / "bin"
 
 
 def sankofa(home: Path, *, keeps_answers: bool = True) -> AbstractContextManager[Server]:
-    """The service with its default settings; or one that makes every answer anew, however often it is asked."""
+    """The service with its default settings, or one that makes each answer anew however often it is asked."""
     settings = {} if keeps_answers else {"SANKOFA_ANSWER_CACHE_BYTES": "1"}
     return serving(
         lambda port: [SANKOFA, "serve", "--host", HOST, "--port", str(port), "--workers", "1"],
