@@ -5,6 +5,7 @@ import pytest
 
 from sankofa.operations.contract import Operation
 from tests.live import LiveServer
+from tests.spec.mcp_messages import RETAILER, REVISIONS, call, used
 from tests.spec.test_formats import IDS, SERVED, questions
 
 ISSUER = "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"
@@ -56,3 +57,14 @@ def test_head_of_an_answer_from_memory_has_no_body(server: LiveServer, paid_key:
     assert head.content == b""
     assert head.headers["Content-Length"] == str(len(whole[-1].content))
     assert head.headers["ETag"] == whole[0].headers["ETag"]
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_tool_gives_each_tier_its_own_answer_again_and_counts_it(server: LiveServer, revision: str) -> None:
+    keys = [server.key(tier, "--per-month", "1000") for tier in ("starter", "sample")]
+    arguments = {"service_id": RETAILER, "line_items": ["revenue"]}
+    first = [call(server, "get_fundamentals", arguments, revision, key).json()["result"] for key in keys]
+    for _ in range(TIMES - 1):
+        again = [call(server, "get_fundamentals", arguments, revision, key).json()["result"] for key in keys]
+        assert again == first
+    assert [used(server, key, 1000) for key in keys] == [TIMES, TIMES]

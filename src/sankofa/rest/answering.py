@@ -6,10 +6,10 @@ from typing import Any
 
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import InvalidParameter
+from sankofa.operations.answer_cache import AnswerKey, CachedAnswer
 from sankofa.operations.answers import JSON, Headers, envelope
 from sankofa.operations.contract import Answer, Call, Operation
 from sankofa.operations.encodings import choose_encoding, compress, compressed
-from sankofa.rest.answer_cache import AnswerKey, CachedAnswer
 from sankofa.rest.formats import ResponseFormat, StoredColumns, named_format, negotiated_format
 from sankofa.rest.questions import Question
 from sankofa.rest.request import Head

@@ -32,6 +32,7 @@ from sankofa.model.errors import (
     Unauthorized,
     problem_of,
 )
+from sankofa.operations.answer_cache import AnswerKey
 from sankofa.operations.answers import (
     NO_STORE,
     PRIVATE,
@@ -49,7 +50,6 @@ from sankofa.operations.nearest import ID_PARAMETER, explained_id
 from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.paging import refuse_bad_cursor
 from sankofa.operations.service import Service
-from sankofa.rest.answer_cache import AnswerCache, AnswerKey
 from sankofa.rest.answering import asked_format, same_edition, write_answer
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
@@ -99,7 +99,6 @@ class RestApp:
         self._pages = pages
         self._mounted = mounted or {}
         self._questions = Questions()
-        self._answers = AnswerCache(service.settings.answer_cache_bytes)
         self._exact: dict[str, EndpointRoute] = {}
         self._under: dict[tuple[str, str], tuple[Operation, str]] = {}
         """By what is before the identifier in a path, and what is behind it."""
@@ -253,7 +252,7 @@ class RestApp:
         if holds and (client_tag := matching_tag(holds, tag)):
             return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
         key = AnswerKey(tag, head.accept_encoding, site.base_url, edition_id)
-        answer = None if operation.live else self._answers.get(key)
+        answer = None if operation.live else service.answers.get(key)
         if answer is None:
             open_for_cursor = service.edition.for_cursor if edition_id is None else same_edition(edition)
             call = Call(
@@ -269,7 +268,7 @@ class RestApp:
             )
             answer = await write_answer(operation, call, arguments, fmt, key, route.requested_path, query)
             if not operation.live and arguments.get("cursor") is None:
-                self._answers.offer(key, answer)
+                service.answers.offer(key, answer)
         if holds.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
         return Response(200, [*answer.headers, *headers], answer.body)

@@ -1,11 +1,13 @@
 """Answers that were asked for more than once, as they were sent: those asked for last, up to so many bytes.
 
-An answer is decided by its entity tag, by the address its links begin with and by the encoding the client
-takes; nothing that names a caller or a moment is in it. So what one was sent for a key is what another is
-sent, after its own key, quota and tier were looked at.
+An answer of REST is decided by its entity tag, by the address its links begin with and by the encoding the
+client takes, one of a tool by the edition, its arguments and what the tier may have; nothing that names a
+caller or a moment is in it. So what one was sent is what another is sent, after its own key, quota and tier
+were looked at.
 """
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from typing import Final, NamedTuple
 
 from sankofa.operations.answers import Headers
@@ -17,7 +19,7 @@ _MOST_ASKED_ONCE: Final = 16_384
 
 
 class AnswerKey(NamedTuple):
-    """All that decides the bytes of an answer."""
+    """All that decides the bytes of an answer of REST."""
 
     tag: str
     accept_encoding: bytes
@@ -38,19 +40,19 @@ class AnswerCache:
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
-        self._answers: OrderedDict[AnswerKey, CachedAnswer] = OrderedDict()
+        self._answers: OrderedDict[Hashable, CachedAnswer] = OrderedDict()
         self._asked_lately: set[int] = set()
         self._asked_before: set[int] = set()
         self.size = 0
         """Bytes of the bodies that are kept."""
 
-    def get(self, key: AnswerKey) -> CachedAnswer | None:
+    def get(self, key: Hashable) -> CachedAnswer | None:
         answer = self._answers.get(key)
         if answer is not None:
             self._answers.move_to_end(key)
         return answer
 
-    def offer(self, key: AnswerKey, answer: CachedAnswer) -> None:
+    def offer(self, key: Hashable, answer: CachedAnswer) -> None:
         """Keep an answer if it was offered before, and if it is not too large."""
         size = len(answer.body)
         if size * _LARGEST_SHARE > self._most or key in self._answers:
