@@ -59,6 +59,8 @@ class PartsCheck:
         self._states = states
         self._number = 0
         self._step = _FIRST_STEP
+        self._rows_asked = 0
+        """By the last question, in blocks."""
         self._begin()
 
     def _begin(self) -> None:
@@ -107,8 +109,8 @@ class PartsCheck:
         began = time.monotonic()
         more = self._some_keys(part, most) if self._last is not None else self._some_blocks(part, most)
         took = time.monotonic() - began
-        if took < _QUICK_SECONDS:
-            self._step = min(most * 2, 1 << 20)
+        if took < _QUICK_SECONDS and self._rows_asked >= most:  # a small part says nothing of a large one
+            self._step = most * 2
         elif took > _SLOW_SECONDS:
             self._step = max(1, most // 2)
         return more
@@ -119,7 +121,9 @@ class PartsCheck:
         if end <= part.blocks.rows:
             stretch += f" AND number < {end}"  # the last stretch has no end: there may be a row too many
         text = SUM_BLOCKS.format(dataset=part.dataset, part=part.id) + stretch
-        self._add(part, "block", self._ask(text)[0])
+        found = self._ask(text)[0]
+        self._rows_asked = int(found[0] or 0)
+        self._add(part, "block", found)
         self._next = end
         if end <= part.blocks.rows:
             return True
@@ -129,11 +133,13 @@ class PartsCheck:
         return True
 
     def _some_keys(self, part: StoredPart, most: int) -> bool:
-        text = _SOME_KEYS.format(dataset=part.dataset, part=part.id, most=most * _KEYS_A_BLOCK)
+        most *= _KEYS_A_BLOCK
+        text = _SOME_KEYS.format(dataset=part.dataset, part=part.id, most=most)
         (*found, kind, key) = self._ask(text, *(self._last or ("", "")))[0]
+        self._rows_asked = int(found[0] or 0) // _KEYS_A_BLOCK
         self._add(part, "directory", found)
-        if kind is not None and key is not None:
-            self._last = (kind, key)
+        if int(found[0] or 0) == most:
+            self._last = (str(kind), str(key))
             return True
         self._compare(part, "directory", part.keys)
         return False
