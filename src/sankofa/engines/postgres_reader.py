@@ -125,6 +125,9 @@ class PostgresEditionReader:
     async def _numbered(self, part: _Part, first: int, wanted: int) -> list[tuple[bytes, bytes]]:
         values = (b"%d" % part.stored.id, b"%d" % first, b"%d" % (first + wanted))
         result = await self._ask(statement("numbered", part.stored.dataset), values)
+        get = result.get_value
+        if result.ntuples == wanted and part.state.compared.find(0, first, first + wanted) < 0:  # most often
+            return [(get(row, 0) or b"", get(row, 1) or b"") for row in range(wanted)]
         return await self._compared(part, first, wanted, result, 0)
 
     async def _compared(
