@@ -66,11 +66,11 @@ asyncio.run(main())
 
 @pytest.mark.rule("MCP-13")
 def test_rest_answers_where_nothing_slow_can_be_loaded_and_commands_load_no_server(
-    small_home: Path, tmp_path: Path
+    sample_home: Path, tmp_path: Path
 ) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _WITHOUT % (_SLOW,), "/v1/fundamentals/DC46AF1B1AAA424B58D1368176"],
-        env={"SANKOFA_HOME": str(shutil.copytree(small_home, tmp_path / "home"))},
+        env={"SANKOFA_HOME": str(shutil.copytree(sample_home, tmp_path / "home"))},
         capture_output=True,
         text=True,
     )
