@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from sankofa.mcp.bounded import bounded_body
+from sankofa.mcp.bounded import bounded_body, call_name
 from sankofa.mcp.exchange import Exchange
 from sankofa.mcp.tools import Arguments, tools
 from sankofa.model.errors import InvalidParameter, NotFound
+from sankofa.operations.answer_cache import CachedAnswer
 from sankofa.operations.contract import Call
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
 from sankofa.operations.service import Service
@@ -52,5 +53,12 @@ class ToolCalls:
             exchange.base_url,
             usage=exchange.usage,
         )
+        budget = service.settings.mcp_answer_bytes
+        question = call_name(operation, call, read, budget)
+        if (known := service.answers.get(question)) is not None:
+            return known.body
         with tool.translated_names():
-            return await bounded_body(operation, call, read, service.settings.mcp_answer_bytes)
+            body = await bounded_body(operation, call, read, budget)
+        if not operation.live and read.get("cursor") is None:
+            service.answers.offer(question, CachedAnswer([], body))
+        return body
