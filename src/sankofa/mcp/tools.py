@@ -5,9 +5,7 @@ from contextlib import contextmanager
 from datetime import date
 from typing import Any, Final
 
-import mcp_types as types
-
-from sankofa.mcp.schemas import answer_schema, argument_schema
+from sankofa.mcp.schemas import argument_schema
 from sankofa.model.errors import InvalidParameter
 from sankofa.operations.contract import Operation, Parameter, operations, printable
 from sankofa.operations.nearest import ID_PARAMETER
@@ -39,19 +37,15 @@ class Tool:
         self.takes_id = id_parameter is not None and id_parameter.in_path
         """Whether it is asked about one organisation."""
 
-    def describe(self) -> types.Tool:
+    @property
+    def title(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def description(self) -> str:
         operation = self.operation
-        return types.Tool(
-            name=self.name,
-            title=self.name.replace("_", " ").capitalize(),
-            description=operation.agent.description
-            or "\n\n".join(filter(None, (operation.summary, operation.description))),
-            input_schema=self._input_schema(),
-            output_schema=answer_schema(operation),
-            # What only reads can be repeated: no hint is needed for that.
-            annotations=types.ToolAnnotations(
-                read_only_hint=True, destructive_hint=False, open_world_hint=False
-            ),
+        return operation.agent.description or "\n\n".join(
+            filter(None, (operation.summary, operation.description))
         )
 
     def read(self, arguments: Arguments, today: date) -> dict[str, Any]:
@@ -103,7 +97,8 @@ class Tool:
         except ValueError:  # Python writes no more than 4,300 digits
             raise InvalidParameter(name, "expected a whole number that is not as long") from None
 
-    def _input_schema(self) -> JsonSchema:
+    def input_schema(self) -> JsonSchema:
+        """What its arguments are, by the tool's names."""
         defaults = self.operation.agent.defaults
         properties = {
             name: argument_schema(parameter, defaults.get(parameter.argument, parameter.default))
