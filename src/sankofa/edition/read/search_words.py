@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from sankofa.edition.format.search_records import LETTERS, SearchIndex, bucket
+from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.turns import Turns
 from sankofa.model.names import near_words, neighbourhood, tolerated
@@ -13,18 +14,34 @@ _BEGUN: Final = 8
 """How many words a word that is only begun may mean."""
 _MISSPELT: Final = 8
 """How many words a word that is not known may mean."""
+_FEW_RECORDS: Final = 64
+_CACHE: Final = "meanings of words"
+_WORDS_KEPT: Final = 8_192
+_LARGEST_KEPT: Final = 4_096
+"""Bytes of lists that are no views of a file: those of common words are read again."""
 
 
-class Postings(NamedTuple):
+class Postings:
     """The records that have a word; views of the index."""
 
-    numbers: memoryview
-    """In order."""
-    word_counts: bytes | memoryview
-    """Of each record how many words its name has, as a byte; see `search_records`. Empty where not kept."""
+    __slots__ = ("counts_by_record", "in_memory", "numbers", "word_counts")
+
+    def __init__(self, numbers: memoryview, word_counts: bytes | memoryview, *, mapped: bool) -> None:
+        self.numbers = numbers
+        """In order."""
+        self.word_counts = word_counts
+        """Of each record how many words its name has, as a byte; see `search_records`. Empty where not kept."""
+        self.counts_by_record = (
+            dict(zip(numbers, word_counts, strict=False))  # behind the counts is padding
+            if word_counts and len(numbers) <= _FEW_RECORDS
+            else None
+        )
+        """The same by record, where they are few: quicker to look up than by halves."""
+        self.in_memory = 0 if mapped else numbers.nbytes + len(word_counts)
+        """Bytes of memory that it takes; none where it is a view of a file."""
 
 
-NO_RECORDS: Final = Postings(memoryview(b"").cast("I"), b"")
+NO_RECORDS: Final = Postings(memoryview(b"").cast("I"), b"", mapped=True)
 
 
 class Meaning(NamedTuple):
@@ -35,16 +52,39 @@ class Meaning(NamedTuple):
     postings: Postings
 
 
+_Meanings = BoundedCache[tuple[str, str, str, bool], list[Meaning]]
+"""By index, country, word and whether it is the last of a query: people ask for the same words again."""
+
+
+def _keep(cache: _Meanings, name: tuple[str, str, str, bool], meant: list[Meaning]) -> None:
+    if sum(one.postings.in_memory for one in meant) <= _LARGEST_KEPT:
+        cache.put(name, meant)
+
+
 async def postings_of(edition: Edition, index: SearchIndex, key: str) -> Postings:
     """The records that have a word, a code, or a word in a country."""
     block = await edition.index_block(index.words, key)
-    return NO_RECORDS if block is None else Postings(memoryview(block[1]).cast("I"), block[0])
+    if block is None:
+        return NO_RECORDS
+    counts, numbers = block
+    return Postings(memoryview(numbers).cast("I"), counts, mapped=isinstance(numbers, memoryview))
 
 
 async def known_meanings(
     edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
 ) -> list[Meaning]:
     """The word itself where it is known, and the words it begins, where it is not or is the last one."""
+    cache: _Meanings = edition.cache(_CACHE, _WORDS_KEPT)
+    name = (index.words, scope, word, last)
+    if (meant := cache.get(name)) is None:
+        meant = await _known_meanings(edition, index, word, scope, last=last)
+        _keep(cache, name, meant)
+    return meant
+
+
+async def _known_meanings(
+    edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
+) -> list[Meaning]:
     own = await postings_of(edition, index, scope + word)
     meant = [Meaning(word, 1.0, own)] if own.numbers else []
     if last or not meant:
@@ -57,6 +97,15 @@ async def known_meanings(
 
 async def misspelt_meanings(edition: Edition, index: SearchIndex, word: str, scope: str) -> list[Meaning]:
     """The known words that are a slip of the pen away, the closest first."""
+    cache: _Meanings = edition.cache(_CACHE, _WORDS_KEPT)
+    name = (index.near, scope, word, False)
+    if (meant := cache.get(name)) is None:
+        meant = await _misspelt_meanings(edition, index, word, scope)
+        _keep(cache, name, meant)
+    return meant
+
+
+async def _misspelt_meanings(edition: Edition, index: SearchIndex, word: str, scope: str) -> list[Meaning]:
     allowed = tolerated(word)
     if not allowed:
         return []
