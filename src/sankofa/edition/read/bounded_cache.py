@@ -14,7 +14,7 @@ class BoundedCache(Generic[K, V]):
     def __init__(self, most: int) -> None:
         self._entries: dict[K, V] = {}
         self._most = most
-        self.get = self._entries.get  # without a call of ours in between: it is asked for every row of an answer
+        self.get = self._entries.get  # no call of ours in between: some ask for every row of an answer
 
     def put(self, key: K, value: V) -> None:
         entries = self._entries

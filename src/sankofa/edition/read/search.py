@@ -19,7 +19,7 @@ from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search_scores import LEAST_SCORE, Scoring, rounded
 from sankofa.edition.read.search_words import (
-    Meaning,
+    Meanings,
     known_meanings,
     misspelt_meanings,
     postings_of,
@@ -64,9 +64,9 @@ class NameQuery:
         self._scope = f"{country}|" if country else ""
         self.records = int(edition.manifest.get("indexes", {}).get(index.records, 1))
         """How many are in the index."""
-        self._known: dict[str, list[Meaning]] | None = None
+        self._known: dict[str, Meanings] | None = None
 
-    async def meanings(self, *, forgiving: bool) -> dict[str, list[Meaning]]:
+    async def meanings(self, *, forgiving: bool) -> dict[str, Meanings]:
         """What each word may mean; none where no word is known and slips of the pen are not to be forgiven.
 
         They are looked for where another word of the query is known in any case.
@@ -80,10 +80,10 @@ class NameQuery:
                 word: await known_meanings(edition, index, word, scope, last=word == last)
                 for word in self._words
             }
-        if not (forgiving or any(self._known.values())):
+        if not (forgiving or any(known.words for known in self._known.values())):
             return {}
         return {
-            word: known or await misspelt_meanings(edition, index, word, scope)
+            word: known if known.words else await misspelt_meanings(edition, index, word, scope)
             for word, known in self._known.items()
         }
 
@@ -180,8 +180,10 @@ async def codes_sharing_words(edition: Edition, query_words: Iterable[str]) -> l
     """Some codes of series and indicators that share a word with a query, or a word a slip away."""
     numbers: dict[int, None] = {}
     for word in islice(dict.fromkeys(query_words), _MOST_WORDS):
-        known = await known_meanings(edition, MACRO_ITEMS, word, "", last=True)
-        for _, _, postings in known or await misspelt_meanings(edition, MACRO_ITEMS, word, ""):
+        meant = await known_meanings(edition, MACRO_ITEMS, word, "", last=True)
+        if not meant.words:
+            meant = await misspelt_meanings(edition, MACRO_ITEMS, word, "")
+        for _, _, postings in meant.words:
             numbers.update(dict.fromkeys(postings.numbers[:_COMPARED]))
     return [(await _record(edition, MACRO_ITEMS, n)).id for n in islice(numbers, _COMPARED)]
 

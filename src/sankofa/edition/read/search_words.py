@@ -1,5 +1,9 @@
 """The words of a search index: which of them a word of a query may mean, and the records that have each."""
 
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from sankofa.edition.format.search_records import LETTERS, SearchIndex, bucket
@@ -24,21 +28,29 @@ _LARGEST_KEPT: Final = 4_096
 class Postings:
     """The records that have a word; views of the index."""
 
-    __slots__ = ("counts_by_record", "in_memory", "numbers", "word_counts")
+    __slots__ = ("count_of", "in_memory", "numbers", "word_counts")
 
     def __init__(self, numbers: memoryview, word_counts: bytes | memoryview, *, mapped: bool) -> None:
         self.numbers = numbers
         """In order."""
         self.word_counts = word_counts
-        """Of each record how many words its name has, as a byte; see `search_records`. Empty where not kept."""
-        self.counts_by_record = (
-            dict(zip(numbers, word_counts, strict=False))  # behind the counts is padding
+        """Of each record how many words its name has, as a byte; see `search_records`.
+
+        Empty where they are not kept.
+        """
+        self.count_of: Callable[[int], int | None] = (
+            dict(zip(numbers, word_counts, strict=False)).get  # behind the counts is padding
             if word_counts and len(numbers) <= _FEW_RECORDS
-            else None
+            else partial(_count_in, numbers, word_counts)
         )
-        """The same by record, where they are few: quicker to look up than by halves."""
+        """The word count of a record; None where it does not have the word."""
         self.in_memory = 0 if mapped else numbers.nbytes + len(word_counts)
         """Bytes of memory that it takes; none where it is a view of a file."""
+
+
+def _count_in(numbers: memoryview, word_counts: bytes | memoryview, number: int) -> int | None:
+    at = bisect_left(numbers, number)
+    return word_counts[at] if at < len(numbers) and numbers[at] == number else None
 
 
 NO_RECORDS: Final = Postings(memoryview(b"").cast("I"), b"", mapped=True)
@@ -52,13 +64,33 @@ class Meaning(NamedTuple):
     postings: Postings
 
 
-_Meanings = BoundedCache[tuple[str, str, str, bool], list[Meaning]]
-"""By index, country, word and whether it is the last of a query: people ask for the same words again."""
+class Meanings:
+    """The words of the index that a word of the query may mean."""
+
+    __slots__ = ("closest_first", "counted", "fewest", "words")
+
+    def __init__(self, words: list[Meaning]) -> None:
+        self.words = words
+        """In the order in which they lead to candidates."""
+        self.closest_first = sorted(words, key=itemgetter(1, 0), reverse=True)
+        exact = [len(one.postings.numbers) for one in words if one.closeness == 1.0]
+        self.fewest = min(exact or [len(one.postings.numbers) for one in words], default=1)
+        """How many records have it: the word itself where it is known, else the rarest that it may mean."""
+        self.counted = all(one.postings.word_counts for one in words)
+        """Whether word counts are kept with every list."""
 
 
-def _keep(cache: _Meanings, name: tuple[str, str, str, bool], meant: list[Meaning]) -> None:
-    if sum(one.postings.in_memory for one in meant) <= _LARGEST_KEPT:
-        cache.put(name, meant)
+_Name = tuple[str, str, str, bool]
+"""The index, the country, the word, and whether it is the last of a query."""
+_MeaningsCache = BoundedCache[_Name, Meanings]
+"""People ask for the same words again."""
+
+
+def _keep(cache: _MeaningsCache, name: _Name, words: list[Meaning]) -> Meanings:
+    meanings = Meanings(words)
+    if sum(one.postings.in_memory for one in words) <= _LARGEST_KEPT:
+        cache.put(name, meanings)
+    return meanings
 
 
 async def postings_of(edition: Edition, index: SearchIndex, key: str) -> Postings:
@@ -72,14 +104,13 @@ async def postings_of(edition: Edition, index: SearchIndex, key: str) -> Posting
 
 async def known_meanings(
     edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
-) -> list[Meaning]:
+) -> Meanings:
     """The word itself where it is known, and the words it begins, where it is not or is the last one."""
-    cache: _Meanings = edition.cache(_CACHE, _WORDS_KEPT)
+    cache: _MeaningsCache = edition.cache(_CACHE, _WORDS_KEPT)
     name = (index.words, scope, word, last)
-    if (meant := cache.get(name)) is None:
-        meant = await _known_meanings(edition, index, word, scope, last=last)
-        _keep(cache, name, meant)
-    return meant
+    if (meanings := cache.get(name)) is not None:
+        return meanings
+    return _keep(cache, name, await _known_meanings(edition, index, word, scope, last=last))
 
 
 async def _known_meanings(
@@ -95,14 +126,13 @@ async def _known_meanings(
     return meant
 
 
-async def misspelt_meanings(edition: Edition, index: SearchIndex, word: str, scope: str) -> list[Meaning]:
+async def misspelt_meanings(edition: Edition, index: SearchIndex, word: str, scope: str) -> Meanings:
     """The known words that are a slip of the pen away, the closest first."""
-    cache: _Meanings = edition.cache(_CACHE, _WORDS_KEPT)
+    cache: _MeaningsCache = edition.cache(_CACHE, _WORDS_KEPT)
     name = (index.near, scope, word, False)
-    if (meant := cache.get(name)) is None:
-        meant = await _misspelt_meanings(edition, index, word, scope)
-        _keep(cache, name, meant)
-    return meant
+    if (meanings := cache.get(name)) is not None:
+        return meanings
+    return _keep(cache, name, await _misspelt_meanings(edition, index, word, scope))
 
 
 async def _misspelt_meanings(edition: Edition, index: SearchIndex, word: str, scope: str) -> list[Meaning]:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Final
 
-import msgspec
-
 from sankofa.edition.format.row_blocks import RowColumns, Run, row_columns
 from sankofa.edition.format.visibility import ANY_TAG
 from sankofa.edition.read.edition import Edition, Selection
@@ -23,9 +21,10 @@ _KIND: Final = "fundamentals"
 _BLOCKS_A_TURN: Final = 4
 _BLOCKS_A_READ: Final = 8
 _ROWS_READ: Final = 32
-_RANK: Final = {name: rank for rank, name in enumerate(LINE_ITEMS)}
-_CORE_ITEMS: Final = frozenset(name.encode() for name in LINE_ITEMS)
+_RANK: Final = {name.encode(): rank for rank, name in enumerate(LINE_ITEMS)}
 _LINE_ITEM: Final = b'"line_item":"'
+_PERIOD_END: Final = b'"period_end":"'
+_DAY: Final = len("2026-01-31")
 _CORE, _REST = 0, 1
 
 
@@ -35,21 +34,11 @@ def line_item_of(row: bytes) -> bytes:
     return row[start : row.find(b'"', start)]
 
 
-_Period = tuple[str, int]
+_Period = tuple[bytes, int]
 """Its end and its type, which is the tag of a row."""
 _Core = tuple[int, int, int, int, int, int, int, int, _Period]
 """A row of a core line item: its number in its block and where it begins and ends there; the days, modes and
 tag it is seen by; its rank in a statement, and its period."""
-
-
-class _Item(msgspec.Struct, gc=False):
-    """What of a row decides where it stands in a statement."""
-
-    line_item: str
-    period_end: str
-
-
-_read_items: Final = msgspec.json.Decoder(list[_Item]).decode
 
 
 class _CoreRows:
@@ -70,17 +59,20 @@ class _CoreRows:
             yield from rows
 
     def _core_rows(self, text: Run, number: int) -> list[_Core]:
-        ends = self._columns.ends[number : number + _ROWS_READ]
-        starts = [self._columns.ends[number - 1] + 1 if number else 0, *(end + 1 for end in ends[:-1])]
-        some = (column[number : number + _ROWS_READ] for column in self._columns)
-        items = _read_items(b"".join((b"[", text[starts[0] : ends[-1]], b"]")))
-        return [
-            (n, start, end, first, until, modes, tag, rank, (item.period_end, tag))
-            for n, (item, start, first, until, end, modes, tag) in enumerate(
-                zip(items, starts, *some, strict=True), number
-            )
-            if (rank := _RANK.get(item.line_item)) is not None
-        ]
+        firsts, untils, all_ends, modes, tags = self._columns
+        ends = all_ends[number : number + _ROWS_READ]
+        start = all_ends[number - 1] + 1 if number else 0
+        # Rows are cut at the name of a member that each has once: inside a string its quotes are escaped.
+        _, *behind = bytes(text[start : ends[-1]]).split(_LINE_ITEM)
+        rows: list[_Core] = []
+        for n, (rest, end) in enumerate(zip(behind, ends, strict=True), number):
+            rank = _RANK.get(rest[: rest.find(b'"')])
+            if rank is not None:
+                at = rest.find(_PERIOD_END) + len(_PERIOD_END)
+                period = rest[at : at + _DAY], tags[n]
+                rows.append((n, start, end, firsts[n], untils[n], modes[n], tags[n], rank, period))
+            start = end + 1
+        return rows
 
 
 class _Page:
@@ -140,7 +132,7 @@ async def core_first(
             return Selection(rows, len(rows), truncated=True, following=(_CORE, *following))
 
     def others(row: bytes) -> bool:
-        return line_item_of(row) not in _CORE_ITEMS and (where is None or where(row))
+        return line_item_of(row) not in _RANK and (where is None or where(row))
 
     rest = await edition.select(
         _KIND,
