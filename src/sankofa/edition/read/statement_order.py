@@ -5,8 +5,11 @@ period, in their documented order; after them all other rows, in the order of `/
 """
 
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from operator import itemgetter
 from typing import Final
+
+import msgspec
 
 from sankofa.edition.format.row_blocks import RowColumns, Run, row_columns
 from sankofa.edition.format.visibility import ANY_TAG
@@ -21,10 +24,9 @@ _KIND: Final = "fundamentals"
 _BLOCKS_A_TURN: Final = 4
 _BLOCKS_A_READ: Final = 8
 _ROWS_READ: Final = 32
-_RANK: Final = {name.encode(): rank for rank, name in enumerate(LINE_ITEMS)}
+_RANK: Final = {name: rank for rank, name in enumerate(LINE_ITEMS)}
+_CORE_ITEMS: Final = frozenset(name.encode() for name in LINE_ITEMS)
 _LINE_ITEM: Final = b'"line_item":"'
-_PERIOD_END: Final = b'"period_end":"'
-_DAY: Final = len("2026-01-31")
 _CORE, _REST = 0, 1
 
 
@@ -34,11 +36,21 @@ def line_item_of(row: bytes) -> bytes:
     return row[start : row.find(b'"', start)]
 
 
-_Period = tuple[bytes, int]
+_Period = tuple[str, int]
 """Its end and its type, which is the tag of a row."""
 _Core = tuple[int, int, int, int, int, int, int, int, _Period]
 """A row of a core line item: its number in its block and where it begins and ends there; the days, modes and
 tag it is seen by; its rank in a statement, and its period."""
+
+
+class _Item(msgspec.Struct, gc=False):
+    """What of a row decides where it stands in a statement."""
+
+    line_item: str
+    period_end: str
+
+
+_read_items: Final = msgspec.json.Decoder(list[_Item]).decode
 
 
 class _CoreRows:
@@ -50,29 +62,26 @@ class _CoreRows:
         self._columns = columns
         self._read: dict[int, list[_Core]] = {}
 
-    def after(self, text: Run, begun: int) -> Iterator[_Core]:
-        """From a row on, or from one a little before it."""
+    def after(self, text: Run, begun: int) -> Iterator[list[_Core]]:
+        """From a row on, or from one a little before it: a few at a time."""
         for first in range(begun - begun % _ROWS_READ, len(self._columns.ends), _ROWS_READ):
             rows = self._read.get(first)
             if rows is None:
                 rows = self._read[first] = self._core_rows(text, first)
-            yield from rows
+            yield rows
 
     def _core_rows(self, text: Run, number: int) -> list[_Core]:
-        firsts, untils, all_ends, modes, tags = self._columns
-        ends = all_ends[number : number + _ROWS_READ]
-        start = all_ends[number - 1] + 1 if number else 0
-        # Rows are cut at the name of a member that each has once: inside a string its quotes are escaped.
-        _, *behind = bytes(text[start : ends[-1]]).split(_LINE_ITEM)
-        rows: list[_Core] = []
-        for n, (rest, end) in enumerate(zip(behind, ends, strict=True), number):
-            rank = _RANK.get(rest[: rest.find(b'"')])
-            if rank is not None:
-                at = rest.find(_PERIOD_END) + len(_PERIOD_END)
-                period = rest[at : at + _DAY], tags[n]
-                rows.append((n, start, end, firsts[n], untils[n], modes[n], tags[n], rank, period))
-            start = end + 1
-        return rows
+        ends = self._columns.ends[number : number + _ROWS_READ]
+        starts = [self._columns.ends[number - 1] + 1 if number else 0, *(end + 1 for end in ends[:-1])]
+        some = (column[number : number + _ROWS_READ] for column in self._columns)
+        items = _read_items(b"".join((b"[", text[starts[0] : ends[-1]], b"]")))
+        return [
+            (n, start, end, first, until, modes, tag, rank, (item.period_end, tag))
+            for n, (item, start, first, until, end, modes, tag) in enumerate(
+                zip(items, starts, *some, strict=True), number
+            )
+            if (rank := _RANK.get(item.line_item)) is not None
+        ]
 
 
 class _Page:
@@ -102,6 +111,7 @@ class _Page:
 
 
 _rank: Final = itemgetter(0)
+_period: Final = itemgetter(8)
 
 
 async def core_first(
@@ -132,7 +142,7 @@ async def core_first(
             return Selection(rows, len(rows), truncated=True, following=(_CORE, *following))
 
     def others(row: bytes) -> bool:
-        return line_item_of(row) not in _RANK and (where is None or where(row))
+        return line_item_of(row) not in _CORE_ITEMS and (where is None or where(row))
 
     rest = await edition.select(
         _KIND,
@@ -167,20 +177,23 @@ async def _core(
         for block_number, block in enumerate(blocks, skip):
             await turns.step()
             text = block[1]
-            cores = _core_rows(edition, key, block_number, block).after(text, begun)
-            for number, start, end, first, until, row_modes, row_tag, rank, period in cores:
-                if not (first <= day < until and row_modes & modes and number >= begun):
-                    continue
-                if tag not in (ANY_TAG, row_tag):
-                    continue
-                row = text[start:end]
-                if where is not None and not where(bytes(row)):
-                    continue
-                if period != page.period:
-                    if page.pending and (following := page.flush()) is not None:
-                        return following
-                    page.begin(period, (block_number, number))
-                page.pending.append((rank, row))
+            for some in _core_rows(edition, key, block_number, block).after(text, begun):
+                shown = [one for one in some if one[3] <= day < one[4] and one[5] & modes]
+                if begun or tag != ANY_TAG or where is not None:
+                    shown = [
+                        one
+                        for one in shown
+                        if one[0] >= begun
+                        and tag in (ANY_TAG, one[6])
+                        and (where is None or where(bytes(text[one[1] : one[2]])))
+                    ]
+                for period, rows in groupby(shown, key=_period):
+                    own = list(rows)
+                    if period != page.period:
+                        if page.pending and (following := page.flush()) is not None:
+                            return following
+                        page.begin(period, (block_number, own[0][0]))
+                    page.pending += [(one[7], text[one[1] : one[2]]) for one in own]
             begun = 0
         if len(blocks) < _BLOCKS_A_READ:
             break

@@ -34,11 +34,9 @@ def test_core_line_items_come_first_whatever_texts_rows_have(
     rows: list[tuple[int, int, str, str]], limit: int
 ) -> None:
     rows = sorted(rows, key=lambda row: (-row[0], row[1]))
-    texts = encoded(rows)
+    entries = [Entry(text, tag=row[1]) for text, row in zip(encoded(rows), rows, strict=True)]
     reader = MemoryReader()
-    reader.shelve(
-        "fundamentals", "K", list(pack([Entry(text, tag=row[1]) for text, row in zip(texts, rows)]))
-    )
+    reader.shelve("fundamentals", "K", list(pack(entries)))
     edition = Edition("e", reader)
     core = [n for n, row in enumerate(rows) if row[2] in LINE_ITEMS]
     core.sort(key=lambda n: (-rows[n][0], rows[n][1], LINE_ITEMS.index(rows[n][2])))
