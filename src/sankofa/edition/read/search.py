@@ -20,6 +20,7 @@ from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.search_scores import LEAST_SCORE, Scoring, rounded
 from sankofa.edition.read.search_words import (
     Meanings,
+    kept_meanings,
     known_meanings,
     misspelt_meanings,
     postings_of,
@@ -77,7 +78,8 @@ class NameQuery:
         if self._known is None:
             last = self._words[-1] if self._words else ""
             self._known = {
-                word: await known_meanings(edition, index, word, scope, last=word == last)
+                word: kept_meanings(edition, index, word, scope, last=word == last)
+                or await known_meanings(edition, index, word, scope, last=word == last)
                 for word in self._words
             }
         if not (forgiving or any(known.words for known in self._known.values())):

@@ -18,11 +18,14 @@ _BEGUN: Final = 8
 """How many words a word that is only begun may mean."""
 _MISSPELT: Final = 8
 """How many words a word that is not known may mean."""
-_FEW_RECORDS: Final = 64
+_FEW_RECORDS: Final = 8
+_BYTES_A_RECORD: Final = 100
+"""What a record takes in a table, about."""
 _CACHE: Final = "meanings of words"
 _WORDS_KEPT: Final = 8_192
-_LARGEST_KEPT: Final = 4_096
-"""Bytes of lists that are no views of a file: those of common words are read again."""
+_LARGEST_KEPT: Final = 8 * 1024
+"""Bytes in memory for one word, so at most 64 MB; most take one. Lists of common words that are no views of a
+file are read again."""
 
 
 class Postings:
@@ -38,14 +41,17 @@ class Postings:
 
         Empty where they are not kept.
         """
+        few = len(numbers) <= _FEW_RECORDS and bool(word_counts)
         self.count_of: Callable[[int], int | None] = (
             dict(zip(numbers, word_counts, strict=False)).get  # behind the counts is padding
-            if word_counts and len(numbers) <= _FEW_RECORDS
+            if few
             else partial(_count_in, numbers, word_counts)
         )
         """The word count of a record; None where it does not have the word."""
-        self.in_memory = 0 if mapped else numbers.nbytes + len(word_counts)
-        """Bytes of memory that it takes; none where it is a view of a file."""
+        self.in_memory = (_BYTES_A_RECORD * len(numbers) if few else 0) + (
+            0 if mapped else numbers.nbytes + len(word_counts)
+        )
+        """Bytes that it takes besides the file it is a view of."""
 
 
 def _count_in(numbers: memoryview, word_counts: bytes | memoryview, number: int) -> int | None:
@@ -102,15 +108,22 @@ async def postings_of(edition: Edition, index: SearchIndex, key: str) -> Posting
     return Postings(memoryview(numbers).cast("I"), counts, mapped=isinstance(numbers, memoryview))
 
 
+def kept_meanings(
+    edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
+) -> Meanings | None:
+    """What `known_meanings` gives, where it was looked up before."""
+    cache: _MeaningsCache = edition.cache(_CACHE, _WORDS_KEPT)
+    return cache.get((index.words, scope, word, last))
+
+
 async def known_meanings(
     edition: Edition, index: SearchIndex, word: str, scope: str, *, last: bool
 ) -> Meanings:
     """The word itself where it is known, and the words it begins, where it is not or is the last one."""
-    cache: _MeaningsCache = edition.cache(_CACHE, _WORDS_KEPT)
-    name = (index.words, scope, word, last)
-    if (meanings := cache.get(name)) is not None:
-        return meanings
-    return _keep(cache, name, await _known_meanings(edition, index, word, scope, last=last))
+    if (kept := kept_meanings(edition, index, word, scope, last=last)) is not None:
+        return kept
+    words = await _known_meanings(edition, index, word, scope, last=last)
+    return _keep(edition.cache(_CACHE, _WORDS_KEPT), (index.words, scope, word, last), words)
 
 
 async def _known_meanings(
