@@ -1,5 +1,6 @@
 """Search by name: the rarest words of a query lead to candidates, which are then weighed against it whole."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from itertools import islice
 from operator import itemgetter
@@ -30,6 +31,7 @@ from sankofa.edition.read.turns import Turns
 
 _WEIGHED = 20
 _WEIGHED_A_TURN = 128
+_SCORED_A_TURN = 512
 _MOST_WORDS = 12
 _UNASKED: Final = {ORGANISATIONS: 0.35, MACRO_ITEMS: 0.04}
 """What a word of the name that was not asked for weighs, of an average one that was: indicators are wordy."""
@@ -112,7 +114,11 @@ class NameQuery:
         turns = Turns(_WEIGHED_A_TURN)
         for first in range(0, len(best), at_once):
             some = best[first : first + at_once]
-            scores = scoring.scores(some)
+            scores: dict[int, float] = {}
+            for start in range(0, len(some), _SCORED_A_TURN):
+                if start:
+                    await asyncio.sleep(0)
+                scores |= scoring.scores(some[start : start + _SCORED_A_TURN])
             for number in some:
                 if len(hits) > most and first:
                     break
@@ -134,9 +140,11 @@ class NameQuery:
         """The hits, with id and name of the record where it was not read to tell the score."""
         cache: BoundedCache[int, tuple[str, str]] = self._edition.cache(self._index.records, _NAMES_KEPT)
         complete = []
+        turns = Turns(_WEIGHED_A_TURN)
         for score, number, hit in hits:
             if hit is None:
                 if (named := cache.get(number)) is None:
+                    await turns.step()
                     record = await _record(self._edition, self._index, number)
                     named = record.id, record.names[0]
                     cache.put(number, named)
