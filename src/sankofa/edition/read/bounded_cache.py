@@ -1,5 +1,6 @@
 """A dictionary of bounded size: what was put in first goes first."""
 
+from collections import OrderedDict
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -12,15 +13,15 @@ class BoundedCache(Generic[K, V]):
     __slots__ = ("_entries", "_most", "get")
 
     def __init__(self, most: int) -> None:
-        self._entries: dict[K, V] = {}
+        # Not a plain dict, in which the way to the oldest leads past the places of all that went before it.
+        self._entries: OrderedDict[K, V] = OrderedDict()
         self._most = most
         self.get = self._entries.get  # no call of ours in between: some ask for every row of an answer
 
     def put(self, key: K, value: V) -> None:
-        entries = self._entries
-        if len(entries) >= self._most and key not in entries:
-            del entries[next(iter(entries))]
-        entries[key] = value
+        self._entries[key] = value
+        if len(self._entries) > self._most:
+            self._entries.popitem(last=False)
 
     def clear(self) -> None:
         self._entries.clear()
