@@ -70,9 +70,14 @@ class _KeptPage:
 
 async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[tuple[Block, _KeptPage]]:
     """Some pages in their order, none of them read that is kept whole."""
-    kept = [edition.kept_parts.get((ISSUERS, "", page)) for page in pages]
-    if all(one is not None and one.without_text is not None for one in kept):
-        return [(one.without_text, one) for one in kept]
+    kept: list[tuple[Block, _KeptPage]] = []
+    for page in pages:
+        known: _KeptPage | None = edition.kept_parts.get((ISSUERS, "", page))
+        if known is None or known.without_text is None:
+            break
+        kept.append((known.without_text, known))
+    if len(kept) == len(pages):
+        return kept
     start, end = pages[0], pages[-1] + 1
     if end - start <= 2 * at_once:  # close to each other: in one read
         together = await edition.blocks(ISSUERS, "", start, end - start)

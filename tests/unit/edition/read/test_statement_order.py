@@ -48,7 +48,7 @@ def test_core_line_items_come_first_whatever_texts_rows_have(
             core_first(edition, "K", day=1, modes=int(Mode.LATEST), tag=ANY_TAG, limit=limit, start=start)
         )
         assert page is not None
-        seen += [json.loads(row)["n"] for row in page.runs]
+        seen += [json.loads(bytes(row))["n"] for row in page.runs]
         if page.following is None:
             break
         start = page.following
