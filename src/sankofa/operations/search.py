@@ -42,6 +42,9 @@ from sankofa.operations.parameters import (
 
 _ROWS_A_TURN: Final = 128
 _EVERY_HIT: Final = 10_000
+_MOST_KEPT: Final = 4_096
+_LARGEST_KEPT: Final = 8 * 1024
+"""At most 32 MB of answers are kept by a worker."""
 _MOST_ROWS_KEPT: Final = 16_384
 _LARGEST_ROW_KEPT: Final = 1024
 """At most 16 MB, and 8 MB as most are: the rows of organisations that were found last."""
@@ -83,14 +86,19 @@ async def search(
         walk = await walk.after(cursor)
         call = replace(call, edition=walk.edition, today=walk.day)
     most = call.grant.rows(limit)
-    place, macro_words = (country, code_words(q)) if country is not None else _country_in(code_words(q))
+    asked = (walk.edition.id, walk.day, q, country, type, most, call.grant.sample, walk.start)
+    if (selection := _RECENT.get(asked)) is None:
+        place, macro_words = (country, code_words(q)) if country is not None else _country_in(code_words(q))
 
-    async def ranked(most: int) -> tuple[list[Hit], bool]:
-        return await _everything(call, q, country, type, place, macro_words, most)
+        async def ranked(most: int) -> tuple[list[Hit], bool]:
+            return await _everything(call, q, country, type, place, macro_words, most)
 
-    hits, following, more = await _page(ranked, walk.start, most)
-    rows = await _rows(call, hits, place)
-    return walk.answer(Selection(rows, len(rows), truncated=more, following=following))
+        hits, following, more = await _page(ranked, walk.start, most)
+        rows = await _rows(call, hits, place)
+        selection = Selection(rows, len(rows), truncated=more, following=following)
+        if sum(map(len, rows)) <= _LARGEST_KEPT:
+            _RECENT.put(asked, selection)
+    return walk.answer(selection)
 
 
 async def _everything(
@@ -149,6 +157,8 @@ async def _page(
     return page, following, more or following is not None
 
 
+_RECENT: Final[BoundedCache[tuple[object, ...], Selection]] = BoundedCache(_MOST_KEPT)
+"""What was found last: people who type ask the same few questions, and an edition never changes."""
 _FOR_AGENTS: Final = AgentView(
     description="""\
 Find an organisation by name, ticker or identifier: the way to a `service_id`, which other tools need.
