@@ -1,8 +1,8 @@
 """Operations as tools: how each is described to an agent, and how its arguments are read."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import date
+from types import TracebackType
 from typing import Any, Final
 
 from sankofa.mcp.schemas import argument_schema
@@ -34,6 +34,7 @@ class Tool:
         self._parameters = {names.get(name, name): p for name, p in operation.parameters.items()}
         self._types = {name: _json_type(p) for name, p in self._parameters.items()}
         id_parameter = operation.parameters.get(ID_PARAMETER)
+        self._translated = _TranslatedNames(operation)
         self.takes_id = id_parameter is not None and id_parameter.in_path
         """Whether it is asked about one organisation."""
 
@@ -62,14 +63,9 @@ class Tool:
         with self.translated_names():
             return self.operation.read_tool(given, today)
 
-    @contextmanager
-    def translated_names(self) -> Iterator[None]:
+    def translated_names(self) -> "_TranslatedNames":
         """An InvalidParameter raised inside names the argument as the tool does."""
-        try:
-            yield
-        except InvalidParameter as problem:
-            name = self.operation.tool_names.get(problem.parameter, problem.parameter)
-            raise InvalidParameter(name, problem.detail.removeprefix(f"{problem.parameter}: ")) from None
+        return self._translated
 
     def instance(self, arguments: Arguments) -> str | None:
         """The path REST has for this call, so that its problem reads the same; None where it has none."""
@@ -111,6 +107,25 @@ class Tool:
             **({"required": required} if required else {}),
             "additionalProperties": False,
         }
+
+
+class _TranslatedNames:
+    """See `Tool.translated_names`. Three are entered for each call, so none is made for it."""
+
+    __slots__ = ("_names",)
+
+    def __init__(self, operation: Operation) -> None:
+        self._names = operation.tool_names
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(problem, InvalidParameter):
+            name = self._names.get(problem.parameter, problem.parameter)
+            detail = problem.detail.removeprefix(f"{problem.parameter}: ")
+            raise InvalidParameter(name, detail) from None
 
 
 def tools() -> dict[str, Tool]:

@@ -17,6 +17,7 @@ from sankofa.edition.format.row_blocks import (
     without_first,
 )
 from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.turns import PIECE, Turns
 from sankofa.engines.datastore import Block, ByteRange, Datastore, EditionReader, NeedsRows
 from sankofa.model.errors import EditionError
@@ -90,6 +91,8 @@ class Edition:
         self._kept_keys: dict[str, tuple[str, ...]] = {}
         self.kept_parts: dict[tuple[str, str, int], Any] = {}
         """What was worked out of a block of a key, by kind, key and number of the block."""
+        self.caches: dict[str, BoundedCache[Any, Any]] = {}
+        """What readers keep of it besides, each under a name of its own."""
         self.files: Mapping[str, Mapping[str, Any]] = {
             one["name"]: one for one in self.manifest.get("files", ())
         }
@@ -239,6 +242,12 @@ class Edition:
             self.kept_parts.clear()
         self.kept_parts[name] = part
 
+    def cache(self, name: str, most: int) -> BoundedCache[Any, Any]:
+        """The cache of a name, made with room for so many entries when it is first asked for."""
+        if (cache := self.caches.get(name)) is None:
+            cache = self.caches[name] = BoundedCache(most)
+        return cache
+
     async def keys(self, kind: str) -> Sequence[str]:
         """The keys of a kind that has few."""
         if (cached := self._kept_keys.get(kind)) is not None:
@@ -295,6 +304,7 @@ class Edition:
 
     def close(self) -> None:
         self.kept_parts.clear()
+        self.caches.clear()
         self._kept_numbers.clear()
         self._kept_blocks.clear()
         self._reader.close()
