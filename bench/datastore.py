@@ -24,8 +24,7 @@ from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.edition.read.edition import open_edition
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_datastore
-from sankofa.engines.postgres_edition import schema_of
-from sankofa.engines.postgres_store import READ_BLOCKS
+from sankofa.engines.postgres_parts import StoredPart, statement, stored_parts
 from sankofa.ledger.store import SCHEMA
 
 ISSUERS, ROWS_EACH = 500, 1_500
@@ -83,14 +82,18 @@ async def of_the_blocks(store: Datastore, blocks: int) -> Read:
     return read
 
 
-async def of_psycopg(url: str, blocks: int) -> Read:
+def only_part(store: Datastore) -> StoredPart:
+    return stored_parts(store.open(EDITION).manifest)[0]
+
+
+async def of_psycopg(url: str, part: StoredPart, blocks: int) -> Read:
     import psycopg
 
     connection = await psycopg.AsyncConnection.connect(url, autocommit=True, prepare_threshold=0)
-    text = READ_BLOCKS.format(schema=schema_of(EDITION))
-    for number, name in enumerate(("kind", "key", "skip", "most"), 1):
+    text = statement("blocks", part.dataset).text.decode()
+    for number, name in enumerate(("part", "kind", "key", "skip", "most"), 1):
         text = text.replace(f"${number}", f"%({name})s")
-    values = {"kind": "fundamentals", "skip": 0, "most": blocks}
+    values = {"part": part.id, "kind": "fundamentals", "skip": 0, "most": blocks}
 
     async def read(key: str) -> None:
         cursor = await connection.execute(text.encode(), {**values, "key": key}, binary=True)
@@ -99,13 +102,13 @@ async def of_psycopg(url: str, blocks: int) -> Read:
     return read
 
 
-async def of_asyncpg(url: str, blocks: int) -> Read:
+async def of_asyncpg(url: str, part: StoredPart, blocks: int) -> Read:
     asyncpg = importlib.import_module("asyncpg")
     connection = await asyncpg.connect(url)
-    statement = await connection.prepare(READ_BLOCKS.format(schema=schema_of(EDITION)))
+    prepared = await connection.prepare(statement("blocks", part.dataset).text.decode())
 
     async def read(key: str) -> None:
-        assert len(await statement.fetch("fundamentals", key, 0, blocks)) == blocks
+        assert len(await prepared.fetch(part.id, "fundamentals", key, 0, blocks)) == blocks
 
     return read
 
@@ -132,9 +135,10 @@ async def compare(stores: dict[str, Datastore], keys: list[str], url: str | None
         readers = {name: await of_the_engine(store, limit) for name, store in stores.items()}
         if url:  # as many blocks as an edition reads at first, without looking into them
             readers["(engine)"] = await of_the_blocks(stores["PostgreSQL"], 2)
-            readers["(psycopg)"] = await of_psycopg(url, 2)
+            part = await asyncio.to_thread(only_part, stores["PostgreSQL"])
+            readers["(psycopg)"] = await of_psycopg(url, part, 2)
             with suppress(ImportError):
-                readers["(asyncpg)"] = await of_asyncpg(url, 2)
+                readers["(asyncpg)"] = await of_asyncpg(url, part, 2)
         for callers in (1, 16):
             shares: dict[str, list[float]] = {name: [] for name in readers}
             singles: dict[str, list[float]] = {name: [] for name in readers}

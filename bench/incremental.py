@@ -1,22 +1,31 @@
 """Publishing after a small change: a full publication, one changed issuer, and nothing changed.
 
     python -m bench.incremental [--facts 300000] [--observations 100000] [--releases 20000] [--leis 50000]
+                                [--postgres]
 
 The world has all kinds of data. Each publication is the real command in a process of its own, by processor
-time. What two editions share is told by the files of both.
+time. What two editions share is told by the files of both. With `--postgres` a server is started for ledger
+and editions: its processor time counts too, and what an edition adds is by how much its tables grow.
 """
 
 import argparse
 import csv
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import psycopg
 
 from bench.identifiers import write_files
-from bench.ingest import Cost, cost
+from bench.ingest import cost
 from bench.tenders import release
 from bench.world import CACHE, SANKOFA, SOURCE, Scale, Shape, document, environment_of, files
+from tests.services import PostgresServer, postgres_binaries
 
 _SOURCES = """
 [sources.bench-tenders]
@@ -34,6 +43,10 @@ commercial_redistribution = true
 """
 _VALUES_PER_SERIES = 100
 _FULL_SHARE, _IDLE_SECONDS = 0.10, 2.0
+_TABLES = """
+    SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname LIKE 'sankofa\\_e%' AND c.relkind = 'r'
+"""
 
 
 def main() -> None:
@@ -42,51 +55,112 @@ def main() -> None:
     parser.add_argument("--observations", type=int, default=100_000)
     parser.add_argument("--releases", type=int, default=20_000)
     parser.add_argument("--leis", type=int, default=50_000)
-    parser.add_argument("--datastore", default="")
+    parser.add_argument("--postgres", action="store_true", help="ledger and editions in PostgreSQL")
     parser.add_argument("--keep", action="store_true", help="leave the home there")
     options = parser.parse_args()
     home = CACHE / "home-incremental"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
     (home / "sources.toml").write_text(_SOURCES)
-    environment = environment_of(home)
-    if options.datastore:
-        environment["SANKOFA_DATASTORE"] = options.datastore
-    for source, path in _inputs(options.facts, options.observations, options.releases, options.leis):
-        cost([SANKOFA, "ingest", source, str(path)], environment)
+    with _editions(home, postgres=options.postgres) as editions:
+        environment = {**environment_of(home), **editions.settings}
+        for source, path in _inputs(options.facts, options.observations, options.releases, options.leis):
+            cost([SANKOFA, "ingest", source, str(path)], environment)
+        _compare(home, environment, editions)
+    if not options.keep:
+        shutil.rmtree(home)
+
+
+def _compare(home: Path, environment: dict[str, str], editions: "_Files | _Database") -> None:
     print(f"{'publish':36}{'seconds':>12}{'cpu s':>12}{'peak MB':>10}{'new MB':>10}{'of MB':>10}")
-    full = _published("everything", home, environment, set())
-    before = _edition_files(home)
+    full = _published("everything", environment, editions)
     changed = home / "changed"
     changed.mkdir()
     number = 100_000
     (changed / f"CIK{number:010d}.json").write_bytes(_restated(number))
     cost([SANKOFA, "ingest", SOURCE, str(changed)], environment)
-    small = _published("after one issuer changed", home, environment, set(before))
-    idle = _published("after nothing changed", home, environment, set(_edition_files(home)))
-    share = small.cpu / full.cpu
-    print(f"{share:8.1%} of the full cost, by cpu; target {_FULL_SHARE:.0%}")
+    small = _published("after one issuer changed", environment, editions)
+    idle = _published("after nothing changed", environment, editions)
+    print(f"{small.cpu / full.cpu:8.1%} of the full cost, by cpu; target {_FULL_SHARE:.0%}")
     print(f"{idle.seconds:8.1f} s where nothing changed; target {_IDLE_SECONDS:g}")
-    if not options.keep:
-        shutil.rmtree(home)
 
 
-def _published(what: str, home: Path, environment: dict[str, str], known: set[str]) -> Cost:
+class _Spent(NamedTuple):
+    seconds: float
+    cpu: float
+
+
+def _published(what: str, environment: dict[str, str], editions: "_Files | _Database") -> _Spent:
+    known, cpu = editions.sizes(), editions.cpu_seconds()
     spent = cost([SANKOFA, "publish"], environment)
-    held = _edition_files(home)
-    new = sum(size for name, size in held.items() if name not in known)
+    own = editions.cpu_seconds() - cpu
+    held = editions.sizes()
+    new = sum(size - known.get(name, 0) for name, size in held.items())
     print(
-        f"{what:36}{spent.seconds:12.1f}{spent.cpu:12.1f}{spent.peak / 1e6:10.0f}"
-        f"{new / 1e6:10.1f}{sum(held.values()) / 1e6:10.1f}",
+        f"{what:36}{spent.seconds:12.1f}{spent.cpu + own:12.1f}{spent.peak / 1e6:10.0f}"
+        f"{new / 1e6:10.1f}{sum(held.values()) / 1e6:10.1f}{editions.told(own)}",
         flush=True,
     )
-    return spent
+    return _Spent(spent.seconds, spent.cpu + own)
 
 
-def _edition_files(home: Path) -> dict[str, int]:
-    """The files under `editions`, by inode: a file that two editions share is one."""
-    found = [path.stat() for path in (home / "editions").rglob("*") if path.is_file()]
-    return {str(one.st_ino): one.st_size for one in found}
+class _Files:
+    """Editions in files."""
+
+    def __init__(self, home: Path) -> None:
+        self.settings: dict[str, str] = {}
+        self._home = home
+
+    def sizes(self) -> dict[str, int]:
+        """The files under `editions`, by inode: a file that two editions share is one."""
+        found = [path.stat() for path in (self._home / "editions").rglob("*") if path.is_file()]
+        return {str(one.st_ino): one.st_size for one in found}
+
+    def cpu_seconds(self) -> float:
+        return 0.0
+
+    def told(self, cpu: float) -> str:
+        return ""
+
+
+class _Database:
+    """Ledger and editions in a PostgreSQL of their own."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self.settings = {"SANKOFA_DATASTORE": server.url}
+        self._server = server
+
+    def sizes(self) -> dict[str, int]:
+        with psycopg.connect(self._server.url) as connection:
+            ((size,),) = connection.execute(_TABLES).fetchall()
+        return {"tables": int(size)}
+
+    def cpu_seconds(self) -> float:
+        """Of the server and of every connection that there is or was."""
+        assert self._server.process is not None
+        root = psutil.Process(self._server.process.pid)
+        times = root.cpu_times()
+        own = times.user + times.system + times.children_user + times.children_system
+        return own + sum(sum(child.cpu_times()[:2]) for child in root.children())
+
+    def told(self, cpu: float) -> str:
+        return f"  (of the cpu s {cpu:.1f} are the server's)"
+
+
+@contextmanager
+def _editions(home: Path, *, postgres: bool) -> "Iterator[_Files | _Database]":
+    if not postgres:
+        yield _Files(home)
+        return
+    binaries = postgres_binaries()
+    if binaries is None:
+        raise SystemExit("needs PostgreSQL")
+    server = PostgresServer(binaries)
+    try:
+        server.start()
+        yield _Database(server)
+    finally:
+        server.close()
 
 
 def _restated(number: int) -> bytes:

@@ -91,9 +91,12 @@ class Engine:
         """Whatever is there of editions that are not on the shelf."""
         if self.name == "postgres":
             named = self.raw("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sankofa_%' ORDER BY 1")
-            known = {"sankofa_ledger", "sankofa_shelf"} | {
-                f"sankofa_e_{e}" for e in self.store.list_editions().editions
-            }
+            unused = self.raw(
+                "SELECT 'part ' || id FROM sankofa_editions.part "
+                "WHERE id NOT IN (SELECT part FROM sankofa_editions.edition_part)"
+            )
+            named += unused
+            known = {"sankofa_ledger", "sankofa_shelf", "sankofa_editions"}
         else:
             named = [(path.name,) for path in (self.home / "editions").iterdir()]
             kept = self.store.list_editions().editions
@@ -104,10 +107,11 @@ class Engine:
         """Harm an edition as a careless hand or a bad disk would."""
         if self.name == "postgres":
             with psycopg.connect(self.url, autocommit=True) as connection:
-                connection.execute(f'SET search_path = "sankofa_e_{edition}"'.encode())
-                for table in ("block", "directory", "file", "manifest"):
-                    connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER ALL".encode())
-                connection.execute(what.encode())
+                allow_changes(connection)
+                own = connection.execute(
+                    "SELECT min(part) FROM edition_part WHERE edition = %s", (edition,)
+                ).fetchone()
+                connection.execute(what.format(part=own and own[0]).encode())
             return
         folder = self.home / "editions" / edition
         named = what.partition(" ")[2]
@@ -131,6 +135,14 @@ class Engine:
         assert process.stdout is not None
         assert process.stdout.readline().strip() in ("20000", "ready")
         return process
+
+
+def allow_changes(connection: psycopg.Connection[Any]) -> None:
+    """To the tables of editions, by hand."""
+    connection.execute("SET search_path = sankofa_editions")
+    tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'sankofa_editions'")
+    for (table,) in tables.fetchall():
+        connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER ALL".encode())
 
 
 def keys_of(path: Path) -> list[tuple[str, str]]:

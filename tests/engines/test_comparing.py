@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from sankofa.engines.checked_file import CheckedFile
-from sankofa.engines.postgres_edition import TableCheck
+from sankofa.engines.postgres_check import PartsCheck
 from sankofa.model.errors import EditionError
 from tests.edition_parts import part_of
 from tests.engines.datastores import BLOCKS, Engine, block_file, run, shelve
 
+T = TypeVar("T")
 Listed = Sequence[tuple[str, bytes]]
 AWKWARD = ["", "A", "A|b", "a", "é", "ÿ", "\uffff", "😀"]  # in the order of their bytes
 
@@ -96,7 +98,7 @@ def test_an_edition_compared_once_is_opened_without_reading_it_again(
 ) -> None:
     compared: list[object] = []
     monkeypatch.setattr(CheckedFile, "_compare", _recording(CheckedFile._compare, compared))
-    monkeypatch.setattr(TableCheck, "_sum_up", _recording(TableCheck._sum_up, compared))
+    monkeypatch.setattr(PartsCheck, "_compare_some", _recording(PartsCheck._compare_some, compared))
     shelve(engine.store, "one")
     compared.clear()
     engine.store.open("one").close()
@@ -107,10 +109,10 @@ def test_an_edition_compared_once_is_opened_without_reading_it_again(
     engine.store.close()
 
 
-def _recording(method: Callable[..., None], calls: list[object]) -> Callable[..., None]:
-    def record(*arguments: object) -> None:
+def _recording(method: Callable[..., T], calls: list[object]) -> Callable[..., T]:
+    def record(*arguments: object) -> T:
         calls.append(arguments)
-        method(*arguments)
+        return method(*arguments)
 
     return record
 

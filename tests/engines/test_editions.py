@@ -165,7 +165,9 @@ def test_publishing_the_same_again_leaves_the_edition_in_service_alone(engine: E
 
 def test_a_damaged_edition_is_replaced_by_the_same_published_again(engine: Engine) -> None:
     shelve(engine.store, "one")
-    engine.damage("one", "DROP TABLE block" if engine.name == "postgres" else "remove part")
+    engine.damage(
+        "one", "DELETE FROM block WHERE part = {part}" if engine.name == "postgres" else "remove part"
+    )
     shelve(engine.store, "one")
     engine.store.open("one").close()
 
@@ -179,24 +181,32 @@ def test_a_damaged_edition_is_replaced_by_the_same_published_again(engine: Engin
         ("sqlite", "change part", "corrupt: "),
         ("sqlite", "shorten manifest.json", "corrupt: "),
         ("sqlite", "remove ", "is missing"),
-        ("postgres", "DROP TABLE manifest", "manifest"),
-        ("postgres", "DROP TABLE block", "block"),
-        ("postgres", "DROP TABLE directory", "directory"),
-        ("postgres", "ALTER TABLE block DROP COLUMN rows", "rows"),
-        ("postgres", "DELETE FROM manifest", "manifest is missing"),
-        ("postgres", "DELETE FROM block WHERE id = 4", "6 of 7 rows in block"),
-        ("postgres", "DELETE FROM directory WHERE key = 'B'", "2 of 3 rows in directory"),
-        ("postgres", "TRUNCATE block", "0 of 7 rows in block"),
-        ("postgres", "INSERT INTO block VALUES (99, '', '')", "8 of 7 rows in block"),
+        ("postgres", "DELETE FROM edition WHERE id = 'one'", "no such edition"),
+        ("postgres", "DELETE FROM part WHERE id = {part}; DELETE FROM block WHERE part = {part}", "no such"),
+        ("postgres", "DELETE FROM block WHERE part = {part}", "0 of 7 rows in block"),
+        ("postgres", "DELETE FROM block WHERE part = {part} AND number = 4", "6 of 7 rows in block"),
+        ("postgres", "DELETE FROM directory WHERE part = {part}", "0 of 3 rows in directory"),
+        ("postgres", "DELETE FROM directory WHERE part = {part} AND key = 'B'", "2 of 3 rows in directory"),
+        ("postgres", "INSERT INTO block VALUES ({part}, 99, 1, '', '', '')", "corrupt: block"),
         (
             "postgres",
-            "UPDATE block SET rows = overlay(rows PLACING 'X' FROM 7) WHERE id = 2",
+            "UPDATE block SET rows = overlay(rows PLACING 'X' FROM 7) WHERE part = {part} AND number = 2",
             "corrupt: block",
         ),
-        ("postgres", "UPDATE directory SET first = first + 1 WHERE kind = 'entity'", "corrupt: directory"),
-        ("postgres", "UPDATE manifest SET json = '{'", "manifest is damaged"),
-        ("postgres", "UPDATE manifest SET json = '{}'", "manifest is damaged"),
-        ("postgres", 'DROP SCHEMA "sankofa_e_one" CASCADE', "one"),
+        ("postgres", "UPDATE block SET number = 9 WHERE part = {part} AND number = 2", "corrupt: block"),
+        (
+            "postgres",
+            "UPDATE directory SET first = first + 1 WHERE part = {part} AND kind = 'entity'",
+            "corrupt: directory",
+        ),
+        (
+            "postgres",
+            "UPDATE directory SET digest = decode(repeat('00', 16), 'hex') WHERE part = {part}",
+            "corrupt: directory",
+        ),
+        ("postgres", "UPDATE edition SET manifest = '' WHERE id = 'one'", "manifest is damaged"),
+        ("postgres", "UPDATE edition SET manifest = '[]' WHERE id = 'one'", "manifest is damaged"),
+        ("postgres", "UPDATE edition SET seal = '' WHERE id = 'one'", "manifest is damaged"),
     ],
     indirect=["engine"],
 )
@@ -266,7 +276,9 @@ def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
 
 def _directory(engine: Engine, edition: str) -> list[tuple[str, str]]:
     if engine.name == "postgres":
-        return [(k, v) for k, v in engine.raw(f'SELECT kind, key FROM "sankofa_e_{edition}".directory')]
+        keys = f"""SELECT kind, key FROM sankofa_editions.directory AS d
+            JOIN sankofa_editions.edition_part AS e ON e.part = d.part WHERE e.edition = '{edition}'"""
+        return [(kind, key) for kind, key in engine.raw(keys)]
     return [key for part in parts_of(engine.home / "editions" / edition) for key in keys_of(part)]
 
 

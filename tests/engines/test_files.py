@@ -48,12 +48,13 @@ def test_any_bytes_of_a_file_can_be_read(engine: Engine) -> None:
 def test_a_damaged_file_is_refused(engine: Engine) -> None:
     edition = publish_sample(engine, SMALL_SOURCES)["edition"]
     if engine.name == "postgres":
-        damage = "UPDATE file SET bytes = set_byte(bytes, 50, 7) WHERE name = 'macro-momentum.parquet'"
+        files = "(SELECT id FROM dataset WHERE name = 'file')"
+        damage = f"UPDATE block SET rows = set_byte(rows, 50, 7) WHERE dataset = {files}"
     else:
         damage = "flip files/macro-momentum.parquet"
     engine.damage(edition, damage)
     with pytest.raises(EditionError, match="corrupt"):
-        engine.store.open(edition)
+        Engine(engine.name, engine.url, engine.home).store.open(edition)
 
 
 def test_files_go_with_their_edition_and_a_reader_that_began_goes_on(engine: Engine) -> None:

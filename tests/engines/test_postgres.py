@@ -262,16 +262,21 @@ def test_more_editions_than_a_connection_remembers(store: Datastore) -> None:
     run(scene)
 
 
-def test_an_edition_in_use_is_removed_the_next_time(store: Datastore, postgres_url: str) -> None:
+def test_an_edition_that_is_being_read_is_removed_without_waiting(
+    store: Datastore, postgres_url: str
+) -> None:
     shelve(store, "two")
+    count = "SELECT count(*) FROM sankofa_editions.block"
     with psycopg.connect(postgres_url) as reading:
-        reading.execute('SELECT count(*) FROM "sankofa_e_one".block')
+        reading.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        before = reading.execute(count).fetchone()
         with Stopwatch() as watch:
             store.set_current_and_prune(["two"], "two")
         assert watch.seconds < 2
-        assert store.list_editions() == (("two", "one"), "two")
-    store.set_current_and_prune(["two"], "two")
-    assert store.list_editions() == (("two",), "two")
+        assert store.list_editions() == (("two",), "two")
+        assert reading.execute(count).fetchone() == before == (14,)
+    with psycopg.connect(postgres_url) as reading:
+        assert reading.execute(count).fetchone() == (7,)
 
 
 def test_a_reader_of_a_removed_edition_is_told(store: Datastore) -> None:
@@ -289,12 +294,16 @@ def test_a_reader_of_a_removed_edition_is_told(store: Datastore) -> None:
 
 def test_an_edition_refuses_every_change(store: Datastore, postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute('SET search_path = "sankofa_e_one"')
+        connection.execute("SET search_path = sankofa_editions")
         for statement in (
             b"DELETE FROM block",
+            b"DELETE FROM block_1",
             b"UPDATE directory SET first = 1",
-            b"TRUNCATE manifest",
-            b"INSERT INTO block VALUES (99, '', '')",
+            b"TRUNCATE edition CASCADE",
+            b"UPDATE edition SET manifest = ''",
+            b"DELETE FROM edition_part",
+            b"DELETE FROM part",
+            b"INSERT INTO block VALUES (1, 99, 1, '', '', '')",
             b"SET session_replication_role = replica; DELETE FROM block",
         ):
             with pytest.raises(psycopg.Error, match="an edition never changes"):
@@ -304,7 +313,7 @@ def test_an_edition_refuses_every_change(store: Datastore, postgres_url: str) ->
 def test_blocks_are_stored_compressed(store: Datastore, postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         stored = connection.execute(
-            'SELECT bool_and(pg_column_size(rows) < octet_length(rows) / 2) FROM "sankofa_e_one".block'
+            "SELECT bool_and(pg_column_size(rows) < octet_length(rows) / 2) FROM sankofa_editions.block"
         )
         assert stored.fetchone() == (True,)
 

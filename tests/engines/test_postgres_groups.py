@@ -107,6 +107,11 @@ def test_roles_give_each_command_what_its_work_needs_and_no_more(
     with LiveServer(home, datastore=role("api")) as server:
         assert server.get(PATH, key).json()["count"] > 0
         assert server.get("/v1/status").status_code == 200
+    assert run(home, "push", str(tmp_path / "pushed"), datastore=role("api")).returncode == 0
+    followed = run(tmp_path / "node", "follow", "--once", editions=f"file://{tmp_path}/pushed")
+    assert followed.returncode == 0, followed.stderr
+    ((edition,),) = ask(database, "SELECT edition FROM sankofa_shelf.current")
+    assert (tmp_path / "node" / "editions" / "CURRENT").read_text().strip() == edition
     for name, statement in (
         ("ingest", "UPDATE sankofa_ledger.capture SET source_id = 'x'"),
         ("ingest", "DELETE FROM sankofa_ledger.fact"),
@@ -115,6 +120,8 @@ def test_roles_give_each_command_what_its_work_needs_and_no_more(
         ("ingest", "DROP SCHEMA sankofa_ledger CASCADE"),
         ("api", "SELECT 1 FROM sankofa_ledger.capture"),
         ("api", "UPDATE sankofa_shelf.current SET edition = 'x'"),
+        ("api", "DELETE FROM sankofa_editions.block"),
+        ("ingest", "SELECT 1 FROM sankofa_editions.edition"),
         ("api", "CREATE SCHEMA mine"),
         ("api", "CREATE TEMPORARY TABLE mine (x int)"),
     ):

@@ -169,7 +169,6 @@ def test_a_part_that_is_not_whole_is_made_again_not_taken_over(world: World, har
     world.engine.store.open(second["edition"], check_all=True).close()
 
 
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_rows_of_what_did_not_change_are_neither_made_nor_looked_at_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,9 +88,7 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
                 return
             keyed = not captures or seals.is_keyed_with(session, settings.gate_key())
             if settings.datastore != "sqlite:" and _pages_unchecked(session):
-                message = (
-                    "PostgreSQL keeps no checksums of its pages: damage is found when an edition is scrubbed"
-                )
+                message = "PostgreSQL keeps no checksums of its pages: damage is found when a block is read"
                 yield Finding("datastore", "warning", message, "stop it and run: pg_checksums --enable")
     except OperatorError as failure:
         yield Finding("ledger", "error", str(failure), "restore it from a backup: docs/operating.md, Damage")

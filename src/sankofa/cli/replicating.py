@@ -39,8 +39,6 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 def push_editions(settings: Settings, destination: str, keep_unused: timedelta) -> Pushed:
     """Raises OperatorError."""
     refuse_where_editions_are_followed(settings)
-    if settings.datastore != "sqlite:":
-        raise OperatorError("editions are pushed from files in HOME; these are in SANKOFA_DATASTORE")
     try:
         target = open_destination(destination)
     except SettingsError as failure:
@@ -49,7 +47,6 @@ def push_editions(settings: Settings, destination: str, keep_unused: timedelta) 
         with closing(target), progress_bar("push", None) as progress:
             return push(
                 open_store(settings),
-                settings.home / "editions",
                 target,
                 keep_unused=keep_unused,
                 progress=lambda name, size: progress(name),

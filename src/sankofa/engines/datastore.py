@@ -74,8 +74,9 @@ class EditionWriter(Protocol):
     files: Path
     """A folder of its own: what is put there, and listed by the manifest, becomes part of the edition."""
 
-    def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
-        """Append blocks: (id, index, rows), ids ascending, from 1 in each part."""
+    def write(self, blocks: Iterable[tuple[int, bytes, bytes]], dataset: str = "") -> None:
+        """Append blocks: (id, index, rows), ids ascending, from 1 in each part. The part belongs to the
+        dataset that is named first."""
 
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
         """Append directory rows: (kind, key, first block id, number of blocks)."""
@@ -175,6 +176,12 @@ class Datastore(Protocol):
         """
 
     def list_editions(self) -> EditionList: ...
+
+    def edition_folder(self, edition: str) -> Path:
+        """An edition as files, as `engines.edition_folder` writes them: to be carried to another machine.
+
+        Raises EditionError where it is not what was published, or not there.
+        """
 
     def exclusive(
         self, turn: Turn, waiting: Callable[[], None] = lambda: None

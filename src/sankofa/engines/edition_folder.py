@@ -68,7 +68,7 @@ class EditionFolderWriter:
             self._remove()
             raise
 
-    def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
+    def write(self, blocks: Iterable[tuple[int, bytes, bytes]], dataset: str = "") -> None:
         with operator_errors(self._unfinished):
             self._part().write(blocks)
 
@@ -98,7 +98,7 @@ class EditionFolderWriter:
     def finish(self, edition: str, manifest: Manifest) -> None:
         """Where it is there already, whole, with the same content, that one stays: it may be in service."""
         destination = self._editions / edition
-        if _is_whole(destination, manifest):
+        if is_whole(destination, manifest):
             self.abandon()
             return
         with operator_errors(self._unfinished):
@@ -209,9 +209,10 @@ def _files_of_editions(editions: Path) -> dict[str, tuple[Path, StoredFile]]:
     return found
 
 
-def _is_whole(folder: Path, manifest: Manifest) -> bool:
+def is_whole(folder: Path, manifest: Manifest, opened: OpenParts | None = None) -> bool:
+    """Whether the edition is there, every byte of it, and is the one of this manifest."""
     try:
-        reader = EditionFolderReader(folder, OpenParts(FileStates()), check_all=True)
+        reader = EditionFolderReader(folder, opened or OpenParts(FileStates()), check_all=True)
     except EditionError:
         return False
     reader.close()

@@ -78,6 +78,9 @@ class FileStore:
         self._states.forget_missing()
         return EditionFolderReader(self._editions / edition, self._opened, check_all=check_all)
 
+    def edition_folder(self, edition: str) -> Path:
+        return self._editions / edition
+
     def list_editions(self) -> EditionList:
         try:
             current = self._pointer.read_text().strip() or None

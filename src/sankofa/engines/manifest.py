@@ -74,16 +74,27 @@ class _Withdrawal(_Strict, frozen=True):
 
 
 class _Table(_Strict, frozen=True):
-    """Of a table in PostgreSQL: how many rows it has, and the sum of their digests."""
+    """Of rows in PostgreSQL: how many there are, and the sum of their digests."""
 
     rows: _Count
     digest: str
 
 
 class _Tables(_Strict, frozen=True):
+    """Of an edition that an older version of this service wrote to PostgreSQL."""
+
     directory: _Table
     block: _Table
     file: _Table
+
+
+class _StoredPart(_Strict, frozen=True):
+    """Where PostgreSQL has a part or a file, and what is there."""
+
+    id: _Count
+    dataset: _Count
+    blocks: _Table
+    keys: _Table
 
 
 class _Manifest(_Strict, frozen=True):
@@ -107,8 +118,9 @@ class _Manifest(_Strict, frozen=True):
     macro_name_buckets: _Count | UnsetType = UNSET
     quality: list[str] | UnsetType = UNSET
     parts: list[_Part] | UnsetType = UNSET
-    # What the engine adds: of files the digests of their pages; of PostgreSQL, its tables.
+    # What the engine adds: of files the digests of their pages; of PostgreSQL, its parts, then its files.
     checksums_sha256: _Sha256 | UnsetType = UNSET
+    stored: list[_StoredPart] | UnsetType = UNSET
     tables: _Tables | UnsetType = UNSET
 
 

@@ -64,7 +64,6 @@ class _Listed(NamedTuple):
 
 def push(
     store: Datastore,
-    editions: Path,
     destination: ObjectDestination,
     *,
     keep_unused: timedelta,
@@ -82,7 +81,7 @@ def push(
     wanted = [listed.current, *(name for name in listed.editions if name != listed.current)]
     for name in wanted:
         try:
-            sending.append(_listed(store, editions / name, entries.get(name), destination, there))
+            sending.append(_listed(store, store.edition_folder(name), entries.get(name), destination, there))
         except EditionError:
             if name == listed.current:
                 raise

@@ -33,12 +33,14 @@ class PartWriter:
 
     def _begin(self) -> None:
         self._content = hashlib.sha256()
+        self._dataset = ""
         self._next = 1
         self._directory: list[tuple[str, str, int, int]] = []
         self._blocks: list[tuple[int, bytes, bytes]] = []
 
     def write_key(self, kind: str, keys: tuple[str, ...], blocks: Iterable[tuple[bytes, bytes]]) -> None:
         first = self._next
+        self._dataset = self._dataset or kind
         for block in blocks:
             if self.ranges is not None:
                 self.ranges.add(self._next, row_ends(block))
@@ -98,7 +100,7 @@ class PartWriter:
             self._flush()
 
     def _flush(self) -> None:
-        self._writer.write(self._blocks)
+        self._writer.write(self._blocks, self._dataset)
         self._blocks = []
 
 

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,6 +45,9 @@ class Store:
         self.shelved += 1
         current = self.editions[-1] if self.editions else None
         return EditionList(tuple(sorted(self.editions, reverse=True)), current)
+
+    def edition_folder(self, edition: str) -> Path:
+        raise AssertionError("serving carries nothing away")
 
     def ledger(self) -> LedgerSession:
         raise AssertionError("serving reads no ledger")
