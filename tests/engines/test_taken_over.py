@@ -174,14 +174,14 @@ def test_rows_of_what_did_not_change_are_neither_made_nor_looked_at_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_at: Counter[str] = Counter()
-    passed = writer._Check._passed
+    passed = writer._Check.passed
 
     def counting(self: Any, entries: Any, key: str) -> Iterator[Entry]:
         for entry in passed(self, entries, key):
             looked_at[self._kind] += 1
             yield entry
 
-    monkeypatch.setattr(writer._Check, "_passed", counting)
+    monkeypatch.setattr(writer._Check, "passed", counting)
     world.published(world.cache)
     kinds = ("identifier", "entity", "signal-fundamentals-factors")
     first = {kind: looked_at[kind] for kind in kinds}

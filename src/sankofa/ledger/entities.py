@@ -44,16 +44,17 @@ class Entity:
     statements: list[Statement] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     """One for each identifier currently held, in the order of the identifiers."""
+    legal_name: str | None = field(init=False, default=None)
+    """As the strongest of its records has it."""
+    country: str | None = field(init=False, default=None)
+    """As the strongest of its records has it; ISO 3166-1 alpha-2."""
 
-    @property
-    def legal_name(self) -> str | None:
-        """As the strongest of its records has it."""
-        return next((s.profile.legal_name for s in self.statements if s.profile.legal_name), None)
-
-    @property
-    def country(self) -> str | None:
-        """As the strongest of its records has it; ISO 3166-1 alpha-2."""
-        return next((s.profile.country for s in self.statements if s.profile.country), None)
+    def __post_init__(self) -> None:
+        """Asked for many times in a build: looked up once."""
+        for statement in self.statements:
+            profile = statement.profile
+            self.legal_name = self.legal_name or profile.legal_name or None
+            self.country = self.country or profile.country or None
 
 
 class Conflict(NamedTuple):

@@ -33,24 +33,6 @@ class KeyRows(NamedTuple):
     for where it is what it was of all keys of a part."""
 
 
-class Segment(NamedTuple):
-    """Some of the rows of a key that follow each other, and a digest of all that they are made of."""
-
-    inputs: str
-    entries: Iterable[Entry]
-
-
-class SegmentedEntries:
-    """The rows of a key by segment: those of one that was in a build before need no second look."""
-
-    def __init__(self, segments: Iterable[Segment]) -> None:
-        self.segments = segments
-
-    def __iter__(self) -> Iterator[Entry]:
-        for segment in self.segments:
-            yield from segment.entries
-
-
 class PreparedKeyRows(NamedTuple):
     """The same, where the rows were prepared before."""
 

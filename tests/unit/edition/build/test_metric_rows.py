@@ -33,9 +33,7 @@ NUMBERS = ("12", "-0.50", "1E+3", "12345678901234567890123.4500", "0.0000000123"
 
 
 def entity(name: str | None) -> Entity:
-    own = Entity("DC" + "0" * 24, (), ("s",), 1)
-    own.statements.append(Statement("s", "a", Profile(name), 1))
-    return own
+    return Entity("DC" + "0" * 24, (), ("s",), 1, [Statement("s", "a", Profile(name), 1)])
 
 
 def random_values(chance: random.Random) -> list[Value]:
