@@ -91,6 +91,9 @@ class Dataset(NamedTuple):
     """Whether a dataset that needs it leads to its rows."""
     partitioned: bool = False
     """Whether its keys come in their order, and it is cut into several parts between them."""
+    of_organisations: bool = False
+    """Of one that is: whether it is an index of organisations. Some of it changes with any of them, so its
+    parts are small, and grow with what there is of all organisations (`build.part_writer`)."""
     by_organisation: bool = False
     """Whether its keys are service ids, and it is built of some organisations at a time: the builder takes
     the context and these. What all such datasets have of an organisation is kept together."""
@@ -109,6 +112,7 @@ def dataset(
     reads: tuple[str, ...] | None = None,
     ranged: bool = False,
     partitioned: bool = False,
+    of_organisations: bool = False,
     by_organisation: bool = False,
 ) -> Callable[[B], B]:
     """Declare the function below as the builder of this kind of rows."""
@@ -117,7 +121,17 @@ def dataset(
         if kind in _DATASETS:
             raise TypeError(f"dataset {kind}: declared twice")
         _DATASETS[kind] = Dataset(
-            kind, row, build, pack, needs, tallies, reads, ranged, partitioned, by_organisation
+            kind,
+            row,
+            build,
+            pack,
+            needs,
+            tallies,
+            reads,
+            ranged,
+            partitioned,
+            of_organisations,
+            by_organisation,
         )
         return build
 

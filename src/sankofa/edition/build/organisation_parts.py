@@ -51,6 +51,12 @@ def partitions(
             first = number
 
 
+def part_scale(entities: Sequence[Entity], issuers: Issuers) -> int:
+    """How many times larger parts are than in an edition of few organisations; a power of two."""
+    total = sum(issuers.size(entity.service_id) for entity in entities) + _BYTES_OF_AN_ENTITY * len(entities)
+    return _average(total) // _BYTES_IN_A_PARTITION
+
+
 def _average(total: int) -> int:
     """How large partitions are: a power of two, so that it is another only where everything has doubled."""
     return max(_BYTES_IN_A_PARTITION, 1 << (total // _PARTITIONS).bit_length())

@@ -17,7 +17,7 @@ from sankofa.edition.build.dataset import (
 )
 from sankofa.edition.build.key_ranges import KeyRange, key_ranges, known_parts
 from sankofa.edition.build.organisation_parts import Partition
-from sankofa.edition.build.part_writer import DatasetParts, PackedKey, PartWriter
+from sankofa.edition.build.part_writer import DatasetParts, PackedKey, PartWriter, average_size
 from sankofa.edition.build.row_ranges import RowRanges
 from sankofa.edition.build.taking_over import TakenOver
 from sankofa.edition.build.tally import CoverageTally
@@ -140,7 +140,7 @@ class DatasetWriter:
         building = dataset.build(context, *given)
         parts = DatasetParts(self._part, self._taken.base)
         if dataset.partitioned:
-            outcome = self._write_ranges(dataset, check, building, parts)
+            outcome = self._write_ranges(dataset, check, building, parts, average_size(dataset, context))
         else:
             outcome = self._write_rows(dataset, check, building)
         parts.end()
@@ -159,7 +159,12 @@ class DatasetWriter:
         )
 
     def _write_ranges(
-        self, dataset: Dataset, check: "_Check", building: Iterator[Any], parts: DatasetParts
+        self,
+        dataset: Dataset,
+        check: "_Check",
+        building: Iterator[Any],
+        parts: DatasetParts,
+        average: int,
     ) -> Outcome:
         """The rows of a dataset that is cut between its keys. A range of keys of which nothing changed is the
         part that it was, unless the key behind it no longer begins one: that shows when it is come to."""
@@ -170,7 +175,7 @@ class DatasetWriter:
         def packed(one: KeyRows) -> PackedKey:
             before = check.rows
             blocks = list(dataset.pack(check.passed(one.entries, one.key)))
-            return PackedKey(one, blocks, check.rows - before)
+            return PackedKey(one, blocks, check.rows - before, average)
 
         for keys in key_ranges(cast("Iterable[KeyRows]", key_rows), known, self._taken.base):
             if keys.part is not None and self._writer.take_over(keys.part.part.content):

@@ -39,7 +39,7 @@ def crosswalk(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows
         )
 
 
-@dataset("identifier", CrosswalkMatchRow, reads=(CLAIMS,), partitioned=True)
+@dataset("identifier", CrosswalkMatchRow, reads=(CLAIMS,), partitioned=True, of_organisations=True)
 def identifiers(context: BuildContext) -> Iterator[KeyRows]:
     """By what a lookup asks for; several organisations may share a registry number.
 
