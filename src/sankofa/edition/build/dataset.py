@@ -7,8 +7,9 @@ what they returned; so the order in which they are built follows from the declar
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Set
-from functools import cache
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -31,6 +32,28 @@ class KeyRows(NamedTuple):
     inputs: object = None
     """All that the rows are made of, where that is cheaper to tell than to make them: `entries` are not asked
     for where it is what it was of all keys of a part."""
+
+
+class KeyIndex(Iterator[KeyRows]):
+    """A builder that tells what a range of its keys is made of without looking at each: of a change to one
+    organisation, an index of all of them makes the rows of those ranges that lead to it."""
+
+    @abstractmethod
+    def split(self, firsts: Sequence[str]) -> list[str]:
+        """Cut all keys into ranges, each from one of these keys on up to the next; the first has those before
+        it, too. Of each range a digest of what its rows are made of."""
+
+    @abstractmethod
+    def key_rows(self, number: int) -> Iterator[KeyRows]:
+        """The keys of a range, in their order."""
+
+    @cached_property
+    def _every_key(self) -> Iterator[KeyRows]:
+        self.split([""])
+        return self.key_rows(0)
+
+    def __next__(self) -> KeyRows:
+        return next(self._every_key)
 
 
 class PreparedKeyRows(NamedTuple):

@@ -16,9 +16,9 @@ from sankofa.edition.build.part_boundaries import begins_part
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo
 
-_BYTES_IN_A_PARTITION: Final = 8 << 20
-"""On average, before compression: some 0.8 MB of a file."""
-_PARTITIONS: Final = 128
+_BYTES_IN_A_PARTITION: Final = 4 << 20
+"""On average, before compression: some 0.6 MB of a file."""
+_PARTITIONS: Final = 256
 """About as many at most: each costs a process that serves it two descriptors."""
 _BYTES_OF_AN_ENTITY: Final = 2048
 """Its record and identifiers, about."""

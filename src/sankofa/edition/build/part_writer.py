@@ -19,8 +19,8 @@ from sankofa.model.errors import CheckFailed
 _BATCH: Final = 256
 _BYTES_IN_A_PART = 4 << 20
 """On average, of a dataset that is cut between its keys."""
-_INDEX_PARTS: Final = 2
-"""Parts of an index of organisations are smaller by so much, before they grow with what there is of them."""
+_INDEX_SHARE: Final = 4, 8
+"""Parts of an index of organisations are a quarter as large; of large editions an eighth times the scale."""
 _BYTES_OF_A_KEY: Final = 128
 """What the directory has of one, about."""
 
@@ -124,7 +124,8 @@ def average_size(dataset: Dataset, context: BuildContext) -> int:
     """How many bytes the parts of a dataset are to have that is cut between its keys."""
     if not dataset.of_organisations:
         return _BYTES_IN_A_PART
-    return _BYTES_IN_A_PART // _INDEX_PARTS * context.part_scale
+    least, scaled = _INDEX_SHARE
+    return max(_BYTES_IN_A_PART // least, _BYTES_IN_A_PART // scaled * context.part_scale)
 
 
 class DatasetParts:
@@ -163,7 +164,7 @@ class DatasetParts:
         """A part of the build before, which has these keys; how many rows it has."""
         if keys.part is None:
             return 0
-        first = keys.keys[0].key if self.entries else ""
+        first = keys.part.part.first if self.entries else ""
         entry = PartEntry(keys.part.part.kinds, first, keys.part.part.content)
         self._add(entry, keys.part.inputs, keys.part.rows)
         return keys.part.rows

@@ -10,12 +10,19 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import (
     Built,
     Dataset,
+    KeyIndex,
     KeyRows,
     Outcome,
     PreparedKeyRows,
     datasets,
 )
-from sankofa.edition.build.key_ranges import KeyRange, key_ranges, known_parts
+from sankofa.edition.build.key_ranges import (
+    KeyRange,
+    index_inputs,
+    index_ranges,
+    key_ranges,
+    known_parts,
+)
 from sankofa.edition.build.organisation_parts import Partition
 from sankofa.edition.build.part_writer import DatasetParts, PackedKey, PartWriter, average_size
 from sankofa.edition.build.row_ranges import RowRanges
@@ -144,6 +151,9 @@ class DatasetWriter:
         else:
             outcome = self._write_rows(dataset, check, building)
         parts.end()
+        if isinstance(building, KeyIndex):
+            firsts = [entry.first for entry in parts.entries]
+            parts.inputs = index_inputs(building, firsts, self._taken.base)
         self._part.ranges = None
         self._built[dataset.kind] = Built(outcome.result, ranges)
         return DatasetRecord(
@@ -168,8 +178,14 @@ class DatasetWriter:
     ) -> Outcome:
         """The rows of a dataset that is cut between its keys. A range of keys of which nothing changed is the
         part that it was, unless the key behind it no longer begins one: that shows when it is come to."""
-        key_rows = _Returning(building)
         known = [] if self._files.takes(dataset.kind) else known_parts(self._taken.before.get(dataset.kind))
+        base = self._taken.base
+        key_rows = _Returning(building)
+        ranges = (
+            key_ranges(cast("Iterable[KeyRows]", key_rows), known, base)
+            if not isinstance(building, KeyIndex)
+            else index_ranges(building, known, base)
+        )
         kept: KeyRange | None = None
 
         def packed(one: KeyRows) -> PackedKey:
@@ -177,7 +193,7 @@ class DatasetWriter:
             blocks = list(dataset.pack(check.passed(one.entries, one.key)))
             return PackedKey(one, blocks, check.rows - before, average)
 
-        for keys in key_ranges(cast("Iterable[KeyRows]", key_rows), known, self._taken.base):
+        for keys in ranges:
             if keys.part is not None and self._writer.take_over(keys.part.part.content):
                 if kept is not None:
                     check.rows += parts.add_known(kept)
