@@ -24,7 +24,7 @@ from sankofa.edition.build.inputs import MACRO, NAMES, TENDERS, BuildInputs
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.metric_rows import coverage
 from sankofa.edition.build.organisation_parts import Partition, part_scale, partitions
-from sankofa.edition.build.partition_summaries import PartitionSummaries
+from sankofa.edition.build.partition_summaries import PartitionCounts, PartitionSummaries
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.party_entities import with_parties
@@ -179,7 +179,7 @@ class BuildContext:
         save_record(self._issuer_cache and self._issuer_cache / "datasets", record)
 
     def _fundamentals(self, day: str) -> FundamentalCounts:
-        counts = list(self.summaries.counts())
+        counts = self.counts
         served: defaultdict[str, ServedFacts] = defaultdict(lambda: ServedFacts(0, 0))
         held = HeldFacts()
         for some in counts:
@@ -199,6 +199,11 @@ class BuildContext:
             held=held,
             metrics=coverage((some.coverage for some in counts), ordinal(day)) if day else {},
         )
+
+    @cached_property
+    def counts(self) -> list[PartitionCounts]:
+        """What is counted of all organisations, by part."""
+        return list(self.summaries.counts())
 
     @cached_property
     def summaries(self) -> PartitionSummaries:
@@ -244,9 +249,7 @@ class BuildContext:
 
     def _named_by(self) -> set[str]:
         """The sources that say anything of an organisation."""
-        said = {statement.source_id for entity in self.entities for statement in entity.statements}
-        claimed = {claim.capture_id for entity in self.entities for claim in entity.claims}
-        return said | {self.captures[number].source_id for number in claimed}
+        return {source_id for some in self.counts for source_id, _, _ in some.statements}
 
     @cached_property
     def issuers(self) -> Issuers:

@@ -7,6 +7,7 @@ organisation only its own part is read again.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ import msgspec
 
 from sankofa.derive.quality import HeldFacts
 from sankofa.edition.build.fact_counts import issuer_counts, issuer_holdings
+from sankofa.edition.build.inputs import sum_of_digests
 from sankofa.edition.build.issuer_cache import IssuerCache
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.metric_rows import (
@@ -26,6 +28,7 @@ from sankofa.edition.build.organisation_parts import Partition
 from sankofa.edition.build.prepared_rows import PreparedRows
 from sankofa.edition.build.screen_index import ScreenSegment, SegmentBuilder
 from sankofa.edition.format.row_blocks import row_ends
+from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo
 from sankofa.model.days import FOREVER
 
@@ -57,6 +60,10 @@ class PartitionCounts(msgspec.Struct, frozen=True, array_like=True):
     issuer_countries: list[str]
     statements: list[tuple[str, str, int]]
     """How many records and identifiers a source has of organisations of a country."""
+    names: bytes
+    """A digest of what they are called and known by; those of all parts add up (`sum_of_digests`)."""
+    claims: bytes
+    """The same of where each identifier is from."""
 
 
 _read_counts = msgspec.msgpack.Decoder(PartitionCounts).decode
@@ -134,4 +141,27 @@ class PartitionSummaries:
             sum(any(c.identifier.startswith("lei:") for c in one.claims) for one in issuers),
             sorted({s.profile.country for one in issuers for s in one.statements if s.profile.country}),
             [(*key, statements[key]) for key in sorted(statements)],
+            sum_of_digests(_digest(_names(entity)) for entity in partition.entities),
+            sum_of_digests(_digest(self._claims(entity)) for entity in partition.entities),
         )
+
+    def _claims(self, entity: Entity) -> tuple[object, ...]:
+        captures = [self._captures[claim.capture_id] for claim in entity.claims]
+        return entity.service_id, entity.claims, captures
+
+
+def _names(entity: Entity) -> tuple[object, ...]:
+    return (
+        entity.service_id,
+        entity.aliases,
+        entity.subjects,
+        [claim.identifier for claim in entity.claims],
+        [
+            (subject, own.legal_name, own.other_names, own.country, own.successor)
+            for subject, _, own, _ in entity.statements
+        ],
+    )
+
+
+def _digest(said: tuple[object, ...]) -> bytes:
+    return sha256(_write(said)).digest()

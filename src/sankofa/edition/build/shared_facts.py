@@ -1,6 +1,6 @@
 """The shared shape, in which facts of every dataset are alike: who they are of, and where they are from."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
@@ -44,18 +44,18 @@ class _Once(TableRows):
         self._seen = NumberSet()
 
     def take(self, key: str, row: SharedFact) -> Iterable[object]:
-        return (row,) if any(self._new([row.provenance_id])) else ()
+        return (row,) if self._new([row.provenance_id])[0] else ()
 
     def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
         import pyarrow
 
-        new = list(self._new(columns.column("provenance_id").to_pylist()))
+        new = self._new(columns.column("provenance_id").to_pylist())
         return columns.select(list(SharedProvenance.__struct_fields__)).filter(
             pyarrow.array(new, pyarrow.bool_())
         )
 
-    def _new(self, ids: list[str]) -> Iterator[bool]:
-        return (self._seen.add(int(one[:16], 16)) for one in ids)
+    def _new(self, ids: list[str]) -> list[bool]:
+        return self._seen.add_all([int(one[:16], 16) for one in ids])
 
 
 def provenance_table(facts: str, sku: str) -> None:

@@ -41,7 +41,7 @@ def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally
     tally = CoverageTally()
     tally.update(series)
     tally.update(annual)
-    for some in context.summaries.counts():
+    for some in context.counts:
         for source_id, country, total in some.facts:
             key = TallyKey(FUND, country, source_id, "issuers")
             tally[key].add(total.issuers, total.facts, total.first, total.last, total.published)
@@ -68,7 +68,7 @@ def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[K
         counted[key.source_id].merge(counts)
         countries[key.source_id].update(filter(None, (key.country,)))
     of_datasets = frozenset(counted)
-    for some in context.summaries.counts():
+    for some in context.counts:
         for source_id, country, number in some.statements:
             if source_id not in of_datasets:  # else it names the issuers of its own figures
                 counted[source_id].rows += number
