@@ -47,6 +47,7 @@ class PartyMatcher:
             for claim in entity.claims:
                 if claim.identifier.startswith(("lei:", "registry:")):
                     _see(self._holders, claim.identifier, entity.service_id)
+                if claim.identifier.startswith("registry:"):
                     self._registered.add((entity.service_id, register_of(claim.identifier)))
             for statement in entity.statements:
                 profile = statement.profile

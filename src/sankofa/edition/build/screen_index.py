@@ -6,7 +6,7 @@ What it is made of is collected by part of organisations, and kept for the next 
 
 import struct
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -199,16 +199,16 @@ class ScreenIndex:
         """By country, of each year the values that stand in it, largest first."""
         names, starts = list(self._countries), self._starts
         by_country = {name: [array("I") for _ in starts] for name in (EVERYWHERE, *names) if name != _NOWHERE}
-        everywhere = by_country[EVERYWHERE]
-        for at in sorted(range(len(column.sizes)), key=lambda n: -column.sizes[n]):
-            first, until = column.firsts[at], column.untils[at]
-            named = by_country.get(names[column.countries[at]])
-            for year in range(bisect_right(starts, first) - 1, len(starts)):
-                if starts[year] >= until:
-                    break
-                everywhere[year].append(at)
-                if named is not None:
-                    named[year].append(at)
+        everywhere = [values.append for values in by_country[EVERYWHERE]]
+        named = [[values.append for values in by_country.get(name, ())] for name in names]
+        firsts, untils, countries = column.firsts, column.untils, column.countries
+        negative = [-size for size in column.sizes]
+        for at in sorted(range(len(negative)), key=negative.__getitem__):
+            first_year, until_year = bisect_right(starts, firsts[at]) - 1, bisect_left(starts, untils[at])
+            for add in everywhere[first_year:until_year]:
+                add(at)
+            for add in named[countries[at]][first_year:until_year]:
+                add(at)
         return by_country
 
     def _changes_of(self, metric: int, country: str) -> _Changes:
@@ -221,21 +221,26 @@ class ScreenIndex:
 
 
 def _ranges(column: MetricValues, values: "array[int]") -> bytes:
-    records = array("I")
+    records = array("I", bytes(12 * len(values)))
     skipped = len(UNDATED)
-    blocks, begins, ends = column.blocks, column.begins, column.ends
-    for at in values:
-        records.extend((blocks[at], begins[at] + skipped, ends[at]))
+    records[0::3] = array("I", map(column.blocks.__getitem__, values))
+    records[1::3] = array("I", [begin + skipped for begin in map(column.begins.__getitem__, values)])
+    records[2::3] = array("I", map(column.ends.__getitem__, values))
     return records.tobytes()
 
 
 def _listed(column: MetricValues, values: "array[int]", start: int) -> bytes:
     """The values of the year that begins on a day."""
-    sizes = [column.sizes[at] for at in values]
+    sizes = list(map(column.sizes.__getitem__, values))
     order = array("I", sorted(range(len(sizes)), key=sizes.__getitem__))
-    after = LAST_DAY + 1
+    after, end = LAST_DAY + 1, start + LAST_DAY + 1
     by_value = b"".join(
-        [_marks(max(column.firsts[at] - start, 0), min(column.untils[at] - start, after)) for at in values]
+        [
+            _marks(first - start if first > start else 0, until - start if until < end else after)
+            for first, until in zip(
+                map(column.firsts.__getitem__, values), map(column.untils.__getitem__, values), strict=True
+            )
+        ]
     )
     marks = [by_value[n::MARKS_PER_YEAR] for n in range(MARKS_PER_YEAR)]
     padding = bytes(-len(by_value) % 4)

@@ -17,7 +17,7 @@ from sankofa.edition.build.inputs import CLAIMS
 from sankofa.edition.format.keys import FREE, FREE_ID_TYPES, ID_TYPES, PAID
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.ledger.entities import Claim, Entity
-from sankofa.model.identifiers import Identifier, lookup_key, stored_identifier
+from sankofa.model.identifiers import Identifier, stored_identifier, stored_lookup_key
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow, wire
 
 _write = msgspec.msgpack.Encoder().encode
@@ -80,7 +80,7 @@ class _Identifiers(KeyIndex):
             known = _write((entity.service_id, entity.legal_name, entity.claims, said))
             digest = int.from_bytes(blake2b(known, digest_size=16).digest(), "little")
             for position, claim in enumerate(entity.claims):
-                key = lookup_key(stored_identifier(claim.identifier))
+                key = stored_lookup_key(claim.identifier)
                 at = max(bisect_right(firsts, key) - 1, 0)
                 digests[at] += digest
                 self._claims[at].append((key, number, position))
