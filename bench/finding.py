@@ -46,19 +46,25 @@ def main() -> None:
     }
     with ExitStack() as running:
         server = running.enter_context(commands.sankofa(home))
+        forgetful = running.enter_context(commands.sankofa(home, keeps_answers=False))
         key = {"X-API-Key": issue_key(home, "professional")}
         for name, questions in asked.items():
             ours = Contender(name, server, questions, key)
+            anew = Contender(f"{name}, made anew", forgetful, questions, key)
             size = _median_size(server, questions, key)
             with server.fetch(questions[0], key) as answer:
                 sent = answer.getheaders()
             fields = {n: v for n, v in sent if n not in ("content-length", "date", "server")}
             ceiling = running.enter_context(commands.static(home, fields))
             static = Contender(f"static, {size:,} bytes", ceiling, [Question(f"/{size}")])
-            measure([ours, static], options.rounds, options.seconds)
-            print(table([ours, static], ours))
-            by_rate, by_cpu = ratio(ours, static), cpu_ratio(ours, static)
-            print(f"{by_rate:8.2f} of the static body by rate, {by_cpu:.2f} by cpu; target {_TARGETS[name]}")
+            measure([ours, static, anew], options.rounds, options.seconds)
+            print(table([ours, static, anew], ours))
+            for one in (ours, anew):
+                by_rate, by_cpu = ratio(one, static), cpu_ratio(one, static)
+                target = f"target {_TARGETS[name]}"
+                print(
+                    f"{by_rate:8.2f} of the static body by rate, {by_cpu:.2f} by cpu; {target} ({one.name})"
+                )
 
 
 def _published(issuers: int, *, fresh: bool) -> Path:

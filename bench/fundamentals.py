@@ -60,6 +60,7 @@ class Bench:
         self._today = datetime.now(UTC).date()
         self._keys = {tier: issue_key(home, tier) for tier in ("professional", "sample")}
         self._sankofa = running.enter_context(commands.sankofa(home))
+        self._forgetful = running.enter_context(commands.sankofa(home, keeps_answers=False))
         self._paid = {"X-API-Key": self._keys["professional"]}
         self._static = running.enter_context(commands.static(home, self._headers(service_ids[0])))
         self._peers: dict[str, Server] = {}
@@ -81,8 +82,10 @@ class Bench:
         found = [
             Contender("Sankofa", self._sankofa, own, self._paid),
             Contender("static body", self._static, [Question(f"/{self.size(shape)}")]),
+            Contender("Sankofa, made anew", self._forgetful, own, self._paid),
             Contender(f"Sankofa, as_of {PAST_DAY}", self._sankofa, past, self._paid),
             Contender("Sankofa, as shared facts", self._sankofa, shared, self._paid),
+            Contender("Sankofa, shared facts anew", self._forgetful, shared, self._paid),
             Contender("Sankofa, gzip", self._sankofa, own, {**self._paid, "Accept-Encoding": "gzip"}),
             Contender("Sankofa, sample key", self._sankofa, own, {"X-API-Key": self._keys["sample"]}),
         ]

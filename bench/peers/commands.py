@@ -12,10 +12,12 @@ from bench.world import ROOT, SANKOFA, environment_of
 PEERS = ROOT / ".venv-bench" / "bin"
 
 
-def sankofa(home: Path) -> AbstractContextManager[Server]:
+def sankofa(home: Path, *, keeps_answers: bool = True) -> AbstractContextManager[Server]:
+    """The service with its default settings, or one that makes each answer anew however often it is asked."""
+    settings = {} if keeps_answers else {"SANKOFA_ANSWER_CACHE_BYTES": "1"}
     return serving(
         lambda port: [SANKOFA, "serve", "--host", HOST, "--port", str(port), "--workers", "1"],
-        environment_of(home),
+        environment_of(home) | settings,
         ready="/health",
     )
 

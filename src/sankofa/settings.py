@@ -90,6 +90,9 @@ class Settings:
     block_cache_bytes: int = _setting(
         128 << 20, "Bytes of rows that one worker keeps decompressed, of those it read last."
     )
+    answer_cache_bytes: int = _setting(
+        32 << 20, "Bytes of answers that one worker keeps, of those asked for again; 1 keeps none."
+    )
     ingest_file_bytes: int = _setting(64 << 30, "Most bytes of one ingested file, decompressed.")
     ingest_document_bytes: int = _setting(
         1 << 30, "Most bytes of a document that is read as a whole: a JSON file, or a member of an archive."

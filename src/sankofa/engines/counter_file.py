@@ -1,11 +1,12 @@
 """Counters in one file, exact across the processes of one machine.
 
 The file is a table of 4 KiB pages, 128 slots each; a name belongs to one page by its hash, so all its
-windows change under one lock. It is mapped into memory: every system call hands the interpreter to
-whoever waits for it, on every request. A page is given its place on the disk before it is first touched,
-so that a full disk is an error and not the end of the process. A process killed at any instruction leaves
-a count as it was or as it should be: a count is one aligned number, and a new slot gets its mark last. A
-slot is taken over once its window is past, so the file never outgrows its 32 MiB, and it is sparse.
+windows change under one lock. It is mapped into memory, and locked without letting go of the interpreter
+(`record_lock`): other system calls hand it to whoever waits for it, on every request. A page is given its
+place on the disk before it is first touched, so that a full disk is an error and not the end of the process.
+A process killed at any instruction leaves a count as it was or as it should be: a count is one aligned
+number, and a new slot gets its mark last. A slot is taken over once its window is past, so the file never
+outgrows its 32 MiB, and it is sparse.
 """
 
 import fcntl
@@ -19,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from sankofa.engines.keyvalue import Window
+from sankofa.engines.record_lock import set_record_lock
 
 _PAGE = 4096
 _PAGES = 8192
@@ -96,13 +98,13 @@ class CounterFile:
                 os.posix_fallocate(self._descriptor, start, _PAGE)
                 self._placed.add(start)
             try:
-                fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, start)
+                set_record_lock(self._descriptor, fcntl.F_WRLCK, start)
             except BlockingIOError:
                 return None
             try:
                 return tuple([self._add_one(start, _mark_of(name, w.name), w.seconds, now) for w in windows])
             finally:
-                fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, start)
+                set_record_lock(self._descriptor, fcntl.F_UNLCK, start)
 
     def counts(self, name: str, windows: Sequence[Window], now: int) -> tuple[int, ...]:
         """The counts as they stand. No lock: a count is one aligned number."""

@@ -32,7 +32,7 @@ async def bounded_body(operation: Operation, call: Call, arguments: dict[str, An
     """The body of a tool's answer. Raises what the operation raises."""
     if "limit" not in operation.parameters:  # one record, or a few: never cut
         return envelope(await operation.perform(call, **arguments), call.edition, operation)
-    name = _name_of(operation, call, arguments, budget)
+    name = call_name(operation, call, arguments, budget)
     if (cut := _CUTS.get(name)) is not None:
         arguments = {
             **arguments,
@@ -77,10 +77,10 @@ _CUTS: Final[dict[tuple[object, ...], _Cut]] = {}
 _MOST_CUTS: Final = 4096
 
 
-def _name_of(operation: Operation, call: Call, arguments: dict[str, Any], budget: int) -> tuple[object, ...]:
-    """All that the rows of a call depend on."""
+def call_name(operation: Operation, call: Call, arguments: dict[str, Any], budget: int) -> tuple[object, ...]:
+    """All that the answer to a call depends on."""
     grant = call.grant
-    own = (operation.name, call.edition.id, call.today, grant.sample, grant.row_cap, budget)
+    own = (operation.name, call.edition.id, call.today, grant.sample, grant.row_cap, budget, call.base_url)
     return (*own, *arguments.values())
 
 

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from sankofa import __version__
-from sankofa.mcp.bounded import bounded_body
+from sankofa.mcp.bounded import bounded_body, call_name
 from sankofa.mcp.exchange import LARGEST_BODY, Exchange
 from sankofa.mcp.guard import Guard, key_of
 from sankofa.mcp.instructions import instructions
@@ -41,6 +41,7 @@ from sankofa.model.errors import (
     Unauthorized,
     problem_of,
 )
+from sankofa.operations.answer_cache import CachedAnswer
 from sankofa.operations.contract import Call
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
 from sankofa.operations.observing import ObservedRequest
@@ -223,8 +224,15 @@ class McpSurface:
             exchange.base_url,
             usage=exchange.usage,
         )
+        budget = service.settings.mcp_answer_bytes
+        question = call_name(operation, call, read, budget)
+        if (known := service.answers.get(question)) is not None:
+            return known.body
         with tool.translated_names():
-            return await bounded_body(operation, call, read, service.settings.mcp_answer_bytes)
+            body = await bounded_body(operation, call, read, budget)
+        if not operation.live and read.get("cursor") is None:
+            service.answers.offer(question, CachedAnswer([], body))
+        return body
 
     def _log_problem(self, problem: Problem, exchange: Exchange) -> None:
         _log.warning("request %s: %s: %s", exchange.request_id, problem.slug, problem.logged)

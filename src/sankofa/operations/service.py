@@ -21,6 +21,7 @@ from sankofa.engines.factory import open_datastore, open_keyvalue
 from sankofa.engines.keyvalue import KeyValue
 from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import Problem, SettingsError, StoreUnavailable, Unauthorized
+from sankofa.operations.answer_cache import AnswerCache
 from sankofa.operations.observing import Observer
 from sankofa.replication.following_store import FollowingStore
 from sankofa.replication.state import FollowState
@@ -53,6 +54,7 @@ class Service:
         self._proxies = frozenset(part.strip() for part in settings.proxies.split(",") if part.strip())
         self.cursors = Cursors(settings.cursor_secrets())
         self.edition = EditionManager(self.datastore)
+        self.answers = AnswerCache(settings.answer_cache_bytes)
         self._watching: asyncio.Task[None] | None = None
         self.observe: Observer | None = None
         """Called with every request that was answered, in the event loop: it must be quick."""

@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
+from datetime import date
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -31,8 +32,8 @@ from sankofa.model.errors import (
     Unauthorized,
     problem_of,
 )
+from sankofa.operations.answer_cache import AnswerKey
 from sankofa.operations.answers import (
-    JSON,
     NO_STORE,
     PRIVATE,
     PRIVATE_NO_STORE,
@@ -40,24 +41,22 @@ from sankofa.operations.answers import (
     RESOURCE_METADATA,
     Headers,
     common_headers,
-    envelope,
     problem_body,
     problem_headers,
     rate_headers,
 )
-from sankofa.operations.contract import Answer, Call, Operation, endpoints, no_such_edition
-from sankofa.operations.encodings import choose_encoding, compress, compressed
+from sankofa.operations.contract import Call, Operation, endpoints, no_such_edition
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
 from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.paging import refuse_bad_cursor
 from sankofa.operations.service import Service
+from sankofa.rest.answering import asked_format, same_edition, write_answer
 from sankofa.rest.deprecation import DEPRECATIONS, deprecation_headers
 from sankofa.rest.files import FileRoute, answer_file, file_route, preflight
-from sankofa.rest.formats import ResponseFormat, StoredColumns, named_format, negotiated_format
+from sankofa.rest.questions import EndpointRoute, Questions
 from sankofa.rest.request import (
     Head,
     check_target,
-    read_arguments,
     read_head,
     read_query,
     requested_edition,
@@ -68,10 +67,8 @@ from sankofa.rest.response import (
     VARY_BY_EDITION,
     Response,
     Streamed,
-    address_without_cursor,
     entity_tag,
     matching_tag,
-    next_link,
 )
 
 Scope = MutableMapping[str, Any]
@@ -92,14 +89,6 @@ class OpenPage(NamedTuple):
     answer: Callable[[Head], Awaitable[Response]]
 
 
-class EndpointRoute(NamedTuple):
-    """An operation, the parameters in its path, and the path as requested."""
-
-    operation: Operation
-    path: dict[str, str]
-    requested_path: str
-
-
 class RestApp:
     """Dispatches a request to an operation, an open page or a mounted surface."""
 
@@ -109,6 +98,7 @@ class RestApp:
         self._service = service
         self._pages = pages
         self._mounted = mounted or {}
+        self._questions = Questions()
         self._exact: dict[str, EndpointRoute] = {}
         self._under: dict[tuple[str, str], tuple[Operation, str]] = {}
         """By what is before the identifier in a path, and what is behind it."""
@@ -200,7 +190,10 @@ class RestApp:
             under = self._under.get((prefix + "/", behind))
         if under is None or not identifier:
             raise NotFound("No such path; see /openapi.json.")
-        return EndpointRoute(under[0], {under[1]: identifier}, path)
+        requested = (
+            raw.decode("latin-1") if raw else quote(path)
+        )  # with an encoded slash it is another question
+        return EndpointRoute(under[0], {under[1]: identifier}, requested)
 
     async def _authenticate(self, site: Site, head: Head, usage: list[Usage]) -> Grant:
         """The grant of the key; the request is counted against it. Raises Unauthorized or RateLimited."""
@@ -237,70 +230,71 @@ class RestApp:
         site = await service.domains.site(head.host)
         grant = await self._authenticate(site, head, usage)
         today = service.today()
-        given = read_arguments(operation, query, today)
-        edition_id = given.pop("edition", None)
+        question = self._questions.read(route, query, today)
+        edition_id = question.edition
         if edition_id is not None or head.edition is not None:
             edition_id = requested_edition(edition_id, head, today)
-        if (named := given.pop("format", None)) is not None:
-            fmt = named_format(named, head.accept)
-        else:
-            fmt = negotiated_format(head.accept) if head.accept and head.accept != b"*/*" else None
-        try:
-            arguments = operation.complete(given, today, route.path)
-        except (InvalidParameter, NotFound) as problem:
-            raise await explained_id(service, grant, problem, route.path.get(ID_PARAMETER)) from None
+        fmt = asked_format(question, head)
+        if question.failure is not None:
+            identifier = route.path.get(ID_PARAMETER)
+            raise await explained_id(service, grant, question.failure, identifier) from None
+        arguments = question.arguments
         operation.admit(grant, arguments)
         if edition_id is None:
             edition = service.edition.get()
         else:
-            try:
-                edition = await service.edition.by_id(edition_id)
-            except (Gone, NotFound):
-                if arguments.get("cursor") is not None:
-                    call = Call(service.edition.get(), grant, today, service.cursors, no_such_edition)
-                    await refuse_bad_cursor(operation, call, arguments)
-                raise
+            edition = await self._named_edition(edition_id, operation, grant, today, arguments)
         tag = entity_tag(edition.id, route.requested_path, query, grant, today)
-        caching = PRIVATE_NO_STORE if operation.live else PRIVATE
-        headers = [*rate_headers(usage[0]), caching, VARY, *self._deprecated.get(operation.path, ())]
         if fmt is not None:
             tag = f"{tag}-{fmt.tag}"
+        headers = self._headers(operation, head, usage[0])
+        holds = b"" if operation.live else head.if_none_match
+        if holds and (client_tag := matching_tag(holds, tag)):
+            return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
+        key = AnswerKey(tag, head.accept_encoding, site.base_url, edition_id)
+        answer = None if operation.live else service.answers.get(key)
+        if answer is None:
+            open_for_cursor = service.edition.for_cursor if edition_id is None else same_edition(edition)
+            call = Call(
+                edition,
+                grant,
+                today,
+                service.cursors,
+                open_for_cursor,
+                site.base_url,
+                service.edition.to_compare,
+                edition_id is not None,
+                usage[0],
+            )
+            answer = await write_answer(operation, call, arguments, fmt, key, route.requested_path, query)
+            if not operation.live and arguments.get("cursor") is None:
+                service.answers.offer(key, answer)
+        if holds.strip() == b"*":
+            return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
+        return Response(200, [*answer.headers, *headers], answer.body)
+
+    def _headers(self, operation: Operation, head: Head, usage: Usage) -> Headers:
+        """What an answer says besides what belongs to its body."""
+        caching = PRIVATE_NO_STORE if operation.live else PRIVATE
+        headers = [*rate_headers(usage), caching, VARY, *self._deprecated.get(operation.path, ())]
         if head.edition is not None:
             headers.append(VARY_BY_EDITION)
         if head.authorizations:
             headers.append(VARY_BY_AUTHORIZATION)
-        holds = b"" if operation.live else head.if_none_match
-        if holds and (client_tag := matching_tag(holds, tag)):
-            return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
-        open_for_cursor = service.edition.for_cursor if edition_id is None else _same_edition(edition)
-        base_url, compared, pinned = site.base_url, service.edition.to_compare, edition_id is not None
-        call = Call(
-            edition, grant, today, service.cursors, open_for_cursor, base_url, compared, pinned, usage[0]
-        )
-        answer = await operation.perform(call, **arguments)
-        if holds.strip() == b"*":
-            return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")
-        if following := answer.members.get("next_cursor"):
-            address = address_without_cursor(base_url, route.requested_path, query, edition_id)
-            headers.append(next_link(address, str(following)))
-        if fmt is None:
-            headers.append(JSON)
-            body = envelope(answer, edition, operation)
-            encoding = choose_encoding(head.accept_encoding, len(body))
-            body = body if encoding is None else await compressed(body, encoding)
-        else:
-            row_filter = fmt.wants_columns(answer)
-            columns = () if row_filter is None else await edition.columns(row_filter)
-            # In a thread: ten thousand rows take a twentieth of a second, and others are waiting.
-            written = asyncio.to_thread(_write, fmt, operation, answer, edition, columns, head)
-            content_headers, body, encoding = await written
-            headers += content_headers
-        if encoding is not None:
-            tag = f"{tag}.{encoding}"
-            headers = [(b"content-encoding", encoding.encode()), *headers]
-        if not operation.live:
-            headers = [(b"etag", f'"{tag}"'.encode()), *headers]
-        return Response(200, headers, body)
+        return headers
+
+    async def _named_edition(
+        self, edition_id: str, operation: Operation, grant: Grant, today: date, arguments: dict[str, Any]
+    ) -> Edition:
+        """The edition that a request names. A bad cursor is refused before an edition that is gone."""
+        service = self._service
+        try:
+            return await service.edition.by_id(edition_id)
+        except (Gone, NotFound):
+            if arguments.get("cursor") is not None:
+                call = Call(service.edition.get(), grant, today, service.cursors, no_such_edition)
+                await refuse_bad_cursor(operation, call, arguments)
+            raise
 
     async def _problem(
         self,
@@ -347,20 +341,6 @@ def _observed(scope: Scope, status: int, size: int, began: float, request_id: st
     )
 
 
-def _write(
-    fmt: ResponseFormat,
-    operation: Operation,
-    answer: Answer,
-    edition: Edition,
-    columns: StoredColumns,
-    head: Head,
-) -> tuple[Headers, bytes, str | None]:
-    """An answer in another format than JSON, compressed as the client accepts."""
-    headers, body = fmt.body(operation, answer, edition, columns)
-    encoding = choose_encoding(head.accept_encoding, len(body))
-    return headers, body if encoding is None else compress(body, encoding, quickly=True), encoding
-
-
 async def _stream(response: Streamed, receive: Receive, send: Send) -> None:
     """Send as fast as the client reads, and stop once it is gone, which the server does not report."""
     gone = asyncio.ensure_future(_disconnected(receive))
@@ -379,14 +359,3 @@ async def _stream(response: Streamed, receive: Receive, send: Send) -> None:
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _same_edition(edition: Edition) -> Callable[[str], Awaitable[Edition]]:
-    """For a request that names its edition: a cursor of another edition is a 400."""
-
-    async def open_for_cursor(requested: str) -> Edition:
-        if requested != edition.id:
-            raise InvalidParameter("cursor", "of another edition than the one asked for")
-        return edition
-
-    return open_for_cursor

@@ -22,6 +22,8 @@ VARY_BY_AUTHORIZATION = (b"vary", b"Authorization")
 """Added where that field carries the key."""
 
 
+_SHORT: Final = 256
+"""Characters of a question that may come again."""
 _PLAIN_QUERY: Final = re.compile(rb"[a-z_]+=[A-Za-z0-9_.~-]*(&[a-z_]+=[A-Za-z0-9_.~-]*)*")
 """What is the same after reading and quoting."""
 
@@ -45,8 +47,16 @@ class Streamed(msgspec.Struct, frozen=True):
 
 def entity_tag(edition_id: str, path: str, query: bytes, grant: Grant, today: date) -> str:
     """Edition and query, and what else decides the bytes: what the key may have, and today's date."""
-    request = f"{path} {grant.sample} {grant.row_cap} {today.toordinal()} ".encode() + query
+    tag = _tag if len(path) + len(query) > _SHORT else _cached_tag
+    return tag(edition_id, path, query, grant.sample, grant.row_cap, today)
+
+
+def _tag(edition_id: str, path: str, query: bytes, sample: bool, row_cap: int, today: date) -> str:
+    request = f"{path} {sample} {row_cap} {today.toordinal()} ".encode() + query
     return f"{edition_id}-{hashlib.blake2b(request, digest_size=9).hexdigest()}"
+
+
+_cached_tag = lru_cache(maxsize=4096)(_tag)
 
 
 def matching_tag(if_none_match: bytes, tag: str) -> str | None:

@@ -292,15 +292,18 @@ class Edition:
         blocks = await self._reader.blocks(kind, key, 0, _EVERY_BLOCK, _shows_any(day, modes))
         if blocks is None:
             return None
-        runs: list[Run] = []
-        count = 0
+        row_filter = RowFilter(kind, key, day, modes, tag)
+        if len(blocks) == 1:
+            runs, count = select(blocks[0], day, modes, tag, _EVERY_BLOCK)
+            return Selection(runs, count, truncated=False, row_filter=row_filter)
+        runs, count = [], 0
         turns = Turns(_BLOCKS_A_TURN)
         for block in blocks:
             await turns.step()
             taken_runs, taken = select(block, day, modes, tag, _EVERY_BLOCK)
             runs += taken_runs
             count += taken
-        return Selection(runs, count, truncated=False, row_filter=RowFilter(kind, key, day, modes, tag))
+        return Selection(runs, count, truncated=False, row_filter=row_filter)
 
     async def columns(self, row_filter: RowFilter) -> Sequence[bytes | memoryview]:
         """The columns that are kept of the key; none where it has few rows."""
