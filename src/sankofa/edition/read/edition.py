@@ -88,6 +88,7 @@ class Edition:
         self._kept_numbers: dict[tuple[str, str], memoryview] = {}
         self._kept_blocks: dict[tuple[str, str], Block] = {}
         self._kept_keys: dict[str, tuple[str, ...]] = {}
+        self._segments: dict[str, list[str]] = {}
         self.kept_parts: dict[tuple[str, str, int], Any] = {}
         """What was worked out of a block of a key, by kind, key and number of the block."""
         self.files: Mapping[str, Mapping[str, Any]] = {
@@ -210,7 +211,10 @@ class Edition:
 
     def segments(self, kind: str) -> list[str]:
         """The keys of a kind that is one list, in its order: one, or one in each part of organisations."""
-        return [part["first"] for part in self.manifest["parts"] if kind in part["kinds"]]
+        if (known := self._segments.get(kind)) is None:
+            known = [part["first"] for part in self.manifest["parts"] if kind in part["kinds"]]
+            self._segments[kind] = known
+        return known
 
     async def select_list(
         self, kind: str, *, day: int, limit: int | None = None, start: tuple[int | str, ...] = ()
