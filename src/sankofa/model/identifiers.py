@@ -62,11 +62,13 @@ def stored_identifier(text: str) -> Identifier:
     return Identifier(id_type, scheme, value)
 
 
-@lru_cache(maxsize=1 << 16)
 def in_one_spelling(text: str) -> str:
     """A stored `str(Identifier)` in today's spelling of its register; an older one may differ."""
-    if not text.startswith("registry:"):
-        return text
+    return _number_in_one_spelling(text) if text.startswith("registry:") else text
+
+
+@lru_cache(maxsize=1 << 16)
+def _number_in_one_spelling(text: str) -> str:
     scheme, _, value = text.removeprefix("registry:").partition(":")
     return ":".join(("registry", *one_spelling(scheme, value)))
 

@@ -32,6 +32,7 @@ from sankofa.model.days import FOREVER
 _NOWHERE: Final = "?"
 """The country of an issuer without one: in no country's pages."""
 _write = msgspec.msgpack.Encoder().encode
+_read_changes = msgspec.msgpack.Decoder(list[tuple[int, int, int, int]]).decode
 _Changes = Counter[tuple[int, int]]
 """By day and state, by how many issuers more are in it from then on."""
 
@@ -67,8 +68,10 @@ class ScreenSegment(msgspec.Struct, frozen=True, array_like=True):
     countries: list[str]
     columns: list[list[bytes]]
     """Of each metric its `MetricValues`."""
-    changes: list[list[tuple[int, int, int, int]]]
-    """Of each metric: number of a country, day, state, step."""
+    changes: list[bytes]
+    """Of each metric a list, read only where its pages are made: number of a country, day, state, step."""
+    years: list[int]
+    """Those in which anything changes."""
 
 
 class SegmentBuilder:
@@ -115,8 +118,14 @@ class SegmentBuilder:
             self._issuers,
             list(self._countries),
             [[column.tobytes() for column in msgspec.structs.astuple(own)] for own in self._columns],
-            [sorted((*key, step) for key, step in own.items()) for own in self._changes],
+            [_write(sorted((*key, step) for key, step in own.items())) for own in self._changes],
+            self._years(),
         )
+
+    def _years(self) -> list[int]:
+        """Where a value follows another the same day no state changes, only which value stands."""
+        days = {day for own in self._changes for _, day, _ in own if 0 < day < FOREVER}
+        return sorted({date.fromordinal(day).year for day in days.union(*(c.firsts for c in self._columns))})
 
 
 class ScreenIndex:
@@ -124,8 +133,10 @@ class ScreenIndex:
 
     def __init__(self) -> None:
         self._columns = [_no_values() for _ in slugs()]
-        self._changes: list[defaultdict[str, _Changes]] = [defaultdict(Counter) for _ in slugs()]
+        self._changes: list[list[tuple[list[str], bytes]]] = [[] for _ in slugs()]
+        """Of each metric what every segment has, and its countries."""
         self._countries: dict[str, int] = {}
+        self._years: set[int] = set()
 
     def add(self, segment: ScreenSegment, first_blocks: Mapping[str, int]) -> None:
         """`first_blocks`: by service_id the address of the first block of its rows."""
@@ -144,17 +155,13 @@ class ScreenIndex:
                 [firsts[issuer] + block for issuer, block in zip(own.issuers, own.blocks, strict=True)]
             )
         for changes, stored_changes in zip(self._changes, segment.changes, strict=True):
-            for number, day, state, step in stored_changes:
-                changes[segment.countries[number]][day, state] += step
+            changes.append((segment.countries, stored_changes))
+        self._years.update(segment.years)
 
     @cached_property
     def years(self) -> list[int]:
-        """The calendar years in which anything changes, oldest first: few, however far off a mistyped one is.
-
-        Where a value follows another the same day no state changes, only which value stands.
-        """
-        days = {day for by in self._changes for own in by.values() for day, _ in own if 0 < day < FOREVER}
-        return sorted({date.fromordinal(day).year for day in days.union(*(c.firsts for c in self._columns))})
+        """The calendar years in which anything changes, oldest first: few, however far off a mistyped one."""
+        return sorted(self._years)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -177,20 +184,20 @@ class ScreenIndex:
             for part in (column.blocks, column.begins, column.ends):
                 digest.update(part)
         else:
-            changes = self._changes[metric]
-            digest.update(_write([(name, sorted(changes[name].items())) for name in sorted(changes)]))
+            digest.update(_write(self._changes[metric]))
         return digest.hexdigest()
 
     def pages(self, metric: int, *, ranges: bool) -> dict[str, bytes]:
         """By key, the pages of a metric, or the byte ranges of the rows on each."""
         column, slug = self._columns[metric], slugs()[metric]
         made: dict[str, bytes] = {}
+        changes = {} if ranges else self._changes_by_country(metric)
         for name, by_year in self._values(column).items():
             if ranges:
                 for year, values in zip(self.years, by_year, strict=True):
                     made[f"{slug}|{name}|{year}"] = _ranges(column, values)
                 continue
-            tallies = _tallies(self._changes_of(metric, name), self._starts)
+            tallies = _tallies(changes.get(name, Counter()), self._starts)
             for year, start, values, tally in zip(self.years, self._starts, by_year, tallies, strict=True):
                 made[f"{slug}|{name}|{year}"] = tally + _listed(column, values, start)
         return made
@@ -211,13 +218,14 @@ class ScreenIndex:
                 add(at)
         return by_country
 
-    def _changes_of(self, metric: int, country: str) -> _Changes:
-        if country != EVERYWHERE:
-            return self._changes[metric][country]
-        everywhere: _Changes = Counter()
-        for own in self._changes[metric].values():
-            everywhere.update(own)
-        return everywhere
+    def _changes_by_country(self, metric: int) -> dict[str, _Changes]:
+        by_country: defaultdict[str, _Changes] = defaultdict(Counter)
+        everywhere = by_country[EVERYWHERE]
+        for countries, stored in self._changes[metric]:
+            for number, day, state, step in _read_changes(stored):
+                by_country[countries[number]][day, state] += step
+                everywhere[day, state] += step
+        return by_country
 
 
 def _ranges(column: MetricValues, values: "array[int]") -> bytes:
