@@ -70,7 +70,7 @@ check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	$(BIN)/bandit --quiet --recursive src --configfile pyproject.toml
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tools/reference.py --check
+	$(BIN)/python -m tools.reference --check
 	$(BIN)/python tools/client.py --check
 	$(BIN)/python tools/catalogues.py --check
 	$(BIN)/python tools/sbom.py --check
@@ -78,7 +78,7 @@ check: $(DEV) ## lint, format, types, layers, docs, OpenAPI
 	@$(MAKE) --no-print-directory openapi-lint
 
 docs: $(DEV) ## write docs/reference and the methods of the client from the code
-	$(BIN)/python tools/reference.py
+	$(BIN)/python -m tools.reference
 	$(BIN)/python tools/client.py
 
 sbom: $(DEV) ## write docs/licences.md, and build/sbom.cdx.json: what is installed, with digests and licences

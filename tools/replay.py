@@ -1,8 +1,8 @@
 """Records what the service answers and compares two recordings, to prove that a change changed no answer.
 
-    python tools/replay.py record before.sqlite      # with the code as it was
-    python tools/replay.py record after.sqlite       # with the code as it is
-    python tools/replay.py compare before.sqlite after.sqlite
+    python -m tools.replay record before.sqlite      # with the code as it was
+    python -m tools.replay record after.sqlite       # with the code as it is
+    python -m tools.replay compare before.sqlite after.sqlite
 
 A recording takes the sample world and, where there are any, real files through the command line, on files and
 on PostgreSQL, and asks a real server thousands of generated questions: every operation of the OpenAPI
@@ -35,7 +35,8 @@ from typing import Any
 
 import click
 import httpx
-from replay_questions import EDITION, TIERS, Answer, Asker, normal
+
+from tools.replay_questions import EDITION, TIERS, Answer, Asker, normal
 
 ROOT = Path(__file__).resolve().parent.parent
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)

@@ -21,6 +21,14 @@ CORRECTION = (
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_answers_kept() -> Iterator[None]:
+    """Each request reads the edition: an answer from memory would be right whatever became of the files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SANKOFA_ANSWER_CACHE_BYTES", "1")
+        yield
+
+
 def publish_another(home: Path, number: int) -> str:
     """Ingest one more filing and publish; returns the id of the new edition."""
     filing = home.parent / f"correction-{number}.csv"

@@ -1,0 +1,140 @@
+"""The pages for whoever calls the service: its operations and its problems."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Final
+
+import sankofa.mcp.refusals
+import sankofa.rest.request
+import sankofa.web.keys
+import sankofa.web.request
+from sankofa.model.errors import Problem
+from sankofa.model.provenance import LICENSE_NOTICE
+from sankofa.operations.contract import Operation, Parameter, operations
+from sankofa.operations.schemas import envelope_of, row_schema
+from sankofa.rest.openapi import describe
+from sankofa.rest.pages import problems
+from sankofa.settings import Settings
+from tools.reference_pages.markdown import code, member_row, page, schema_text, shown, table
+
+_SURFACES: Final = {
+    sankofa.mcp.refusals.__name__: "MCP",
+    sankofa.rest.request.__name__: "REST",
+    sankofa.web.keys.__name__: "pages",
+    sankofa.web.request.__name__: "pages",
+}
+
+
+def api_page() -> str:
+    parts = [
+        "Every path answers GET and HEAD; OPTIONS names the methods. Every path but the open ones needs a key"
+        " in `X-API-Key`. `/openapi.json` says the same for machines. MCP is at `/mcp` (POST), with the"
+        " same key there or as `Authorization: Bearer`; a tool takes the parameters of its operation.",
+        "| operation | tool | answers |\n|---|---|---|\n"
+        + "\n".join(
+            f"| [{_asked(o)}](#{o.name}) | {code(o.tool or '')} | {o.summary} |" for o in operations()
+        ),
+        "## Open paths",
+        "They need no key and count against none.",
+        table(("path", "answers"), _open_paths()),
+    ]
+    for operation in operations():
+        parts += _operation(operation)
+    parts += ["## The licence notice", "Every answer carries it in `_license`.", f"> {LICENSE_NOTICE}"]
+    return page("Operations", *parts)
+
+
+def problems_page() -> str:
+    rows = []
+    for problem in problems():
+        members = [code(name) for name in (*_sample(problem).members(), *_headers(problem))]
+        where = _SURFACES.get(problem.__module__, "both")
+        meaning = (problem.__doc__ or "").removeprefix(f"{problem.status}: ")
+        rows.append((problem.status, code(problem.slug), problem.title, meaning, ", ".join(members), where))
+    return page(
+        "Problems",
+        "Errors are `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, `instance`,"
+        " and `error` (the text of `detail`), `docs`, `request_id`. The path of `type` and `docs` is"
+        " `/problems/` and the slug below; the service explains it there. Over MCP, the 400, 402, 404 and"
+        " 429 of a tool call are tool errors with the same body as text; everything else is an HTTP answer.",
+        "" if _any_error(402) else "No operation answers 402 at present.",
+        table(("status", "slug", "title", "meaning", "adds", "surface"), rows),
+    )
+
+
+def _operation(operation: Operation) -> Iterator[str]:
+    errors = ", ".join(map(str, operation.errors))
+    yield f"## {operation.name}"
+    tool = f", MCP tool {code(operation.tool)}" if operation.tool else ""
+    yield f"{_asked(operation)}{tool}."
+    yield "\n\n".join(filter(None, (operation.summary, operation.description)))
+    yield f"Errors of its own: {errors}."
+    yield "### Parameters of " + operation.name
+    taken = [_parameter(operation, p) for p in operation.parameters.values()]
+    yield table(("name", "in", "takes", "default", "meaning"), taken)
+    yield "### Envelope of " + operation.name
+    members = envelope_of(operation, *({"type": row.__name__} for row in operation.shapes))["properties"]
+    yield table(("member", "type", "meaning"), [member_row(name, schema) for name, schema in members.items()])
+    yield "### Rows of " + operation.name
+    yield "Every field is always present; null where unknown."
+    for shape in operation.shapes:
+        row, components = row_schema(shape, "#/{name}")
+        if operation.also:
+            yield f"A `{shape.__name__}`: {row.get('description', '')}"
+        yield table(("field", "type", "meaning"), [member_row(n, s) for n, s in row["properties"].items()])
+        for name, schema in components.items():
+            yield f"A `{name}`: {schema.get('description', '')}"
+            yield table(
+                ("field", "type", "meaning"), [member_row(n, s) for n, s in schema["properties"].items()]
+            )
+
+
+def _parameter(operation: Operation, parameter: Parameter) -> tuple[str, ...]:
+    schema = parameter.kind.schema()
+    place = "path" if parameter.in_path else "query"
+    default = "required" if parameter.required else shown(parameter.default)
+    name = code(parameter.name)
+    tool_name = operation.tool_names.get(parameter.name)
+    if tool_name:
+        name += f" (tool: {code(tool_name)})"
+    return (
+        name,
+        "tool only" if parameter.tool_only or not operation.path else place,
+        schema_text(schema),
+        default,
+        parameter.description,
+    )
+
+
+def _asked(operation: Operation) -> str:
+    return code(f"GET {operation.path}") if operation.path else "tool only"
+
+
+def _any_error(status: int) -> bool:
+    return any(status in operation.errors for operation in operations())
+
+
+def _open_paths() -> Iterator[tuple[str, str]]:
+    described = describe(Settings())["paths"]
+    for path, methods in described.items():
+        if methods["get"].get("security") == []:
+            yield code(path), f"{methods['get']['summary']}. {methods['get']['description']}"
+    yield code("/problems/{slug}"), "What a problem means, as text ([list](problems.md))."
+    yield code("/methodology/metrics-v1/{slug}"), "How a metric is computed, as text ([list](metrics.md))."
+    yield code("/methodology/signals-v1/{key}"), "How a signal is computed, as text ([list](signals.md))."
+    yield code("/"), "A page for people: what this is, and the first thing to try."
+
+
+def _sample(problem: type[Problem]) -> Problem:
+    """An instance made of placeholders, to be asked what its class adds."""
+    signature = inspect.signature(problem)
+    given = {
+        name: 1 if parameter.annotation is int else "x"
+        for name, parameter in signature.parameters.items()
+        if parameter.default is inspect.Parameter.empty
+    }
+    return problem(**given)  # type: ignore[arg-type]  # each class has a signature of its own
+
+
+def _headers(problem: type[Problem]) -> list[str]:
+    return [name for name, _ in _sample(problem).headers()]

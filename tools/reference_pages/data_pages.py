@@ -1,0 +1,203 @@
+"""The pages for whoever uses the figures: sources, line items, metrics, signals, tables."""
+
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+import sankofa.sources
+from sankofa.derive.metrics.contract import metrics
+from sankofa.derive.signals.contract import panels
+from sankofa.derive.signals.methodology import columns_of, common_rules
+from sankofa.edition.build.tables import Table, tables
+from sankofa.model import routes
+from sankofa.model.provenance import LICENSE_CLASSES, SKUS
+from sankofa.operations.schemas import row_schema
+from sankofa.sources.base import adapters
+from sankofa.sources.registry import Source, load_sources
+from tools.reference_pages.markdown import code, code_lines, member_row, page, shown, table
+
+_NO_HOME: Final = Path(__file__).parent
+"""A folder without sources of its own."""
+
+
+def sources_page() -> str:
+    kept = [
+        (code(field.name), code(_type_name(field.type)), "yes" if field.required else shown(field.default))
+        for field in msgspec.structs.fields(Source)
+        if field.name != "id"
+    ]
+    built_in = [
+        (code(s.id), s.title, code(s.adapter), s.sku or "", s.licence, code(s.license_class), s.publisher)
+        for s in load_sources(_NO_HOME).values()
+    ]
+    parts = [
+        "## Adapters",
+        "An adapter reads one publisher's format. Every file may be plain, `.gz` or `.zip`, unless said"
+        " otherwise.",
+    ]
+    for adapter in adapters().values():
+        parts += [f"### `{adapter.name}`", _docstring_of(adapter.summary)]
+    parts += [
+        "## Registered sources",
+        "These ship with the package. `HOME/sources.toml` adds more and overrides these by id.",
+        table(("id", "title", "adapter", "sku", "licence", "license_class", "publisher"), built_in),
+        "## A source entry",
+        "A table `[sources.<id>]`. An unknown name is an error. A source without"
+        " `commercial_redistribution = true` can be registered but not ingested. `sku` may be left out only"
+        " where the adapter reads identifiers and nothing else.",
+        table(("name", "type", "required, or default"), kept),
+        "## Licence classes",
+        ", ".join(map(code, LICENSE_CLASSES)) + ".",
+        "## Datasets (sku)",
+        ", ".join(map(code, SKUS)) + ".",
+    ]
+    return page("Sources", *parts)
+
+
+def _docstring_of(summary: str) -> str:
+    """All that an adapter says of itself; its registry keeps the first line."""
+    for module in pkgutil.iter_modules(sankofa.sources.__path__):
+        for function in vars(importlib.import_module(f"sankofa.sources.{module.name}")).values():
+            text = inspect.getdoc(function) if inspect.isfunction(function) else None
+            if text and text.splitlines()[0] == summary:
+                return text
+    return summary
+
+
+def _type_name(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else str(kind)
+
+
+def line_items_page() -> str:
+    told = routes.table()
+    parts = [
+        "A concept is served under the one line item it is exact for. Every other concept is served under"
+        " its own name in snake_case, with its taxonomy before it where it would read as one of these items.",
+        "A metric has a line item by the first of its routes that a filing allows, after the item under its"
+        " own name. What a route adds or takes away is of one filing, currency and period. The routes are in"
+        " `sankofa/model/routes.toml`: one line adds one ([how](../adding-a-metric.md#adding-a-route)).",
+        "[Totals and their members](#totals-and-their-members) · [Equations](#equations) ·"
+        " [Identities](#identities)",
+    ]
+    parts.append(
+        table(
+            ("line item", "concepts served under it", "routes"),
+            [
+                (
+                    code(item),
+                    code_lines(r.single for r in ways[1:] if r.served),
+                    f"[{len(ways) - 1}](#{item})",
+                )
+                for item, ways in told.routes.items()
+            ],
+        )
+    )
+    for item, ways in told.routes.items():
+        rows = [
+            (
+                str(route.number),
+                code(route.text),
+                "served" if route.served else "",
+                route.since,
+                route.why + (f" {route.provisos[0].upper()}{route.provisos[1:]}." if route.provisos else ""),
+            )
+            for route in ways[1:]
+        ]
+        parts.append(f"## {item}")
+        parts.append(table(("", "route", "", "since", "why it is exact"), rows) if rows else "No concept.")
+    parts += [
+        "## Totals and their members",
+        "From `sankofa/model/breakdowns.toml`. One closes where the members that a filing reports add up to"
+        " its total to the last digit: a member that is not reported is then nothing. A sum stands in the"
+        " place of what is within it; up to two members that notes repeat may be left out, or added though"
+        " they could be within another.",
+    ]
+    for name, one in told.breakdowns.items():
+        kinds: dict[str, list[str]] = {}
+        for concept, (sign, kind) in one.members.items():
+            kinds.setdefault(kind or "other", []).append(code(concept if sign > 0 else f"-{concept}"))
+        totals = " or ".join(code(routes.written(total)) for total in one.totals)
+        members = [(kind, " ".join(concepts)) for kind, concepts in kinds.items()]
+        parts += [f"### {name}", f"Total: {totals}.", table(("kind", "members"), members)]
+    parts += ["## Equations", "One of them has to hold for a route that names the table; `$` is its value."]
+    for name, equations in told.confirmations.items():
+        parts += [f"### {name} (equations)", "<br>".join(code(routes.written(e) + " = 0") for e in equations)]
+    parts += [
+        "## Identities",
+        "What must hold in a filing. Where the first route of an item in doubt does not satisfy one and"
+        " another does, the first is passed over; where everything is reported and nothing satisfies it, the"
+        " items that it refuses have no figure there. `identity_conflicts` of `/v1/quality-metrics` counts"
+        " the routes passed over.",
+    ]
+    identities = [
+        (
+            i.name,
+            code(routes.written(i.items)),
+            " ".join(code(routes.written([term])) for term in i.optional),
+            ", ".join(i.doubted),
+            ", ".join(i.refused),
+        )
+        for i in told.identities
+    ]
+    parts.append(table(("", "adds up to nothing", "with, where reported", "in doubt", "refused"), identities))
+    return page("Line items", *parts)
+
+
+def metrics_page() -> str:
+    rows = [
+        (code(m.slug), m.unit, m.summary, "<br>".join(map(code, m.explanation.split("\n"))))
+        for m in metrics()
+    ]
+    return page(
+        "Metrics",
+        "The set metrics-v1. Each is one small function in `sankofa/derive/metrics/formulas/`; the service"
+        " explains it, without a key, at `/methodology/` and the `methodology_ref` of its rows: formula,"
+        " inputs, unit, and when there is no value.",
+        "Inputs are the full-year figures of the issuer, the latest vintage of each, all in one currency;"
+        " `prior_` means the year that ended one year earlier, within 10 days, by the same route. A"
+        " [line item](line-items.md) is had by the first of the routes listed there that the filing allows."
+        " An absent input or a denominator of zero or less gives no value."
+        " Values are exact, rounded half-even to 10 significant digits.",
+        table(("metric", "unit", "is", "formula"), rows),
+    )
+
+
+def signals_page() -> str:
+    rows = [(f"[{p.key}](#{p.key})", p.access, p.sku, p.summary) for p in panels().values()]
+    parts = [table(("panel", "file", "dataset", "tells"), rows), common_rules()]
+    for panel in panels().values():
+        columns = [(code(name), meaning) for name, meaning in columns_of(panel)]
+        parts += [f"## {panel.key}", panel.summary, panel.explanation, table(("column", "meaning"), columns)]
+    return page(
+        "Signals",
+        "Panels of signals-v1, at `/v1/signals/` and the key. The service explains each at"
+        " `/methodology/signals-v1/` and its key, without an API key.",
+        *parts,
+    )
+
+
+def dictionary_page() -> str:
+    """Every Parquet file, column by column."""
+    files = [(f"[{one.name}](#{one.name})", one.sku or "", _order(one), one.summary) for one in tables()]
+    parts = [table(("file", "dataset", "sorted by", "holds"), files)]
+    for one in tables():
+        schema, _ = row_schema(one.row, "#/{name}")
+        columns = [member_row(name, member) for name, member in schema["properties"].items()]
+        parts += [f"## {one.name}", one.summary, table(("column", "type", "meaning"), columns)]
+    return page(
+        "Data dictionary",
+        "The files of an edition, as `/v1/export` lists them. The same columns, under the same names, are the"
+        " fields of the endpoint that serves them; `null` is what was not published.",
+        *parts,
+    )
+
+
+def _order(one: Table) -> str:
+    return ", ".join(
+        f"{code(name.removeprefix('-'))} descending" if name.startswith("-") else code(name)
+        for name in one.sorted_by
+    )
