@@ -279,7 +279,8 @@ def test_a_panel_of_issuers_is_one_list_whatever_parts_its_rows_are_in(world: Wo
         assert len({row["service_id"] for row in whole}) > 1
         assert [row["service_id"] for row in whole] == sorted(row["service_id"] for row in whole)
         for limit in (1, 7, len(whole) - 1, len(whole), len(whole) + 1):
-            walked, start = [], ()
+            walked: list[dict[str, Any]] = []
+            start: tuple[int | str, ...] = ()
             while True:
                 page = await edition.select_list(FACTORS, day=day, limit=limit, start=start)
                 walked += json.loads(b"[%b]" % page.rows)
