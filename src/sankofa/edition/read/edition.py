@@ -89,6 +89,7 @@ class Edition:
         self._kept_numbers: dict[tuple[str, str], memoryview] = {}
         self._kept_blocks: dict[tuple[str, str], Block] = {}
         self._kept_keys: dict[str, tuple[str, ...]] = {}
+        self._segments: dict[str, list[str]] = {}
         self.kept_parts: dict[tuple[str, str, int], Any] = {}
         """What was worked out of a block of a key, by kind, key and number of the block."""
         self.caches: dict[str, BoundedCache[Any, Any]] = {}
@@ -210,6 +211,35 @@ class Edition:
                 return Selection(runs, count, truncated=False)
             skip += most
             most *= 4
+
+    def segments(self, kind: str) -> list[str]:
+        """The keys of a kind that is one list, in its order: one, or one in each part of organisations."""
+        if (known := self._segments.get(kind)) is None:
+            known = [part["first"] for part in self.manifest["parts"] if kind in part["kinds"]]
+            self._segments[kind] = known
+        return known
+
+    async def select_list(
+        self, kind: str, *, day: int, limit: int | None = None, start: tuple[int | str, ...] = ()
+    ) -> Selection:
+        """The rows of a kind that is one list, as `select` has those of a key; `start` is `following` of an
+        earlier selection."""
+        first, skip, passed = str(start[0]) if start else "", *map(int, start[1:] or (0, 0))
+        runs: list[Run] = []
+        count = 0
+        for key in self.segments(kind):
+            if key < first:
+                continue
+            room = None if limit is None else limit - count
+            own = await self.select(kind, key, day=day, limit=room, skip=skip, passed=passed)
+            skip = passed = 0
+            if own is None:
+                continue
+            runs += own.runs
+            count += own.count
+            if own.following is not None:
+                return Selection(runs, count, truncated=True, following=(key, *own.following))
+        return Selection(runs, count, truncated=False)
 
     async def rows(self, kind: str, key: str, rows_per_block: int, first: int, end: int) -> list[Run]:
         """The rows [first, end) under a key by their number, where every block but the last has as many."""
