@@ -114,11 +114,14 @@ define create-venv
 	@$(PYTHON) -m venv $(1) || { echo "$(PYTHON) cannot create $(1); on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 endef
 
+# What a start imports is compiled once, also where the environment says to write no bytecode: else every start would.
 $(RUNTIME): requirements/runtime.txt pyproject.toml
 	$(call create-venv,.venv)
 	@echo "installing the locked dependencies into .venv"
 	@$(BIN)/python $(INSTALL) requirements/runtime.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m compileall -q src/sankofa
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -c "import sankofa.cli.serving, sankofa.cli.publishing, sankofa.mcp.protocol"
 	@touch $@
 
 $(DRIVERS): requirements/extras.txt $(RUNTIME)

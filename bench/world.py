@@ -227,8 +227,13 @@ def published_home(scale: Scale, *, fresh: bool = False) -> Path:
 
 
 def environment_of(home: Path) -> dict[str, str]:
-    """What the commands run under: this home, and nothing else of the caller's settings."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SANKOFA_")}
+    """What the commands run under: this home, and nothing else of the caller's settings. Modules are compiled
+    once, as in an installation, whatever the caller has Python do."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("SANKOFA_") and name != "PYTHONDONTWRITEBYTECODE"
+    }
     return {**inherited, "SANKOFA_HOME": str(home)}
 
 

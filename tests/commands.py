@@ -1,9 +1,13 @@
 """The command line in processes of its own, forked from one that has loaded the package already.
 
 Loading it costs up to a second of processor, and the tests call hundreds of commands. Each still runs as a
-user's would: its own process, its own environment and streams, its own exit code. `Commands` starts
-`python -m tests.commands SOCKET` and asks it; where several test workers run, the process that started them
-has begun one for all.
+user's would: its own environment and streams, its own exit code, and a process that is not the test's.
+`Commands` starts `python -m tests.commands SOCKET` and asks it; where several test workers run, the process
+that started them has begun one for all.
+
+A command that `start` begins has a process to itself. Those that `run` awaits share one, a test worker's own,
+which is replaced after some of them: a fork copies the pages that it touches, which is a third of what a
+small command costs.
 """
 
 import gc
@@ -36,9 +40,53 @@ _SHARED = "TEST_COMMANDS_SOCKET"
 """The variable that tells a test worker where commands are run for all of them."""
 
 
+_IN_ONE_PROCESS = 25
+"""How many commands run one after the other before the process is replaced; one in CI."""
+
+
 class _Call(msgspec.Struct):
     arguments: list[str]
     environment: dict[str, str]
+    lasting: bool = False
+    """Whether the process is to go on with the calls that follow on the same line."""
+
+
+class _Lasting:
+    """A process that runs one command after the other, at the head of a process group of its own."""
+
+    def __init__(self, address: str) -> None:
+        from tests.torture import rounds  # pytest has no part in the process that is forked
+
+        self._line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._line.connect(address)
+        self._send(_Call([], {}, lasting=True), [1, 2])
+        self.pid = int(_received(self._line))
+        self.left = rounds(_IN_ONE_PROCESS, 1)
+
+    def run(self, call: _Call, out: IO[bytes], err: IO[bytes], seconds: float) -> int:
+        """Its exit code. Raises subprocess.TimeoutExpired, having killed the process."""
+        self.left -= 1
+        self._send(call, [out.fileno(), err.fileno()])
+        self._line.settimeout(seconds)
+        try:
+            code, _, defect = _received(self._line).partition(b" ")
+        except BaseException as failure:
+            self.left = 0
+            if not isinstance(failure, TimeoutError):
+                raise
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            raise subprocess.TimeoutExpired("sankofa", seconds) from None
+        if defect or int(code) < 0:  # the latter is told by the process that forked it: it was killed
+            self.left = 0
+        return int(code)
+
+    def close(self) -> None:
+        """It ends once nobody can call it."""
+        self._line.close()
+
+    def _send(self, call: _Call, streams: list[int]) -> None:
+        socket.send_fds(self._line, [msgspec.json.encode(call)], streams)
 
 
 class Running:
@@ -73,6 +121,8 @@ class Commands:
         self._lock = threading.Lock()
         self._folder = Path()
         self._process: subprocess.Popen[bytes] | None = None
+        self._running = threading.Lock()
+        self._lasting: _Lasting | None = None
 
     def start(
         self, arguments: Sequence[str], environment: dict[str, str], out: IO[bytes], err: IO[bytes]
@@ -89,15 +139,35 @@ class Commands:
     ) -> subprocess.CompletedProcess[str]:
         """Run one to its end. Raises subprocess.TimeoutExpired, having killed it."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            code = self._code_of(arguments, environment, out, err, seconds)
+            texts = [_written(stream) for stream in (out, err)]
+        return subprocess.CompletedProcess(list(arguments), code, *texts)
+
+    def _code_of(
+        self,
+        arguments: Sequence[str],
+        environment: dict[str, str],
+        out: IO[bytes],
+        err: IO[bytes],
+        seconds: float,
+    ) -> int:
+        if not self._running.acquire(blocking=False):  # by another thread: a process of its own
             running = self.start(arguments, environment, out, err)
             try:
-                code = running.wait(seconds)
+                return running.wait(seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(running.pid, signal.SIGKILL)
                 running.wait()
                 raise
-            texts = [_written(stream) for stream in (out, err)]
-        return subprocess.CompletedProcess(list(arguments), code, *texts)
+        try:
+            if self._lasting is None:
+                self._lasting = _Lasting(self._listening())
+            return self._lasting.run(_Call(list(arguments), environment), out, err, seconds)
+        finally:
+            if self._lasting is not None and not self._lasting.left:
+                self._lasting.close()
+                self._lasting = None
+            self._running.release()
 
     def share(self) -> None:
         """Begin, without waiting, the process that the workers to come will ask."""
@@ -105,6 +175,9 @@ class Commands:
         os.environ[_SHARED] = str(self._folder / "socket")
 
     def close(self) -> None:
+        if self._lasting is not None:
+            self._lasting.close()
+            self._lasting = None
         if self._process is not None:
             os.environ.pop(_SHARED, None)
             self._process.kill()
@@ -179,7 +252,7 @@ def _begin(line: socket.socket, running: dict[int, socket.socket]) -> None:
     call = msgspec.json.decode(text, type=_Call)
     command = os.fork()
     if command == 0:
-        _become(call, *streams)
+        _become(call, line, *streams)
     for stream in streams:
         os.close(stream)
     running[command] = line
@@ -213,41 +286,77 @@ def _load() -> None:
 
 
 def _rehearse(home: Path) -> None:
-    """Take in a file and publish it, in the process that every command is a copy of."""
+    """Take in files of every kind and publish them, in the process that every command is a copy of."""
     from sankofa.cli.main import main
+    from sankofa.cli.worlds import SAMPLE
 
-    tenders = Path(sankofa.__file__).parent / "sample" / "tenders-ke" / "ke-releases-1.0.json"
+    bundled = Path(sankofa.__file__).parent / "sample"
     os.environ["SANKOFA_HOME"] = str(home)
-    for arguments in (["ingest", "sample-tenders-ke", str(tenders)], ["publish"], ["openapi"]):
+    ingests = [["ingest", source, str(bundled / path)] for source, path in SAMPLE.files]
+    for arguments in (*ingests, ["publish"], ["openapi"]):
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             main(arguments, standalone_mode=False)
     del os.environ["SANKOFA_HOME"]
 
 
-def _become(call: _Call, out: int, err: int) -> None:
-    from sankofa.cli.main import main  # loaded above
-
+def _become(call: _Call, line: socket.socket, out: int, err: int) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    _direct(out, err)
+    if call.lasting:
+        os.dup2(line.fileno(), 3, inheritable=False)
+        os.closerange(4, 256)
+    else:
+        os.closerange(3, 256)
+    os.setsid()
+    if call.lasting:
+        _go_on(socket.socket(fileno=3))
+    os._exit(_run(call)[0])
+
+
+def _go_on(line: socket.socket) -> None:
+    """Run what comes until nobody is there."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    while True:
+        text, streams, _, _ = socket.recv_fds(line, _LONGEST, 2)
+        if not text:
+            os._exit(0)
+        _direct(*streams)
+        for stream in streams:
+            os.close(stream)
+        code, defect = _run(msgspec.json.decode(text, type=_Call))
+        _direct(nowhere, nowhere)
+        gc.collect()  # what a process that ends lets go of: locks, and connections to a ledger
+        line.send(b"%d defect" % code if defect else b"%d" % code)
+
+
+def _direct(out: int, err: int) -> None:
     os.dup2(out, 1)
     os.dup2(err, 2)
-    os.closerange(3, 256)
-    os.setsid()
+
+
+def _run(call: _Call) -> tuple[int, bool]:
+    """The exit code of a command, and whether it failed by an exception that it should have caught."""
+    from sankofa.cli.main import main  # loaded above
+
     os.environ.clear()
     os.environ.update(call.environment)
+    tempfile.tempdir = None
     sys.argv = ["sankofa", *call.arguments]
     code: object = 1
+    defect = False
     try:
         main()
     except SystemExit as stopped:
         code = stopped.code
     except BaseException:
         traceback.print_exc()
+        defect = True
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else int(code is not None))
+    return (code if isinstance(code, int) else int(code is not None)), defect
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from tests.edition_parts import part_of, parts_of
 from tests.engines.datastores import SAMPLE, Engine, keys_of, run
 
 LEI = "999900SAMPLEZA000189"
+FACTORS = "signal-fundamentals-factors"
 EVERYTHING = (
     ("sample-lei", "lei"),
     ("sample-filings", "filings/za-kgalagadi.csv"),
@@ -125,7 +126,7 @@ def said(manifest: dict[str, Any]) -> object:
 
 def test_after_every_change_the_edition_is_the_one_that_publishing_everything_gives(world: World) -> None:
     before = world.published(world.cache)
-    for kind in ("entity", "identifier", "word"):
+    for kind in ("entity", "identifier", "word", "screen"):
         assert len(contents(before, kind)) > 2
     for change, stays, changes in CHANGES:
         change(world)
@@ -135,7 +136,7 @@ def test_after_every_change_the_edition_is_the_one_that_publishing_everything_gi
             assert contents(after, kind) == contents(before, kind), (change.__name__, kind)
         for kind in changes:
             assert contents(after, kind) != contents(before, kind), (change.__name__, kind)
-        for kind in ("entity", "identifier", "word", "tender_word"):
+        for kind in ("entity", "identifier", "word", "tender_word", "screen", FACTORS):
             assert contents(after, kind) & contents(before, kind), "what is in the other parts stays"
         before = after
 
@@ -173,16 +174,16 @@ def test_rows_of_what_did_not_change_are_neither_made_nor_looked_at_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_at: Counter[str] = Counter()
-    passed = writer._Check._passed
+    passed = writer._Check.passed
 
     def counting(self: Any, entries: Any, key: str) -> Iterator[Entry]:
         for entry in passed(self, entries, key):
             looked_at[self._kind] += 1
             yield entry
 
-    monkeypatch.setattr(writer._Check, "_passed", counting)
+    monkeypatch.setattr(writer._Check, "passed", counting)
     world.published(world.cache)
-    kinds = ("identifier", "entity", "signal-fundamentals-factors")
+    kinds = ("identifier", "entity", FACTORS)
     first = {kind: looked_at[kind] for kind in kinds}
     a_figure(world)
     looked_at.clear()
@@ -212,10 +213,11 @@ def test_rows_are_made_again_where_the_file_that_has_them_is_not_whole(world: Wo
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_record_of_the_last_build_that_is_not_whole_is_not_believed(world: World) -> None:
+@pytest.mark.parametrize("name", ["datasets", "partitions"])
+def test_a_record_of_the_last_build_that_is_not_whole_is_not_believed(world: World, name: str) -> None:
     world.published(world.cache)
     a_figure(world)
-    record = world.cache / "datasets"
+    record = world.cache / name
     whole = record.read_bytes()
     for place in range(0, len(whole), len(whole) // 3):
         harmed = bytearray(whole)
@@ -263,6 +265,33 @@ def test_a_screen_leads_to_rows_in_whatever_part_they_are(world: World) -> None:
         return shown
 
     assert run(read) > 10
+
+
+def test_a_panel_of_issuers_is_one_list_whatever_parts_its_rows_are_in(world: World) -> None:
+    manifest = world.published(world.cache)
+    day = date(2026, 11, 1).toordinal()
+
+    async def read() -> None:
+        edition = open_edition(world.engine.store, manifest["edition"])
+        assert len(edition.segments(FACTORS)) > 1
+        whole = json.loads(b"[%b]" % (await edition.select_list(FACTORS, day=day)).rows)
+        assert len({row["service_id"] for row in whole}) > 1
+        assert [row["service_id"] for row in whole] == sorted(row["service_id"] for row in whole)
+        for limit in (1, 7, len(whole) - 1, len(whole), len(whole) + 1):
+            walked: list[dict[str, Any]] = []
+            start: tuple[int | str, ...] = ()
+            while True:
+                page = await edition.select_list(FACTORS, day=day, limit=limit, start=start)
+                walked += json.loads(b"[%b]" % page.rows)
+                assert page.truncated == (page.following is not None)
+                if page.following is None:
+                    break
+                assert page.count == limit
+                start = page.following
+            assert walked == whole
+        edition.close()
+
+    run(read)
 
 
 def test_the_parts_of_organisations_do_not_overlap(world: World) -> None:

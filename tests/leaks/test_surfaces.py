@@ -54,7 +54,7 @@ def tool_answer(server: LiveServer, key: str, tool: Tool, arguments: dict[str, s
     names = tool.operation.tool_names
     if tool.name == "search_tenders":  # what REST takes where nothing is said
         arguments = {"country": "ZA", "detail": "full", **arguments}
-    properties = tool.describe().input_schema["properties"]
+    properties = tool.input_schema()["properties"]
     given: dict[str, Any] = {}
     for name, text in arguments.items():
         own = names.get(name, name)

@@ -5,8 +5,8 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -176,19 +176,45 @@ class Asked:
 
     def tool(self, name: str, **arguments: Any) -> tuple[bool, Json]:
         """Whether a tool failed, and its answer, through the SDK's own client."""
-        return asyncio.run(self._tool(name, arguments))
 
-    async def _tool(self, name: str, arguments: Json) -> tuple[bool, Json]:
+        async def call() -> tuple[bool, Json]:
+            async with self._client() as client:
+                return await _called(client, name, arguments)
+
+        return asyncio.run(call())
+
+    def walk_with_tool(self, name: str, **arguments: Any) -> list[Json]:
+        """Every page of a walk, in one session of the SDK's own client."""
+
+        async def walk() -> list[Json]:
+            pages: list[Json] = []
+            async with self._client() as client:
+                cursor: Json = {}
+                while not pages or cursor["cursor"] is not None:
+                    failed, page = await _called(client, name, {**arguments, **cursor})
+                    assert not failed, page
+                    pages.append(page)
+                    cursor = {"cursor": page["next_cursor"]}
+            return pages
+
+        return asyncio.run(walk())
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[Client]:
         async with (
             httpx2.AsyncClient(headers={"x-api-key": self.key}, verify=False) as http,
             Client(streamable_http_client(f"{self.server.url}/mcp", http_client=http)) as client,
         ):
-            found = await client.call_tool(name, arguments)
-            (content,) = found.content
-            body: Json = json.loads(content.text)  # type: ignore[union-attr]
-            if not found.is_error:
-                assert found.structured_content == body
-            return bool(found.is_error), body
+            yield client
+
+
+async def _called(client: Client, name: str, arguments: Json) -> tuple[bool, Json]:
+    found = await client.call_tool(name, arguments)
+    (content,) = found.content
+    body: Json = json.loads(content.text)  # type: ignore[union-attr]
+    if not found.is_error:
+        assert found.structured_content == body
+    return bool(found.is_error), body
 
 
 def instant(text: str) -> datetime:

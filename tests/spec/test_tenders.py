@@ -382,17 +382,11 @@ def test_the_tool_walks_the_tenders_of_every_country_newest_first(
     assert len({row["country"] for row in rows}) > 1
     rows.sort(key=lambda row: (row["ocid"], row["release_id"], row["country"]))
     rows.sort(key=lambda row: row["release_date"].rstrip("Z"), reverse=True)
-    walked, cursor = [], None
-    while True:
-        _, body = market.tool(
-            "search_tenders", limit=limit, **filters, **({"cursor": cursor} if cursor else {})
-        )
-        assert body["filters"]["country"] is None
-        walked += body["data"]
-        cursor = body["next_cursor"]
-        assert body["truncated"] == (cursor is not None)
-        if cursor is None:
-            break
+    walked = []
+    for page in market.walk_with_tool("search_tenders", limit=limit, **filters):
+        assert page["filters"]["country"] is None
+        walked += page["data"]
+        assert page["truncated"] == (page["next_cursor"] is not None)
     assert [(r["country"], r["ocid"], r["release_id"]) for r in walked] == [
         (r["country"], r["ocid"], r["release_id"]) for r in rows
     ]

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -21,19 +21,25 @@ _ELSEWHERE = re.compile(
 )
 
 
+@cache
 def rules() -> list[tuple[str, bool]]:
     """The number of every rule, and whether it is in force."""
     text = text_of(CONTRACT)
     return [(row["rule"], row["struck"] is None) for row in _ROW.finditer(text)]
 
 
-def in_force() -> set[str]:
-    return {rule for rule, valid in rules() if valid}
+@cache
+def in_force() -> frozenset[str]:
+    return frozenset(rule for rule, valid in rules() if valid)
 
 
-def marked() -> Iterator[tuple[str, str]]:
+@cache
+def marked() -> list[tuple[str, str]]:
     """Each test that names rules, and each number it names."""
+    found = []
     for path in sorted((REPOSITORY / "tests").rglob("*.py")):
+        if "mark.rule" not in text_of(path):
+            continue
         for node in ast.walk(ast.parse(text_of(path))):
             if not isinstance(node, ast.Call) or getattr(node.func, "attr", None) != "rule":
                 continue  # unparsing every call would take seconds
@@ -42,17 +48,20 @@ def marked() -> Iterator[tuple[str, str]]:
                 assert node.args, where
                 for argument in node.args:
                     assert isinstance(argument, ast.Constant), f"{where}: a number is written out"
-                    yield where, str(argument.value)
+                    found.append((where, str(argument.value)))
+    return found
 
 
-def files() -> Iterator[Path]:
-    yield from sorted(REPOSITORY.glob("*.md"))
-    for folder in CITING:
-        for path in sorted((REPOSITORY / folder).rglob("*")):
-            if path.suffix in SUFFIXES and "node_modules" not in path.parts:
-                yield path
+@cache
+def files() -> list[Path]:
+    cited = [path for folder in CITING for path in sorted((REPOSITORY / folder).rglob("*"))]
+    return [
+        *sorted(REPOSITORY.glob("*.md")),
+        *(path for path in cited if path.suffix in SUFFIXES and "node_modules" not in path.parts),
+    ]
 
 
+@cache
 def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 

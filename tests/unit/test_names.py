@@ -84,7 +84,16 @@ def _nodes(under: Path) -> Iterator[tuple[Path, Any]]:
 def _nodes_of(path: Path) -> list[Any]:
     """Only those that give something a name."""
     kinds = (ast.ClassDef, ast.Name, ast.Attribute, ast.arg, ast.FunctionDef, ast.AsyncFunctionDef)
-    return [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, kinds)]
+    found: list[Any] = []
+    nodes: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+    while nodes:  # `ast.walk` takes twice as long
+        node = nodes.pop()
+        if isinstance(node, kinds):
+            found.append(node)
+        for value in vars(node).values():
+            parts = value if isinstance(value, list) else [value]
+            nodes.extend(part for part in parts if isinstance(part, ast.AST))
+    return found
 
 
 def _old_name(node: ast.AST) -> str | None:

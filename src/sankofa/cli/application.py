@@ -53,7 +53,7 @@ def application(duties: Sequence[Duty] = (), metrics_folder: Path | None = None)
         observing = observe_requests(service, metrics_folder)
         tasks = [asyncio.create_task(_never_ending(duty, known)) for duty in (*duties, *observing.duties)]
         try:
-            async with agents.running():
+            async with agents.running(loaded=gc.freeze):
                 yield
         finally:
             for task in tasks:

@@ -10,7 +10,7 @@ from sankofa.derive.metrics.full_years import FullYear, full_years
 from sankofa.derive.metrics.lines import concepts_used
 from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, FactColumns, LedgerReader
 from sankofa.ledger.reports import Published, Reports
 from sankofa.model.periods import IssuerYears
 
@@ -21,12 +21,17 @@ class Issuer:
     def __init__(self, entity: Entity, ledger: LedgerReader, captures: Mapping[int, CaptureInfo]) -> None:
         self.entity = entity
         self._ledger = ledger
-        self._captures = captures
+        self.captures = captures
 
     @cached_property
     def reports(self) -> Reports:
         """The reports of each fact."""
         return self._published.reports()
+
+    @property
+    def held(self) -> list[FactColumns]:
+        """What the ledger has of each of its subjects, published or not."""
+        return [facts for _, facts in self._published.held]
 
     @property
     def names(self) -> IssuerYears:
@@ -46,7 +51,7 @@ class Issuer:
 
     @cached_property
     def _published(self) -> Published:
-        return Published(self._ledger, self._captures, self.entity.subjects)
+        return Published(self._ledger, self.captures, self.entity.subjects)
 
     @cached_property
     def _ends(self) -> YearEnds:

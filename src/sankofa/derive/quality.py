@@ -18,9 +18,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+import msgspec
+
 from sankofa.derive.tenders import Tenders
-from sankofa.ledger.entities import Entity
-from sankofa.ledger.reader import CaptureInfo, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, FactColumns, LedgerReader
 from sankofa.model.figures import exact
 from sankofa.model.provenance import SKUS
 from sankofa.sources.registry import Source
@@ -69,6 +70,68 @@ class ServedFacts(NamedTuple):
     dated: int
 
 
+class SourceHoldings(msgspec.Struct, array_like=True):
+    """The facts of one source in the ledger."""
+
+    facts: int = 0
+    subjects: int = 0
+    newest: str = ""
+    """The latest available_at; empty where there is none."""
+
+
+class HeldFacts(msgspec.Struct, array_like=True):
+    """The facts of some subjects in the ledger, whether or not they are served."""
+
+    by_source: dict[str, SourceHoldings] = {}
+    periods: set[str] = set()
+    """The days on which their periods end."""
+    identities: int = 0
+    """What was reported, however often."""
+    restated: int = 0
+    """Of these, what was reported with more than one figure."""
+
+    def add(self, other: "HeldFacts") -> None:
+        """The facts of other subjects."""
+        for source_id, counts in other.by_source.items():
+            own = self.by_source.setdefault(source_id, SourceHoldings())
+            own.facts += counts.facts
+            own.subjects += counts.subjects
+            own.newest = max(own.newest, counts.newest)
+        self.periods |= other.periods
+        self.identities += other.identities
+        self.restated += other.restated
+
+
+def count_facts(facts: FactColumns, captures: Mapping[int, CaptureInfo]) -> HeldFacts:
+    """The facts of one subject."""
+    held = HeldFacts(periods=set(facts.period_end))
+    for capture_id, number in Counter(facts.capture_id).items():
+        held.by_source.setdefault(captures[capture_id].source_id, SourceHoldings(subjects=1)).facts += number
+    for capture_id, day in set(zip(facts.capture_id, facts.available_at, strict=True)):
+        own = held.by_source[captures[capture_id].source_id]
+        own.newest = max(own.newest, day)
+    reported = zip(facts.concept, facts.unit, facts.period_end, facts.period_start, strict=True)
+    figures: defaultdict[tuple[str, str, str, str], set[str]] = defaultdict(set)
+    for identity, value in zip(reported, facts.value, strict=True):
+        figures[identity].add(value)
+    held.identities = len(figures)
+    held.restated = sum(len(values) > 1 for values in figures.values())
+    return held
+
+
+class FundamentalCounts(NamedTuple):
+    """What was counted of issuers and their facts."""
+
+    issuers: int
+    with_lei: int
+    countries: int
+    served: Mapping[str, ServedFacts]
+    """By source."""
+    held: HeldFacts
+    metrics: Mapping[str, Decimal]
+    """What was measured of the derived values."""
+
+
 class DatasetCounts(NamedTuple):
     """What was counted of one dataset."""
 
@@ -92,29 +155,24 @@ class Measurement(NamedTuple):
 def measure(
     ledger: LedgerReader,
     captures: Mapping[int, CaptureInfo],
-    entities: Iterable[Entity],
     tenders: Tenders,
     sources: Mapping[str, Source],
     day: str,
-    served: Mapping[str, ServedFacts],
-    metrics: Mapping[str, Decimal],
+    fundamentals: FundamentalCounts,
     recall: Recall = lambda _, count: count(),
 ) -> Measurement:
-    """Measure every dataset as of a day.
-
-    `served` are the facts by source; `metrics` is what was measured of the derived values.
-    """
+    """Measure every dataset as of a day."""
     by_source: dict[str, Figures] = defaultdict(dict)  # by source
     of_tenders = recall(TENDERS, lambda: _tenders(ledger, tenders, captures))
     of_macro = recall(MACRO, lambda: _macro(ledger, captures))
-    held = _held_facts(ledger)
+    held = fundamentals.held.by_source
     by_sku: dict[str, Figures] = {
-        "AF-FUND": {**_fundamentals(ledger, held, list(entities), served, by_source), **metrics},
+        "AF-FUND": {**_fundamentals(fundamentals, by_source), **fundamentals.metrics},
         "AF-TENDER": {**of_tenders.figures},
         "AF-MACRO": {**of_macro.figures},
     }
     _count_intake(ledger, by_source)
-    newest = {source_id: one.newest for source_id, one in held.by_source.items() if one.newest}
+    newest = {source_id: one.newest for source_id, one in held.items() if one.newest}
     for counts in (of_tenders, of_macro):
         for source_id, figures in counts.by_source.items():
             by_source[source_id] |= figures
@@ -166,75 +224,27 @@ def _decimals(floors: Mapping[str, float]) -> Figures:
     return {name: Decimal(exact(str(floor))) for name, floor in floors.items()}
 
 
-class _SourceFacts(NamedTuple):
-    """The facts of one source in the ledger."""
-
-    facts: int
-    subjects: int
-    newest: str
-    """The latest available_at; empty where there is none."""
-
-
-class _HeldFacts(NamedTuple):
-    by_source: dict[str, _SourceFacts]
-    periods: int
-
-
-def _held_facts(ledger: LedgerReader) -> _HeldFacts:
-    """What the ledger has of facts. In one pass: to group them by source, all would be sorted, in memory."""
-    captured = sorted({source_id for (source_id,) in ledger.rows("SELECT source_id FROM capture")})
-    columns = ["count(DISTINCT period_end)"]
-    for source_id in captured:
-        own = "CASE WHEN source_id = '{}' THEN {{}} END".format(source_id.replace("'", "''"))
-        one, subject, available = (own.format(column) for column in ("1", "subject", "available_at"))
-        columns += [f"count({one})", f"count(DISTINCT {subject})", f"max({available})"]
-    ((periods, *counts),) = ledger.rows(f"SELECT {', '.join(columns)} FROM fact")  # noqa: S608 - quoted
-    held = {
-        source_id: _SourceFacts(count, subjects, newest or "")
-        for source_id, count, subjects, newest in zip(
-            captured, counts[0::3], counts[1::3], counts[2::3], strict=True
-        )
-        if count
-    }
-    return _HeldFacts(held, periods)
-
-
-def _fundamentals(
-    ledger: LedgerReader,
-    held: _HeldFacts,
-    entities: list[Entity],
-    served: Mapping[str, ServedFacts],
-    by_source: dict[str, Figures],
-) -> Figures:
+def _fundamentals(counted: FundamentalCounts, by_source: dict[str, Figures]) -> Figures:
     facts = evidenced = in_ledger = 0
-    for source_id, (count, of_source, _) in held.by_source.items():
-        in_ledger += count
-        published, dated = served.get(source_id, ServedFacts(0, 0))
+    for source_id, held in counted.held.by_source.items():
+        in_ledger += held.facts
+        published, dated = counted.served.get(source_id, ServedFacts(0, 0))
         facts, evidenced = facts + published, evidenced + dated
         by_source[source_id] |= {
             "facts": Decimal(published),
-            "facts_in_ledger": Decimal(count),
-            "entities": Decimal(of_source),
+            "facts_in_ledger": Decimal(held.facts),
+            "entities": Decimal(held.subjects),
         }
         by_source[source_id] |= _share("share_with_evidenced_available_at", dated, published)
-    subjects = {subject for subject, _ in ledger.fact_subjects()}
-    issuers = [entity for entity in entities if not subjects.isdisjoint(entity.subjects)]
-    with_lei = sum(any(c.identifier.startswith("lei:") for c in issuer.claims) for issuer in issuers)
-    countries = {s.profile.country for issuer in issuers for s in issuer.statements if s.profile.country}
-    ((facts_reported, restated),) = ledger.rows(
-        "SELECT count(*), count(CASE WHEN figures > 1 THEN 1 END) FROM ("
-        "SELECT count(DISTINCT value) AS figures FROM fact "
-        "GROUP BY subject, concept, unit, period_end, period_start) AS identity"
-    )
     return {
         "facts": Decimal(facts),
         "facts_in_ledger": Decimal(in_ledger),
-        "entities": Decimal(len(issuers)),
-        "countries": Decimal(len(countries)),
-        "periods": Decimal(held.periods),
-        **_share("share_with_lei", with_lei, len(issuers)),
+        "entities": Decimal(counted.issuers),
+        "countries": Decimal(counted.countries),
+        "periods": Decimal(len(counted.held.periods)),
+        **_share("share_with_lei", counted.with_lei, counted.issuers),
         **_share("share_with_evidenced_available_at", evidenced, facts),
-        **_share("restatement_rate", restated, facts_reported),
+        **_share("restatement_rate", counted.held.restated, counted.held.identities),
     }
 
 

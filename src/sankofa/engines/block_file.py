@@ -234,9 +234,12 @@ class BlockFileReader:
         index = whole[at:rows_at]
         if stored == raw:
             return index, whole[rows_at : rows_at + stored]
-        if needs_rows is not None and not needs_rows(index):
-            return index, b""
-        return index, self._decompressed(rows_at, stored)
+        rows = self._cache.get(self._serial + rows_at)
+        if rows is None:
+            if needs_rows is not None and not needs_rows(index):
+                return index, b""
+            rows = self._decompressed(rows_at, stored)
+        return index, rows
 
     def pieces(self, ranges: Iterable[tuple[int, int, int]]) -> list[bytes | memoryview]:
         """See `engines.datastore.EditionReader`; views of the file where it is not compressed."""
@@ -251,13 +254,14 @@ class BlockFileReader:
             if stored == raw:
                 pieces.append(whole[at + start : at + end])
             else:
-                pieces.append(self._decompressed(at, stored)[start:end])
+                rows = self._cache.get(self._serial + at) or self._decompressed(at, stored)
+                pieces.append(rows[start:end])
         return pieces
 
     def _decompressed(self, at: int, stored: int) -> bytes:
-        if (rows := self._cache.get(self._serial + at)) is None:
-            rows = zstd.decompress(self._bytes[at : at + stored])
-            self._cache.put(self._serial + at, rows)
+        """Rows that are not in the cache, and from now on are."""
+        rows = zstd.decompress(self._bytes[at : at + stored])
+        self._cache.put(self._serial + at, rows)
         return rows
 
     def _check_pieces(self, ranges: list[tuple[int, int, int]]) -> None:

@@ -44,16 +44,17 @@ class Entity:
     statements: list[Statement] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     """One for each identifier currently held, in the order of the identifiers."""
+    legal_name: str | None = field(init=False, default=None)
+    """As the strongest of its records has it."""
+    country: str | None = field(init=False, default=None)
+    """As the strongest of its records has it; ISO 3166-1 alpha-2."""
 
-    @property
-    def legal_name(self) -> str | None:
-        """As the strongest of its records has it."""
-        return next((s.profile.legal_name for s in self.statements if s.profile.legal_name), None)
-
-    @property
-    def country(self) -> str | None:
-        """As the strongest of its records has it; ISO 3166-1 alpha-2."""
-        return next((s.profile.country for s in self.statements if s.profile.country), None)
+    def __post_init__(self) -> None:
+        """Asked for many times in a build: looked up once."""
+        for statement in self.statements:
+            profile = statement.profile
+            self.legal_name = self.legal_name or profile.legal_name or None
+            self.country = self.country or profile.country or None
 
 
 class Conflict(NamedTuple):
@@ -176,19 +177,26 @@ def _entity(
     unresolved: set[str],
     captures: dict[int, CaptureInfo],
 ) -> Entity:
-    oldest = min(subjects, key=lambda s: (first_seen[s], _rank(s), s))
+    oldest = subjects[0]
+    aliases: list[str] = []
     surviving = service_id(oldest)
-    aliases = sorted({service_id(s) for s in subjects} - {surviving})
-    statements = sorted(
-        (statement for s in subjects for statement in named.get(s, ())),
-        key=lambda s: (s.profile.secondary, _rank(s.subject), s.source_id, s.subject),
-    )
+    if len(subjects) > 1:
+        oldest = min(subjects, key=lambda s: (first_seen[s], _rank(s), s))
+        surviving = service_id(oldest)
+        aliases = sorted({service_id(s) for s in subjects} - {surviving})
+    statements = [statement for s in subjects for statement in named.get(s, ())]
+    if len(statements) > 1:
+        statements.sort(key=lambda s: (s.profile.secondary, _rank(s.subject), s.source_id, s.subject))
     held: dict[str, Claim] = {}
     own = {subject for subject in subjects if subject.startswith("lei:")}
     for subject in subjects:
         for claim in claims.get(subject, ()):
-            if claim.identifier not in unresolved or claim.identifier in own:
-                held[claim.identifier] = min(held.get(claim.identifier, claim), claim)
+            identifier = claim.identifier
+            if identifier not in held:
+                if identifier not in unresolved or identifier in own:
+                    held[identifier] = claim
+            elif claim < held[identifier]:
+                held[identifier] = claim
     for subject in subjects:  # an issuer known only by the identifier its filings give
         identifier = in_one_spelling(subject)
         if identifier not in held and (identifier not in unresolved or subject in own):

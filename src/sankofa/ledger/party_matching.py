@@ -3,6 +3,7 @@
 See contract: ENT-3, ENT-4.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
@@ -37,18 +38,24 @@ class PartyMatcher:
 
     def __init__(self, entities: Iterable[Entity]) -> None:
         self._holders: dict[str, str] = {}
-        self._named: dict[tuple[str, str], str] = {}
+        self._names: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+        """By country, each name there as it is written, with the service_id of whoever has it."""
+        self._named: dict[str, dict[str, str]] = {}
+        """By country that was asked for, and name in its normal form."""
         self._registered: set[tuple[str, str]] = set()
         for entity in entities:
             for claim in entity.claims:
                 if claim.identifier.startswith(("lei:", "registry:")):
                     _see(self._holders, claim.identifier, entity.service_id)
+                if claim.identifier.startswith("registry:"):
                     self._registered.add((entity.service_id, register_of(claim.identifier)))
             for statement in entity.statements:
                 profile = statement.profile
                 if profile.country:
-                    for name in filter(None, (profile.legal_name, *profile.other_names)):
-                        _see(self._named, (profile.country, normalised(name)), entity.service_id)
+                    names = self._names[profile.country]
+                    if profile.legal_name:
+                        names.append((profile.legal_name, entity.service_id))
+                    names += [(name, entity.service_id) for name in profile.other_names if name]
 
     def holds(self, identifier: str) -> bool:
         """Whether an organisation has it, or several."""
@@ -70,11 +77,19 @@ class PartyMatcher:
                 if is_lei:
                     return Match(holder, "lei")
                 match = match if match.service_id else Match(holder, "identifier")
-        if not match.service_id and (holder := self._named.get((country, normalised(name)))):
+        if not match.service_id and (holder := self._named_in(country).get(normalised(name))):
             strange = (number for number in register_numbers(identifiers) if not self.holds(number))
             if not any((holder, register_of(number)) in self._registered for number in strange):
                 return Match(holder, "name")
         return match
+
+    def _named_in(self, country: str) -> dict[str, str]:
+        """Who has a name in a country. Registers have names of all countries, and releases are of few."""
+        if (known := self._named.get(country)) is None:
+            known = self._named[country] = {}
+            for name, service_id in self._names.get(country, ()):
+                _see(known, normalised(name), service_id)
+        return known
 
 
 def register_numbers(identifiers: Sequence[tuple[str, str]]) -> list[str]:

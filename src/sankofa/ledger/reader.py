@@ -103,7 +103,8 @@ class LedgerReader:
     def persons(self) -> Persons:
         """Whoever was ever proven to be a natural person. Raises SettingsError with another gate secret."""
         rows = list(self._rows.query("SELECT subject_hmac, source_id, capture_id FROM withheld"))
-        persons = Persons(self._gate_key, ((hashed, capture_id) for hashed, _, capture_id in rows))
+        proven = ((hashed, capture_id) for hashed, source_id, capture_id in rows if source_id != GATE_MARK)
+        persons = Persons(self._gate_key, proven)
         if not persons.keyed_alike(hashed for hashed, source_id, _ in rows if source_id == GATE_MARK):
             raise SettingsError(
                 "SANKOFA_GATE_SECRET (or gate-secret in HOME): not the one this ledger was begun with; "

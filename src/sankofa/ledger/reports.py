@@ -85,8 +85,10 @@ class Published:
         self, ledger: LedgerReader, captures: Mapping[int, CaptureInfo], subjects: Iterable[str]
     ) -> None:
         self._captures = captures
-        held = [(subject, _published(ledger.facts(subject))) for subject in subjects]
-        real, rounded = real_and_rounded(held, captures)
+        self.held = [(subject, ledger.facts(subject)) for subject in subjects]
+        """What the ledger has of each subject, published or not."""
+        published = [(subject, _published(facts)) for subject, facts in self.held]
+        real, rounded = real_and_rounded(published, captures)
         self._facts = real + rounded
         self._dated = all("" not in facts.available_at for _, facts in self._facts)
         self._told = self._periods(real)

@@ -102,6 +102,8 @@ def _takes_overflow(operation: Operation, arguments: dict[str, Any]) -> bool:
 
 def _rows_within(selection: Selection, room: int) -> int:
     """How many of the rows fit into so many bytes."""
+    if sum(map(len, selection.runs)) + selection.count <= room:
+        return selection.count
     rows = 0
     for size in _sizes(selection):
         room -= size + 1

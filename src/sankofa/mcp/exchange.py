@@ -7,13 +7,11 @@ the way out.
 
 import asyncio
 import secrets
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-import mcp_types as types
 import msgspec
-from starlette.types import Message, Receive, Send
 
 from sankofa.access.quotas import Quotas, Usage
 from sankofa.access.tiers import Grant
@@ -36,14 +34,22 @@ from sankofa.operations.answers import (
     rate_headers,
 )
 
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
 LARGEST_BODY: Final = 1024 * 1024
 """No call of a tool is longer; the SDK takes a quarter of a second to read a megabyte."""
 _BODY_SECONDS: Final = 10.0
 _encode: Final = msgspec.json.Encoder().encode
-# Random in each process and never sent (it is always replaced), so no client can write one in its id.
-_MARK: Final = secrets.token_hex(16)
-_TEXT: Final = f'"{_MARK}"'.encode()
-_STRUCTURED: Final = f'{{"{_MARK}":0}}'.encode()
+MARK: Final = secrets.token_hex(16)
+"""What the SDK writes in the places of the body: as the text of a result, and as a member of its structure.
+
+Random in each process and never sent (it is always replaced), so no client can write one in its id.
+"""
+_TEXT: Final = f'"{MARK}"'.encode()
+_STRUCTURED: Final = f'{{"{MARK}":0}}'.encode()
 
 
 @dataclass(slots=True)
@@ -64,6 +70,7 @@ class Exchange:
     """Why the arguments were not handed to the SDK; see `long_calls`."""
     tool_headers: Headers = field(default_factory=list)
     tool_body: bytes | None = None
+    """The answer of a tool; `from_sdk` puts it where the SDK has `MARK`."""
     failed: Problem | None = None
     """What came of the call where it was performed before the SDK saw it."""
     sdk_answer: bytes | None = None
@@ -105,17 +112,11 @@ class Exchange:
         if self.usage is None:
             self.usage, self.over_quota = await quotas.count(self.grant)
 
-    def tool_result(self, body: bytes) -> types.CallToolResult:
-        """The placeholder that the SDK sends; `from_sdk` replaces it by the body."""
-        self.tool_body = body
-        return types.CallToolResult(content=[types.TextContent(text=_MARK)], structured_content={_MARK: 0})
-
-    def tool_error(self, problem: Problem, instance: str | None) -> types.CallToolResult:
-        """The problem as text only: clients check structuredContent against outputSchema even on an error."""
+    def fail(self, problem: Problem, instance: str | None) -> str:
+        """The problem as the text of a tool error, with its header fields."""
         self.tool_headers = problem_headers(problem)
         self.problem = problem.slug
-        body = problem_body(problem, self.base_url, instance or self.path, self.request_id)
-        return types.CallToolResult(content=[types.TextContent(text=body.decode())], is_error=True)
+        return problem_body(problem, self.base_url, instance or self.path, self.request_id).decode()
 
     async def from_sdk(self, message: Message) -> None:
         """The ASGI `send` given to the SDK: holds its answer until all of it is there."""

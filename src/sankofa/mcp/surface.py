@@ -1,56 +1,41 @@
 """The MCP surface: the tools, served statelessly on the official SDK at one path.
 
-The SDK owns the protocol, in both its eras: the `initialize` handshake up to 2025-11-25 and the
-self-contained requests of 2026-07-28. Ours is what is around it: who is calling, what a call costs
-and the body of the answer.
+The SDK owns the protocol (`protocol`). Ours is what is around it: who is calling, what a call costs and the
+body of the answer. The SDK is loaded in a thread while the service answers already; a message for it waits.
 
 See contract: MCP-2, MCP-3, MCP-4.
 """
 
+import asyncio
 import logging
+import sys
 import time
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
 
-import mcp_types as types
 import msgspec
-from mcp.server.caching import CacheHint
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.shared.exceptions import MCPError
-from starlette.requests import Request
-from starlette.types import Message, Receive, Scope, Send
 
-from sankofa import __version__
-from sankofa.mcp.bounded import bounded_body, call_name
-from sankofa.mcp.exchange import LARGEST_BODY, Exchange
+from sankofa.mcp.calls import ToolCalls
+from sankofa.mcp.exchange import Exchange, Message, Receive, Scope, Send
 from sankofa.mcp.guard import Guard, key_of
-from sankofa.mcp.instructions import instructions
 from sankofa.mcp.known_calls import KnownCalls, PlainCall, plain_call
 from sankofa.mcp.long_calls import LONGEST_CALL, without_arguments
-from sankofa.mcp.tools import Arguments, Tool, tools
 from sankofa.model.errors import (
     InternalError,
-    InvalidParameter,
     MethodNotAllowed,
-    NotFound,
     Problem,
     StoreUnavailable,
     Unauthorized,
     problem_of,
 )
-from sankofa.operations.answer_cache import CachedAnswer
-from sankofa.operations.contract import Call
-from sankofa.operations.nearest import ID_PARAMETER, explained_id
 from sankofa.operations.observing import ObservedRequest
 from sankofa.operations.service import Service
 
-Context = ServerRequestContext[Any, Request]
+if TYPE_CHECKING:
+    from sankofa.mcp.protocol import Protocol
 
 _log = logging.getLogger("sankofa.mcp")
-_EXCHANGE: Final = "sankofa.exchange"
 _ALLOW: Final = "POST, OPTIONS"
 _FREE: Final = frozenset(
     (
@@ -64,7 +49,11 @@ _FREE: Final = frozenset(
     )
 )
 _FREE_BYTES: Final = 16 * 1024
-_PUBLIC_HOUR: Final = CacheHint(ttl_ms=3_600_000, scope="public")
+_LOAD_SECONDS: Final = 20.0
+"""How long a message waits for the SDK, which is loaded in one or two seconds."""
+_RETRY_SECONDS: Final = 5.0
+_SWITCH_SECONDS: Final = 0.0005
+"""How long the event loop waits for its turn while the SDK is loaded; usually ten times as long."""
 
 
 class McpSurface:
@@ -74,28 +63,65 @@ class McpSurface:
         self._service = service
         self._guard = Guard(service.settings, service.domains)
         self._known_calls = KnownCalls()
-        self._tools: Mapping[str, Tool] = tools()
-        self._listing = types.ListToolsResult(tools=[tool.describe() for tool in self._tools.values()])
-        server: Server[Any] = Server(
-            "sankofa",
-            title="Sankofa",
-            version=__version__,
-            instructions=instructions(service.settings),
-            on_list_tools=self._list,
-            on_call_tool=self._call,
-            cache_hints={"tools/list": _PUBLIC_HOUR, "server/discover": _PUBLIC_HOUR},
-            # No argument is mirrored in an Mcp-Param header; unset, every call would list the tools to know.
-            get_tool_input_schema=lambda _name: None,
-        )
-        server.middleware.clear()  # OpenTelemetry only: spans nobody exports
-        logging.getLogger("mcp").setLevel(logging.WARNING)  # below it, lines on every request
-        self._manager = StreamableHTTPSessionManager(
-            server, json_response=True, stateless=True, max_request_body_size=LARGEST_BODY
-        )
+        self._calls = ToolCalls(service)
+        self._protocol: asyncio.Future[Protocol | None] | None = None
+        """Set once the SDK is loaded; to None where it could not be."""
 
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """Once per process, entered and left by the task that owns the ASGI lifespan."""
-        return self._manager.run()
+    @asynccontextmanager
+    async def running(self, loaded: Callable[[], object] = lambda: None) -> AsyncIterator[None]:
+        """Once per process. The SDK is loaded meanwhile; `loaded` is called when it is."""
+        self._protocol = asyncio.get_running_loop().create_future()
+        stopped = asyncio.Event()
+        serving = asyncio.create_task(self._run_protocol(stopped, loaded))
+        try:
+            yield
+        finally:
+            stopped.set()
+            await serving
+
+    async def _run_protocol(self, stopped: asyncio.Event, loaded: Callable[[], object]) -> None:
+        """Load the SDK and run its tasks: all in one task, as they require."""
+        while not stopped.is_set():
+            try:
+                protocol = await asyncio.to_thread(self._load_protocol)
+            except Exception:  # no file descriptor free, for example
+                _log.exception("the MCP SDK cannot be loaded; trying again in %.0f s", _RETRY_SECONDS)
+                self._resolve(None)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stopped.wait(), _RETRY_SECONDS)
+                continue
+            loaded()
+            async with protocol.running():
+                self._resolve(protocol)
+                await stopped.wait()
+
+    def _resolve(self, protocol: "Protocol | None") -> None:
+        if self._protocol is None or self._protocol.done():  # by a failure
+            self._protocol = asyncio.get_running_loop().create_future()
+        self._protocol.set_result(protocol)
+
+    def _load_protocol(self) -> "Protocol":
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        try:
+            from sankofa.mcp.protocol import Protocol
+
+            return Protocol(self._service.settings, self._calls)
+        finally:
+            sys.setswitchinterval(usual)
+
+    async def _loaded_protocol(self) -> "Protocol":
+        """Raises StoreUnavailable where the SDK is not loaded in time."""
+        if self._protocol is None:
+            raise RuntimeError("called outside of running()")
+        try:
+            async with asyncio.timeout(_LOAD_SECONDS):
+                protocol = await asyncio.shield(self._protocol)
+        except TimeoutError:
+            raise StoreUnavailable("MCP surface", "the SDK is not loaded yet") from None
+        if protocol is None:
+            raise StoreUnavailable("MCP surface", "the SDK cannot be loaded")
+        return protocol
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
@@ -109,8 +135,8 @@ class McpSurface:
             call = plain_call(scope["headers"], body) if exchange.unread is None else None
             if call is not None and await self._answered_at_once(exchange, call):
                 return
-            scope[_EXCHANGE] = exchange
-            await self._manager.handle_request(scope, _replayed(body, receive), exchange.from_sdk)
+            protocol = await self._loaded_protocol()
+            await protocol.answer(exchange, scope, _replayed(body, receive))
             if call is not None:
                 exchange.learn(self._known_calls, call)
         except Problem as problem:
@@ -157,82 +183,16 @@ class McpSurface:
 
     async def _answered_at_once(self, exchange: Exchange, call: PlainCall) -> bool:
         """Whether the call was answered in an envelope known already; an error is the SDK's to write."""
-        envelope, tool = self._known_calls.envelope(call), self._tools.get(call.name)
-        if envelope is None or tool is None:
+        envelope = self._known_calls.envelope(call)
+        if envelope is None or call.name not in self._calls.tools:
             return False
         try:
-            body = await self._perform(exchange, tool, call.name, call.arguments)
+            body = await self._calls.perform(exchange, call.name, call.arguments)
         except Problem as problem:
             exchange.failed = problem
             return False
         await exchange.answer_at_once(envelope, call.id, body)
         return True
-
-    async def _list(self, _ctx: Context, _params: object) -> types.ListToolsResult:
-        return self._listing
-
-    async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        exchange = _exchange_of(ctx)
-        arguments = params.arguments or {}
-        tool = self._tools.get(params.name)
-        if tool is not None:
-            exchange.operation = f"mcp:{params.name}"
-        try:
-            return exchange.tool_result(await self._perform(exchange, tool, params.name, arguments))
-        except StoreUnavailable as problem:  # an HTTP answer, never a tool error (contract: MCP-3)
-            self._log_problem(problem, exchange)
-            exchange.refusal = problem
-            return exchange.tool_error(problem, None)
-        except Problem as problem:
-            return exchange.tool_error(problem, None if tool is None else tool.instance(arguments))
-        except MCPError:
-            raise
-        except Exception:  # the SDK would send its text to a client of an older revision
-            _log.exception("request %s: tool %s failed", exchange.request_id, params.name)
-            return exchange.tool_error(InternalError(), None)
-
-    async def _perform(self, exchange: Exchange, tool: Tool | None, name: str, arguments: Arguments) -> bytes:
-        """The body REST has for the same call, as far as it fits.
-
-        Raises Problem, or MCPError for a tool there is not.
-        """
-        if exchange.failed is not None:
-            raise exchange.failed
-        await exchange.count(self._service.quotas)  # for a body that only the SDK could read
-        if exchange.over_quota is not None:
-            raise exchange.over_quota
-        if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name}")
-        if exchange.unread is not None:
-            raise exchange.unread
-        operation, today = tool.operation, self._service.today()
-        try:
-            read = tool.read(arguments, today)
-        except (InvalidParameter, NotFound) as problem:
-            given = arguments.get(ID_PARAMETER) if tool.takes_id else None
-            raise await explained_id(self._service, exchange.grant, problem, given) from None
-        with tool.translated_names():
-            operation.admit(exchange.grant, read)
-        edition = self._service.edition.get()
-        service = self._service
-        call = Call(
-            edition,
-            exchange.grant,
-            today,
-            service.cursors,
-            service.edition.for_cursor,
-            exchange.base_url,
-            usage=exchange.usage,
-        )
-        budget = service.settings.mcp_answer_bytes
-        question = call_name(operation, call, read, budget)
-        if (known := service.answers.get(question)) is not None:
-            return known.body
-        with tool.translated_names():
-            body = await bounded_body(operation, call, read, budget)
-        if not operation.live and read.get("cursor") is None:
-            service.answers.offer(question, CachedAnswer([], body))
-        return body
 
     def _log_problem(self, problem: Problem, exchange: Exchange) -> None:
         _log.warning("request %s: %s: %s", exchange.request_id, problem.slug, problem.logged)
@@ -251,13 +211,6 @@ def _observed(exchange: Exchange, began: float, scope: Scope) -> ObservedRequest
         exchange.request_id,
         scope["headers"],
     )
-
-
-def _exchange_of(ctx: Context) -> Exchange:
-    if ctx.request is None:
-        raise RuntimeError("served over HTTP only")
-    exchange: Exchange = ctx.request.scope[_EXCHANGE]
-    return exchange
 
 
 class _Peek(msgspec.Struct):

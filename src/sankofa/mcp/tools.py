@@ -1,13 +1,11 @@
 """Operations as tools: how each is described to an agent, and how its arguments are read."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import date
+from types import TracebackType
 from typing import Any, Final
 
-import mcp_types as types
-
-from sankofa.mcp.schemas import answer_schema, argument_schema
+from sankofa.mcp.schemas import argument_schema
 from sankofa.model.errors import InvalidParameter
 from sankofa.operations.contract import Operation, Parameter, operations, printable
 from sankofa.operations.nearest import ID_PARAMETER
@@ -36,22 +34,19 @@ class Tool:
         self._parameters = {names.get(name, name): p for name, p in operation.parameters.items()}
         self._types = {name: _json_type(p) for name, p in self._parameters.items()}
         id_parameter = operation.parameters.get(ID_PARAMETER)
+        self._translated = _TranslatedNames(operation)
         self.takes_id = id_parameter is not None and id_parameter.in_path
         """Whether it is asked about one organisation."""
 
-    def describe(self) -> types.Tool:
+    @property
+    def title(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def description(self) -> str:
         operation = self.operation
-        return types.Tool(
-            name=self.name,
-            title=self.name.replace("_", " ").capitalize(),
-            description=operation.agent.description
-            or "\n\n".join(filter(None, (operation.summary, operation.description))),
-            input_schema=self._input_schema(),
-            output_schema=answer_schema(operation),
-            # What only reads can be repeated: no hint is needed for that.
-            annotations=types.ToolAnnotations(
-                read_only_hint=True, destructive_hint=False, open_world_hint=False
-            ),
+        return operation.agent.description or "\n\n".join(
+            filter(None, (operation.summary, operation.description))
         )
 
     def read(self, arguments: Arguments, today: date) -> dict[str, Any]:
@@ -68,14 +63,9 @@ class Tool:
         with self.translated_names():
             return self.operation.read_tool(given, today)
 
-    @contextmanager
-    def translated_names(self) -> Iterator[None]:
+    def translated_names(self) -> "_TranslatedNames":
         """An InvalidParameter raised inside names the argument as the tool does."""
-        try:
-            yield
-        except InvalidParameter as problem:
-            name = self.operation.tool_names.get(problem.parameter, problem.parameter)
-            raise InvalidParameter(name, problem.detail.removeprefix(f"{problem.parameter}: ")) from None
+        return self._translated
 
     def instance(self, arguments: Arguments) -> str | None:
         """The path REST has for this call, so that its problem reads the same; None where it has none."""
@@ -103,7 +93,8 @@ class Tool:
         except ValueError:  # Python writes no more than 4,300 digits
             raise InvalidParameter(name, "expected a whole number that is not as long") from None
 
-    def _input_schema(self) -> JsonSchema:
+    def input_schema(self) -> JsonSchema:
+        """What its arguments are, by the tool's names."""
         defaults = self.operation.agent.defaults
         properties = {
             name: argument_schema(parameter, defaults.get(parameter.argument, parameter.default))
@@ -116,6 +107,25 @@ class Tool:
             **({"required": required} if required else {}),
             "additionalProperties": False,
         }
+
+
+class _TranslatedNames:
+    """See `Tool.translated_names`. Three are entered for each call, so none is made for it."""
+
+    __slots__ = ("_names",)
+
+    def __init__(self, operation: Operation) -> None:
+        self._names = operation.tool_names
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(problem, InvalidParameter):
+            name = self._names.get(problem.parameter, problem.parameter)
+            detail = problem.detail.removeprefix(f"{problem.parameter}: ")
+            raise InvalidParameter(name, detail) from None
 
 
 def tools() -> dict[str, Tool]:

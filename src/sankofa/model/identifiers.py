@@ -62,11 +62,13 @@ def stored_identifier(text: str) -> Identifier:
     return Identifier(id_type, scheme, value)
 
 
-@lru_cache(maxsize=1 << 16)
 def in_one_spelling(text: str) -> str:
     """A stored `str(Identifier)` in today's spelling of its register; an older one may differ."""
-    if not text.startswith("registry:"):
-        return text
+    return _number_in_one_spelling(text) if text.startswith("registry:") else text
+
+
+@lru_cache(maxsize=1 << 16)
+def _number_in_one_spelling(text: str) -> str:
     scheme, _, value = text.removeprefix("registry:").partition(":")
     return ":".join(("registry", *one_spelling(scheme, value)))
 
@@ -96,15 +98,18 @@ def make_identifier(id_type: str, value: str, scheme: str | None = None) -> Iden
     return Identifier(id_type, scheme, value)
 
 
-def lookup_key(identifier: Identifier) -> str:
-    """The key an identifier is looked up by: case and spaces, which people type differently, are removed.
+def stored_lookup_key(text: str) -> str:
+    """The key that a stored `str(Identifier)` is looked up by: without case and spaces, which people type
+    differently.
 
     A registry number is looked up without its registry, so one key may lead to several organisations.
     """
-    value = "".join(identifier.value.split()).upper()
-    if identifier.id_type == "ticker":
-        value = f"{identifier.scheme}:{value}"
-    return f"{identifier.id_type}:{value}"
+    id_type, _, value = text.partition(":")
+    scheme = ""
+    if id_type in _WITH_SCHEME:
+        scheme, _, value = value.partition(":")
+    value = "".join(value.split()).upper()
+    return f"{id_type}:{scheme}:{value}" if id_type == "ticker" else f"{id_type}:{value}"
 
 
 def lookup_key_of_text(id_type: str, text: str) -> str:

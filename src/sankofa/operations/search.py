@@ -1,6 +1,7 @@
 """GET /v1/search, and the MCP tool search_entities, which asks it for organisations."""
 
 from collections.abc import Awaitable, Callable
+from datetime import date
 from itertools import chain
 from typing import Final
 
@@ -10,8 +11,16 @@ from msgspec.structs import replace
 from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, FREE_ID_TYPES, ID_TYPES, SERIES_ENTRIES
 from sankofa.edition.format.search_records import MACRO_ITEMS
 from sankofa.edition.format.search_records import ORGANISATIONS as ORGANISATION_INDEX
+from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.edition import Selection
-from sankofa.edition.read.search import Hit, NameQuery, macro_spans, search_code, search_symbol
+from sankofa.edition.read.search import (
+    ORGANISATION,
+    Hit,
+    NameQuery,
+    macro_spans,
+    search_code,
+    search_symbol,
+)
 from sankofa.edition.read.series_catalogue import country_entries, entry_of
 from sankofa.edition.read.turns import Turns
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
@@ -36,6 +45,9 @@ _EVERY_HIT: Final = 10_000
 _MOST_KEPT: Final = 4_096
 _LARGEST_KEPT: Final = 8 * 1024
 """At most 32 MB of answers are kept by a worker."""
+_MOST_ROWS_KEPT: Final = 16_384
+_LARGEST_ROW_KEPT: Final = 1024
+"""At most 16 MB, and 8 MB as most are: the rows of organisations that were found last."""
 _matches = msgspec.json.Decoder(list[CrosswalkMatchRow]).decode
 _NAMES: Final = ("legal_name", "other_name")
 _LENGTHS: Final = {"lei": 20, "isin": 12, "figi": 12}
@@ -72,19 +84,20 @@ async def search(
     walk = first_page(call, "search", q, country, type)
     if cursor is not None:
         walk = await walk.after(cursor)
+        call = replace(call, edition=walk.edition, today=walk.day)
     most = call.grant.rows(limit)
     asked = (walk.edition.id, walk.day, q, country, type, most, call.grant.sample, walk.start)
     if (selection := _RECENT.get(asked)) is None:
-        call = replace(call, edition=walk.edition, today=walk.day)
         place, macro_words = (country, code_words(q)) if country is not None else _country_in(code_words(q))
 
         async def ranked(most: int) -> tuple[list[Hit], bool]:
             return await _everything(call, q, country, type, place, macro_words, most)
 
         hits, following, more = await _page(ranked, walk.start, most)
-        rows = await _rows(hits, lambda hit: _row(call, hit, place))
+        rows = await _rows(call, hits, place)
         selection = Selection(rows, len(rows), truncated=more, following=following)
-        _RECENT.put(asked, selection, sum(map(len, rows)))
+        if sum(map(len, rows)) <= _LARGEST_KEPT:
+            _RECENT.put(asked, selection)
     return walk.answer(selection)
 
 
@@ -99,22 +112,27 @@ async def _everything(
 ) -> tuple[list[Hit], bool]:
     """What a query means of every type, best first, and whether there are others."""
     hits: list[Hit] = []
-    more = False
+    macro: list[Hit] = []
+    more = others = False
     edition = call.edition
-    identified = await _identified(call, q, country) if type in (None, "organisation") else []
-    coded = await search_code(edition, q.strip().upper()) if type != "organisation" else []
+    identified = await _identified(call, q, country) if type in (None, ORGANISATION) else []
+    coded = await search_code(edition, q.strip().upper()) if type != ORGANISATION else []
     organisations = NameQuery(edition, ORGANISATION_INDEX, words(q), country)
     items = NameQuery(edition, MACRO_ITEMS, macro_words, None)
     for forgiving in (False, True) if type is None else (True,):
-        if type in (None, "organisation"):
+        if type in (None, ORGANISATION):
             hits, more = await _organisations(organisations, identified, most, forgiving=forgiving)
-        if type != "organisation":
+        if type != ORGANISATION and items.records:
             macro, others = await _macro_items(call, items, coded, place, type, most, forgiving=forgiving)
-            hits, more = [*hits, *macro], more or others
-        if hits:
+        if hits or macro:
             break
-    hits.sort(key=lambda hit: (-hit.score, SEARCH_TYPES.index(hit.type), hit.id))
-    return hits, more
+    if macro or identified:  # else they are in order
+        hits = sorted([*hits, *macro], key=_best_first)
+    return hits, more or others
+
+
+def _best_first(hit: Hit) -> tuple[float, int, str]:
+    return -hit.score, SEARCH_TYPES.index(hit.type), hit.id
 
 
 async def _page(
@@ -139,23 +157,8 @@ async def _page(
     return page, following, more or following is not None
 
 
-class _Recent:
-    """The answers given last: people who type ask the same few questions, and an edition never changes."""
-
-    def __init__(self) -> None:
-        self._answers: dict[tuple[object, ...], Selection] = {}
-
-    def get(self, asked: tuple[object, ...]) -> Selection | None:
-        return self._answers.get(asked)
-
-    def put(self, asked: tuple[object, ...], answer: Selection, size: int) -> None:
-        if size <= _LARGEST_KEPT:
-            while len(self._answers) >= _MOST_KEPT:
-                del self._answers[next(iter(self._answers))]  # the oldest
-            self._answers[asked] = answer
-
-
-_RECENT: Final = _Recent()
+_RECENT: Final[BoundedCache[tuple[object, ...], Selection]] = BoundedCache(_MOST_KEPT)
+"""What was found last: people who type ask the same few questions, and an edition never changes."""
 _FOR_AGENTS: Final = AgentView(
     description="""\
 Find an organisation by name, ticker or identifier: the way to a `service_id`, which other tools need.
@@ -191,7 +194,7 @@ async def search_entities(
     walk = first_page(call, "entities", query, country)
     if cursor is not None:
         walk = await walk.after(cursor)
-    call = replace(call, edition=walk.edition, today=walk.day)
+        call = replace(call, edition=walk.edition, today=walk.day)
     identified = await _identified(call, query, country)
     by_name = NameQuery(call.edition, ORGANISATION_INDEX, words(query), country)
 
@@ -199,15 +202,31 @@ async def search_entities(
         return await _organisations(by_name, identified, most)
 
     hits, following, more = await _page(ranked, walk.start, call.grant.rows(limit))
-    rows = await _rows(hits, lambda hit: _entity_row(call, hit))
+    rows = await _entity_rows(call, hits)
     return walk.answer(Selection(rows, len(rows), truncated=more, following=following))
 
 
-async def _rows(hits: list[Hit], row: Callable[[Hit], Awaitable[bytes]]) -> list[bytes]:
+async def _rows(call: Call, hits: list[Hit], country: str | None) -> list[bytes]:
+    """The rows of hits. What a row of an organisation begins with, up to why it was found, is kept."""
+    beginnings: BoundedCache[tuple[str, date], bytes] = call.edition.cache("search rows", _MOST_ROWS_KEPT)
     rows = []
     turns = Turns(_ROWS_A_TURN)
     for hit in hits:
-        rows.append(await row(hit))
+        is_organisation = hit.type == ORGANISATION
+        if not is_organisation or (beginning := beginnings.get((hit.id, call.today))) is None:
+            await turns.step()
+            beginning = await _beginning(call, hit, country)
+            if is_organisation and len(beginning) <= _LARGEST_ROW_KEPT:
+                beginnings.put((hit.id, call.today), beginning)
+        rows.append(b'%b%b,"score":%b}' % (beginning, wire.encode(_matched(hit)), wire.encode(hit.score)))
+    return rows
+
+
+async def _entity_rows(call: Call, hits: list[Hit]) -> list[bytes]:
+    rows = []
+    turns = Turns(_ROWS_A_TURN)
+    for hit in hits:
+        rows.append(await _entity_row(call, hit))
         await turns.step()
     return rows
 
@@ -220,6 +239,8 @@ async def _organisations(
     `exact` are those that it identifies.
     """
     by_name, more = await query.search(most + len(exact), forgiving=forgiving)
+    if not exact:
+        return by_name, more
     best: dict[str, Hit] = {}
     for hit in chain(exact, by_name):
         best.setdefault(hit.id, hit)
@@ -287,9 +308,9 @@ async def _macro_items(
     return list(best.values()), more
 
 
-async def _row(call: Call, hit: Hit, country: str | None) -> bytes:
-    """The row of a hit: the provenance, name and country of the record it was found by."""
-    if hit.type == "organisation":
+async def _beginning(call: Call, hit: Hit, country: str | None) -> bytes:
+    """The row of a hit up to why it was found: the provenance, name and country of the record found."""
+    if hit.type == ORGANISATION:
         record = await _entity(call, hit)
         start = record.index(b'"service_id":')
         name = _member(record, b'"legal_name":', b',"other_names":', start)
@@ -305,14 +326,12 @@ async def _row(call: Call, hit: Hit, country: str | None) -> bytes:
         name = _member(record, b'"name":', b',"unit":', start)
         several = end - first > 1 and country is None
         of = b"null" if several else _member(record, b'"country":', b',"first_date":', start)
-    return b'%b"type":"%b","id":%b,"name":%b,"country":%b,"matched":%b,"score":%b}' % (
+    return b'%b"type":"%b","id":%b,"name":%b,"country":%b,"matched":' % (
         record[:start],
         hit.type.encode(),
         wire.encode(hit.id),
         name,
         of,
-        wire.encode(_matched(hit)),
-        wire.encode(hit.score),
     )
 
 

@@ -15,7 +15,7 @@ from sankofa.model.errors import NotFound
 from sankofa.model.facts import TENDER
 from sankofa.model.panel_keys import panel_key
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation
-from sankofa.operations.paging import block_and_row, first_page
+from sankofa.operations.paging import first_page
 from sankofa.operations.parameters import (
     AsOfParameter,
     CategoryParameter,
@@ -124,7 +124,6 @@ async def get_signal(
     most = call.grant.rows(limit)
     if panel is None:
         raise NotFound(f"No signal panel {signal_key}.")
-    day, start = walk.day.toordinal(), block_and_row(walk.start)
-    kind = panel_kind(panel.key)
-    selection = await walk.edition.select(kind, panel_key(), day=day, limit=most, **start)
-    return walk.answer(selection or NO_ROWS, dataset=panel.sku)
+    kind, day = panel_kind(panel.key), walk.day.toordinal()
+    selection = await walk.edition.select_list(kind, day=day, limit=most, start=walk.start)
+    return walk.answer(selection, dataset=panel.sku)

@@ -5,6 +5,7 @@ See contract: SRC-1, SRC-2, PROV-5.
 
 import re
 import tomllib
+from functools import cache
 from importlib.resources import files
 from math import isfinite
 from pathlib import Path
@@ -85,13 +86,8 @@ def load_sources(home: Path) -> dict[str, Source]:
 
     An operator's entry with a table `collect` alone says how a built-in source is fetched, and that it is.
     """
-    sources: dict[str, Source] = {}
-    built_in: dict[str, Any] = {}
-    for folder in ("sources", "starter", "sample"):
-        text = files("sankofa").joinpath(folder, "sources.toml").read_text()
-        tables = _tables(text, f"{folder}/sources.toml")
-        built_in |= tables
-        sources |= _parse(tables, f"{folder}/sources.toml")
+    built_in, built_in_sources = _built_in()
+    sources = dict(built_in_sources)
     own = home / "sources.toml"
     if own.exists():
         try:
@@ -104,6 +100,19 @@ def load_sources(home: Path) -> dict[str, Source]:
                 tables[source_id] = _collected(built_in[source_id], table["collect"])
         sources |= _parse(tables, "sources.toml")
     return dict(sorted(sources.items()))
+
+
+@cache
+def _built_in() -> tuple[dict[str, Any], dict[str, Source]]:
+    """The tables of the package, and what they say. Not to be changed: they are read once."""
+    built_in: dict[str, Any] = {}
+    sources: dict[str, Source] = {}
+    for folder in ("sources", "starter", "sample"):
+        text = files("sankofa").joinpath(folder, "sources.toml").read_text()
+        tables = _tables(text, f"{folder}/sources.toml")
+        built_in |= tables
+        sources |= _parse(tables, f"{folder}/sources.toml")
+    return built_in, sources
 
 
 def find_source(home: Path, source_id: str) -> Source:

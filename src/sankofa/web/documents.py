@@ -4,11 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 import sankofa
 from sankofa.derive.cross_rates import methodology as cross_rates_methodology
@@ -17,6 +15,10 @@ from sankofa.derive.metrics.methodology import methodology
 from sankofa.derive.signals.contract import panels
 from sankofa.derive.signals.methodology import methodology as panel_methodology
 from sankofa.model.cross_rates import METHODOLOGY as CROSS_RATES
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _TOP: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _SLUG: Final = re.compile(r"[^\w\- ]")
@@ -123,8 +125,10 @@ def _document(name: str, relative: str, text: str) -> Document:
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _parser() -> "MarkdownIt":
     """Markup in the text is shown as text: nothing in a document becomes an element of its own."""
+    from markdown_it import MarkdownIt  # not before a page is asked for: the service would start later
+
     return MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
@@ -133,7 +137,7 @@ def inline(text: str) -> str:
     return str(_parser().renderInline(text))
 
 
-def _prepare(tokens: list[Token], name: str, relative: str) -> tuple[list[Section], str]:
+def _prepare(tokens: "list[Token]", name: str, relative: str) -> tuple[list[Section], str]:
     """Give headings their anchors and links their addresses, and cut the text into sections."""
     sections: list[Section] = []
     title = ""
@@ -169,7 +173,7 @@ def _section(name: str, title: str, heading: str, anchor: str, text: list[str]) 
     return Section(f"/docs/{name}#{anchor}", title, heading or title, " ".join(text))
 
 
-def _plain(token: Token) -> str:
+def _plain(token: "Token") -> str:
     return "".join(child.content for child in token.children or () if child.type in ("text", "code_inline"))
 
 
@@ -185,7 +189,7 @@ def _unique(slug: str, used: set[str]) -> str:
     return name
 
 
-def _readdress(token: Token, relative: str) -> None:
+def _readdress(token: "Token", relative: str) -> None:
     """A link to a file of the project becomes one to its page; one that leads to no page becomes text."""
     for attribute in ("href", "src"):
         target = token.attrs.get(attribute)

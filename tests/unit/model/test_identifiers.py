@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sankofa.model.identifiers import Identifier, cik, make_identifier, parse_identifier, service_id
+from sankofa.model.identifiers import (
+    Identifier,
+    cik,
+    lookup_key_of_text,
+    make_identifier,
+    parse_identifier,
+    service_id,
+    stored_lookup_key,
+)
 
 
 @pytest.mark.parametrize(
@@ -78,3 +86,17 @@ def test_a_service_id_is_dc_and_24_hex_characters(one: str, other: str) -> None:
     ids = [service_id(make_identifier("ticker", ticker, "JSE")) for ticker in (one, other)]
     assert all(re.fullmatch(r"DC[0-9A-F]{24}", i) for i in ids)
     assert (ids[0] == ids[1]) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("id_type", "stored", "typed"),
+    [
+        ("lei", "lei:529900T8BM49AURSDO55", "5299 00t8-BM49 aursdo55"),
+        ("ticker", "ticker:JSE:WHL", "jse:whl"),
+        ("registry", "registry:RA000001:RC 999 006", "rc999 006"),
+        ("registry", "registry:XX:A:B", "a:b"),
+        ("isin", "isin:ZAE000015228", "zae000015228"),
+    ],
+)
+def test_what_a_person_types_is_looked_up_as_what_is_stored(id_type: str, stored: str, typed: str) -> None:
+    assert lookup_key_of_text(id_type, typed) == stored_lookup_key(stored)

@@ -6,8 +6,6 @@ import sys
 import click
 
 from sankofa import settings
-from sankofa.cli import serving
-from sankofa.operations.service import Service, probe
 
 
 @click.command()
@@ -18,12 +16,15 @@ from sankofa.operations.service import Service, probe
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Worker processes.")
 def serve(host: str, port: int, workers: int) -> None:
     """Serve the current edition, and each newer one from the moment it is published."""
+    from sankofa.cli import serving  # `status` needs nothing of it
+
     serving.serve(settings.load(), host, port, workers)
 
 
 @click.command()
 def status() -> None:
     """The dependency reads of /v1/status; exit code 1 when degraded."""
+    from sankofa.operations.service import Service, probe
 
     async def look() -> dict[str, tuple[str | None, float]]:
         service = Service(settings.load())

@@ -48,8 +48,8 @@ class PartitionRecord(msgspec.Struct, frozen=True):
     part: PartEntry
     rows: dict[str, int]
     """By kind."""
-    sources: list[str]
-    """Of what is said of them."""
+    sources: dict[str, list[str]]
+    """By kind, where each row names but one of several."""
     first_blocks: dict[str, int]
     """By service_id, the number of the first block of its metrics."""
 

@@ -1,24 +1,30 @@
 """What a dataset is built from, and how one is declared."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from sankofa.derive.quality import MACRO as MACRO_COUNTS
 from sankofa.derive.quality import TENDERS as TENDER_COUNTS
-from sankofa.derive.quality import DatasetCounts, Measurement, measure
+from sankofa.derive.quality import (
+    DatasetCounts,
+    FundamentalCounts,
+    HeldFacts,
+    Measurement,
+    ServedFacts,
+    count_facts,
+    measure,
+)
 from sankofa.derive.tender_records import RecordedTenders
 from sankofa.derive.tenders import EvidencedParties, Tenders
 from sankofa.edition.build.build_record import BuildRecord, load_record, save_record
-from sankofa.edition.build.fact_counts import served_facts
 from sankofa.edition.build.inputs import MACRO, NAMES, TENDERS, BuildInputs
 from sankofa.edition.build.issuer_parts import Issuers
-from sankofa.edition.build.metric_rows import METRICS, Standings, coverage
-from sankofa.edition.build.organisation_parts import Partition, partitions
+from sankofa.edition.build.metric_rows import coverage
+from sankofa.edition.build.organisation_parts import Partition, part_scale, partitions
+from sankofa.edition.build.partition_summaries import PartitionCounts, PartitionSummaries
 from sankofa.ledger.entities import Entity, IssuedIds, Resolution, resolve
 from sankofa.ledger.generations import Withdrawal
 from sankofa.ledger.party_entities import with_parties
@@ -36,8 +42,6 @@ from sankofa.model.provenance import (
 )
 from sankofa.sources.base import adapters
 from sankofa.sources.registry import Source
-
-_read_standings = msgspec.msgpack.Decoder(tuple[msgspec.Raw, Standings]).decode
 
 
 class BuildContext:
@@ -141,16 +145,13 @@ class BuildContext:
     def quality(self) -> Measurement:
         """Raises CheckFailed where a source falls short of a hard floor, unless that is overridden."""
         day = self.clock[:10]
-        served = served_facts(self.issuers, self.entities)
         measured = measure(
             self.ledger,
             self.captures,
-            self.entities,
             self.tenders,
             self._sources,
             day,
-            served,
-            self._metric_coverage(day),
+            self._fundamentals(day),
             self._recalled,
         )
         if measured.shortfalls and not self._despite_floors:
@@ -177,10 +178,38 @@ class BuildContext:
         """For the next build."""
         save_record(self._issuer_cache and self._issuer_cache / "datasets", record)
 
-    def _metric_coverage(self, day: str) -> dict[str, Decimal]:
-        """The coverage of every metric, from what was derived of each issuer."""
-        parts = (self.issuers.part(METRICS, entity.service_id) for entity in self.entities)
-        return coverage((_read_standings(part)[1] for part in parts if part), ordinal(day)) if day else {}
+    def _fundamentals(self, day: str) -> FundamentalCounts:
+        counts = self.counts
+        served: defaultdict[str, ServedFacts] = defaultdict(lambda: ServedFacts(0, 0))
+        held = HeldFacts()
+        for some in counts:
+            held.add(some.held)
+            for source_id, _, total in some.facts:
+                facts, dated = served[source_id]
+                served[source_id] = ServedFacts(facts + total.facts, dated + total.dated)
+        organisations = {subject for entity in self.entities for subject in entity.subjects}
+        for subject, _ in self.ledger.fact_subjects():
+            if subject not in organisations:  # withheld: held, and never served
+                held.add(count_facts(self.ledger.facts(subject), self.captures))
+        return FundamentalCounts(
+            issuers=sum(some.issuers for some in counts),
+            with_lei=sum(some.issuers_with_lei for some in counts),
+            countries=len({country for some in counts for country in some.issuer_countries}),
+            served=served,
+            held=held,
+            metrics=coverage((some.coverage for some in counts), ordinal(day)) if day else {},
+        )
+
+    @cached_property
+    def counts(self) -> list[PartitionCounts]:
+        """What is counted of all organisations, by part."""
+        return list(self.summaries.counts())
+
+    @cached_property
+    def summaries(self) -> PartitionSummaries:
+        """What is counted and listed of all organisations, by part."""
+        path = self._issuer_cache and self._issuer_cache / "partitions"
+        return PartitionSummaries(self.partitions, self.issuers, self.captures, path)
 
     @cached_property
     def held_sources(self) -> list[str]:
@@ -220,9 +249,7 @@ class BuildContext:
 
     def _named_by(self) -> set[str]:
         """The sources that say anything of an organisation."""
-        said = {statement.source_id for entity in self.entities for statement in entity.statements}
-        claimed = {claim.capture_id for entity in self.entities for claim in entity.claims}
-        return said | {self.captures[number].source_id for number in claimed}
+        return {source_id for some in self.counts for source_id, _, _ in some.statements}
 
     @cached_property
     def issuers(self) -> Issuers:
@@ -239,6 +266,11 @@ class BuildContext:
     def partitions(self) -> list[Partition]:
         """Every organisation in the part that it is kept in."""
         return list(partitions(self.entities, self.issuers, self.captures, self.inputs.digest("", ())))
+
+    @cached_property
+    def part_scale(self) -> int:
+        """How many times larger than in a small edition parts are, so that there are not too many."""
+        return part_scale(self.entities, self.issuers)
 
     @cached_property
     def clock(self) -> str:

@@ -7,8 +7,9 @@ what they returned; so the order in which they are built follows from the declar
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Set
-from functools import cache
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -33,22 +34,26 @@ class KeyRows(NamedTuple):
     for where it is what it was of all keys of a part."""
 
 
-class Segment(NamedTuple):
-    """Some of the rows of a key that follow each other, and a digest of all that they are made of."""
+class KeyIndex(Iterator[KeyRows]):
+    """A builder that tells what a range of its keys is made of without looking at each: of a change to one
+    organisation, an index of all of them makes the rows of those ranges that lead to it."""
 
-    inputs: str
-    entries: Iterable[Entry]
+    @abstractmethod
+    def split(self, firsts: Sequence[str]) -> list[str]:
+        """Cut all keys into ranges, each from one of these keys on up to the next; the first has those before
+        it, too. Of each range a digest of what its rows are made of."""
 
+    @abstractmethod
+    def key_rows(self, number: int) -> Iterator[KeyRows]:
+        """The keys of a range, in their order."""
 
-class SegmentedEntries:
-    """The rows of a key by segment: those of one that was in a build before need no second look."""
+    @cached_property
+    def _every_key(self) -> Iterator[KeyRows]:
+        self.split([""])
+        return self.key_rows(0)
 
-    def __init__(self, segments: Iterable[Segment]) -> None:
-        self.segments = segments
-
-    def __iter__(self) -> Iterator[Entry]:
-        for segment in self.segments:
-            yield from segment.entries
+    def __next__(self) -> KeyRows:
+        return next(self._every_key)
 
 
 class PreparedKeyRows(NamedTuple):
@@ -109,6 +114,9 @@ class Dataset(NamedTuple):
     """Whether a dataset that needs it leads to its rows."""
     partitioned: bool = False
     """Whether its keys come in their order, and it is cut into several parts between them."""
+    of_organisations: bool = False
+    """Of one that is: whether it is an index of organisations. Some of it changes with any of them, so its
+    parts are small, and grow with what there is of all organisations (`build.part_writer`)."""
     by_organisation: bool = False
     """Whether its keys are service ids, and it is built of some organisations at a time: the builder takes
     the context and these. What all such datasets have of an organisation is kept together."""
@@ -127,6 +135,7 @@ def dataset(
     reads: tuple[str, ...] | None = None,
     ranged: bool = False,
     partitioned: bool = False,
+    of_organisations: bool = False,
     by_organisation: bool = False,
 ) -> Callable[[B], B]:
     """Declare the function below as the builder of this kind of rows."""
@@ -135,7 +144,17 @@ def dataset(
         if kind in _DATASETS:
             raise TypeError(f"dataset {kind}: declared twice")
         _DATASETS[kind] = Dataset(
-            kind, row, build, pack, needs, tallies, reads, ranged, partitioned, by_organisation
+            kind,
+            row,
+            build,
+            pack,
+            needs,
+            tallies,
+            reads,
+            ranged,
+            partitioned,
+            of_organisations,
+            by_organisation,
         )
         return build
 

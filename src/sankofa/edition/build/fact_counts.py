@@ -1,18 +1,19 @@
-"""What an edition serves of the facts of each issuer, every vintage counted, by the source of each."""
+"""What an edition serves of the facts of each issuer, every vintage counted, by the source of each; and what
+the ledger has of them."""
 
-from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 from sankofa.derive.issuers import Issuer
-from sankofa.derive.quality import ServedFacts
+from sankofa.derive.quality import HeldFacts, count_facts
 from sankofa.edition.build.issuer_parts import Issuers, issuer_part
 from sankofa.ledger.entities import Entity
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.vintages import vintages
 
 FACT_COUNTS: Final = "fact-counts"
+HOLDINGS: Final = "holdings"
 
 
 class SourceFacts(msgspec.Struct, array_like=True):
@@ -29,7 +30,8 @@ class SourceFacts(msgspec.Struct, array_like=True):
 
 
 _read = msgspec.msgpack.Decoder(dict[str, SourceFacts]).decode
-_write = msgspec.msgpack.Encoder().encode
+_read_holdings = msgspec.msgpack.Decoder(HeldFacts).decode
+_write = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 @issuer_part(FACT_COUNTS)
@@ -58,11 +60,15 @@ def issuer_counts(issuers: Issuers, entity: Entity) -> dict[str, SourceFacts]:
     return _read(part) if part else {}
 
 
-def served_facts(issuers: Issuers, entities: Iterable[Entity]) -> dict[str, ServedFacts]:
-    """By source."""
-    served: dict[str, ServedFacts] = {}
-    for entity in entities:
-        for source_id, counts in issuer_counts(issuers, entity).items():
-            facts, dated = served.get(source_id, ServedFacts(0, 0))
-            served[source_id] = ServedFacts(facts + counts.facts, dated + counts.dated)
-    return served
+@issuer_part(HOLDINGS)
+def _held(issuer: Issuer) -> bytes:
+    held = HeldFacts()
+    for facts in issuer.held:
+        held.add(count_facts(facts, issuer.captures))
+    return _write(held)
+
+
+def issuer_holdings(issuers: Issuers, entity: Entity) -> HeldFacts:
+    """What the ledger has of the facts of one issuer."""
+    part = issuers.part(HOLDINGS, entity.service_id)
+    return _read_holdings(part) if part else HeldFacts()

@@ -37,8 +37,17 @@ OTHERWISE: Final = frozenset(
     {"capture", "entity_record", "fact", "fact_subject", "link", "sighting", "withdrawal"}
 )
 """Tables of the ledger that are told by what they amount to: organisations, issuers, what is left out."""
+_DIGEST: Final = 32
+_EVERY_BIT: Final = (1 << 8 * _DIGEST) - 1
 _write = msgspec.msgpack.Encoder().encode
 _read_seal = msgspec.json.Decoder(dict[str, str]).decode
+
+
+def sum_of_digests(digests: Iterable[bytes]) -> bytes:
+    """Of things of which no two are alike: it does not depend on their order, or on which are summed up
+    together."""
+    total = sum(int.from_bytes(digest, "little") for digest in digests)
+    return (total & _EVERY_BIT).to_bytes(_DIGEST, "little")
 
 
 class BuildInputs:
@@ -86,24 +95,8 @@ class BuildInputs:
                 rows.append((capture_id, self._context.captures.get(capture_id), brought))
         return rows
 
-    def _names(self) -> list[tuple[object, ...]]:
-        return [
-            (
-                entity.service_id,
-                entity.aliases,
-                entity.subjects,
-                [claim.identifier for claim in entity.claims],
-                [
-                    (subject, own.legal_name, own.other_names, own.country, own.successor)
-                    for subject, _, own, _ in entity.statements
-                ],
-            )
-            for entity in self._context.entities
-        ]
+    def _names(self) -> bytes:
+        return sum_of_digests(some.names for some in self._context.counts)
 
-    def _claims(self) -> tuple[object, ...]:
-        claims = [entity.claims for entity in self._context.entities]
-        return self._input(NAMES), claims, self._named({one.capture_id for own in claims for one in own})
-
-    def _named(self, captures: Iterable[int]) -> list[tuple[object, ...]]:
-        return [(number, self._context.captures.get(number)) for number in sorted(captures)]
+    def _claims(self) -> tuple[bytes, bytes]:
+        return self._input(NAMES), sum_of_digests(some.claims for some in self._context.counts)

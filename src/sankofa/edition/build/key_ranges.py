@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sankofa.edition.build.build_record import DatasetRecord, PartEntry
-from sankofa.edition.build.dataset import KeyRows
+from sankofa.edition.build.dataset import KeyIndex, KeyRows
 
 _write: Final = msgspec.msgpack.Encoder(enc_hook=str).encode
 
@@ -28,7 +28,8 @@ class KnownPart(NamedTuple):
 class KeyRange(NamedTuple):
     """Keys that follow each other."""
 
-    keys: Sequence[KeyRows]
+    keys: Iterable[KeyRows]
+    """Looked at once."""
     part: KnownPart | None
     """The part that they were, where nothing changed."""
 
@@ -79,3 +80,16 @@ def key_ranges(key_rows: Iterable[KeyRows], known: Sequence[KnownPart], base: st
             inputs.add(one)
         same = known[number].inputs != "" and known[number].inputs == inputs.hexdigest()
         yield KeyRange(keys, known[number] if same else None)
+
+
+def index_ranges(index: KeyIndex, known: Sequence[KnownPart], base: str) -> Iterator[KeyRange]:
+    """The same of an index that tells what a range is made of without looking at each key of it."""
+    firsts = [part.part.first for part in known] or [""]
+    for number, inputs in enumerate(index_inputs(index, firsts, base)):
+        same = bool(known) and known[number].inputs == inputs
+        yield KeyRange(index.key_rows(number), known[number] if same else None)
+
+
+def index_inputs(index: KeyIndex, firsts: Sequence[str], base: str) -> list[str]:
+    """Of each part that begins with one of these keys, a digest of all that is in it."""
+    return [hashlib.sha256(f"{base}{inputs}".encode()).hexdigest() for inputs in index.split(firsts)]

@@ -5,6 +5,7 @@ each of the four or five metrics that use it, and the issuer in all of them.
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from operator import attrgetter, itemgetter
@@ -95,23 +96,65 @@ def standings(derived: Derived) -> Standings:
     )
 
 
-def coverage(issuers: Iterable[Standings], day: int) -> dict[str, Decimal]:
-    """Per metric the share of the issuers with a full year published by a day whose inputs were found.
+class CoverageSteps(msgspec.Struct, frozen=True, array_like=True):
+    """Of some issuers, how many have a full year published and what was found of it, as that changes."""
 
-    With it, how many routes contradict an identity. A denominator of zero or less, and a year that was
-    revised or completed later, have their inputs.
-    """
-    absent = (State.INPUT_ABSENT, State.CURRENCY_MIXED)
-    published, conflicts = 0, 0
-    found = [0] * len(slugs())
+    published: list[tuple[int, int]]
+    """Day, and how many more issuers have published from then on."""
+    found: list[tuple[int, int, int]]
+    """Number of a metric; of those issuers, how many more have its inputs from a day on."""
+    identity_conflicts: int
+
+
+def coverage_steps(issuers: Iterable[Standings]) -> CoverageSteps:
+    """A denominator of zero or less, and a year that was revised or completed later, have their inputs."""
+    conflicts = 0
+    published: Counter[int] = Counter()
+    found: Counter[tuple[int, int]] = Counter()
     for issuer in issuers:
         conflicts += issuer.identity_conflicts
-        states = {one.number: one.state for one in issuer.stretches() if one.first <= day < one.until}
-        if all(state == State.NOT_PUBLISHED for state in states.values()):
-            continue
-        published += 1
-        for number, state in states.items():
-            found[number] += state not in absent
+        shown = list(issuer.stretches())
+        told = _merged((one.first, one.until) for one in shown if one.state != State.NOT_PUBLISHED)
+        for first, until in told:
+            published[first] += 1
+            published[until] -= 1
+        for one in shown:
+            if one.state in (State.INPUT_ABSENT, State.CURRENCY_MIXED):
+                continue
+            for first, until in told:
+                if one.first < until and first < one.until:
+                    found[one.number, max(first, one.first)] += 1
+                    found[one.number, min(until, one.until)] -= 1
+    return CoverageSteps(
+        sorted((day, step) for day, step in published.items() if step),
+        sorted((*key, step) for key, step in found.items() if step),
+        conflicts,
+    )
+
+
+def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The days [first, until) that any of these has."""
+    merged: list[tuple[int, int]] = []
+    for first, until in sorted(stretches):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], until)
+        else:
+            merged.append((first, until))
+    return merged
+
+
+def coverage(issuers: Iterable[CoverageSteps], asked: int) -> dict[str, Decimal]:
+    """Per metric the share of the issuers with a full year published by a day whose inputs were found.
+
+    With it, how many routes contradict an identity.
+    """
+    published, conflicts = 0, 0
+    found = [0] * len(slugs())
+    for some in issuers:
+        conflicts += some.identity_conflicts
+        published += sum(step for day, step in some.published if day <= asked)
+        for number, day, step in some.found:
+            found[number] += step * (day <= asked)
     counts = {"identity_conflicts": Decimal(conflicts)}
     if published:
         for slug, count in zip(slugs(), found, strict=True):

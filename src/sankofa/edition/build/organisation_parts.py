@@ -2,7 +2,8 @@
 
 Whether a partition begins with an organisation follows from that organisation alone, its id and how much
 there is of it. So a change moves no boundary but its own, and every partition without one is the part that
-it was.
+it was. Where none would begin for long, one begins after so many bytes: these boundaries may move with a
+change, as far as the next that follows from its organisation alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +17,12 @@ from sankofa.edition.build.part_boundaries import begins_part
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo
 
-_BYTES_IN_A_PARTITION: Final = 8 << 20
-"""On average, before compression: some 0.8 MB of a file."""
-_PARTITIONS: Final = 128
+_BYTES_IN_A_PARTITION: Final = 4 << 20
+"""On average, before compression: some 0.6 MB of a file."""
+_PARTITIONS: Final = 256
 """About as many at most: each costs a process that serves it two descriptors."""
+_LARGEST: Final = 2
+"""Times the average: behind so many bytes a partition ends in any case."""
 _BYTES_OF_AN_ENTITY: Final = 2048
 """Its record and identifiers, about."""
 _write = msgspec.msgpack.Encoder().encode
@@ -43,12 +46,23 @@ def partitions(
     """All organisations. `base` is a digest of what the rows of each are made of besides."""
     sizes = [issuers.size(entity.service_id) + _BYTES_OF_AN_ENTITY for entity in entities]
     average = _average(sum(sizes))
-    first = 0
-    for number in range(1, len(entities) + 1):
-        if number == len(entities) or begins_part(entities[number].service_id, sizes[number], average):
+    first = size = 0
+    for number, entity in enumerate(entities):
+        begins = size >= _LARGEST * average or begins_part(entity.service_id, sizes[number], average)
+        if number and begins:
             own = entities[first:number]
             yield Partition(own, _inputs(own, issuers, captures, base))
-            first = number
+            first, size = number, 0
+        size += sizes[number]
+    if entities:
+        own = entities[first:]
+        yield Partition(own, _inputs(own, issuers, captures, base))
+
+
+def part_scale(entities: Sequence[Entity], issuers: Issuers) -> int:
+    """How many times larger parts are than in an edition of few organisations; a power of two."""
+    total = sum(issuers.size(entity.service_id) for entity in entities) + _BYTES_OF_AN_ENTITY * len(entities)
+    return _average(total) // _BYTES_IN_A_PARTITION
 
 
 def _average(total: int) -> int:

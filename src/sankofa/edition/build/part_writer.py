@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 from sankofa.edition.build.build_record import PartEntry
 from sankofa.edition.build.checks import check_failed
-from sankofa.edition.build.dataset import KeyRows
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import Dataset, KeyRows
 from sankofa.edition.build.key_ranges import KeyRange, RangeInputs
 from sankofa.edition.build.part_boundaries import begins_part
 from sankofa.edition.build.row_ranges import RowRanges
@@ -18,6 +19,8 @@ from sankofa.model.errors import CheckFailed
 _BATCH: Final = 256
 _BYTES_IN_A_PART = 4 << 20
 """On average, of a dataset that is cut between its keys."""
+_INDEX_SHARE: Final = 4, 8
+"""Parts of an index of organisations are a quarter as large; of large editions an eighth times the scale."""
 _BYTES_OF_A_KEY: Final = 128
 """What the directory has of one, about."""
 
@@ -110,11 +113,21 @@ class PackedKey(NamedTuple):
     key_rows: KeyRows
     blocks: list[tuple[bytes, bytes]]
     rows: int
+    average: int
+    """How many bytes parts are to have."""
 
     @property
     def begins_part(self) -> bool:
         size = _BYTES_OF_A_KEY + sum(len(index) + len(rows) for index, rows in self.blocks)
-        return begins_part(self.key_rows.key, size, _BYTES_IN_A_PART)
+        return begins_part(self.key_rows.key, size, self.average)
+
+
+def average_size(dataset: Dataset, context: BuildContext) -> int:
+    """How many bytes the parts of a dataset are to have that is cut between its keys."""
+    if not dataset.of_organisations:
+        return _BYTES_IN_A_PART
+    least, scaled = _INDEX_SHARE
+    return max(_BYTES_IN_A_PART // least, _BYTES_IN_A_PART // scaled * context.part_scale)
 
 
 class DatasetParts:
@@ -153,7 +166,7 @@ class DatasetParts:
         """A part of the build before, which has these keys; how many rows it has."""
         if keys.part is None:
             return 0
-        first = keys.keys[0].key if self.entries else ""
+        first = keys.part.part.first if self.entries else ""
         entry = PartEntry(keys.part.part.kinds, first, keys.part.part.content)
         self._add(entry, keys.part.inputs, keys.part.rows)
         return keys.part.rows

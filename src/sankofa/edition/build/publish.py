@@ -47,11 +47,12 @@ def publish(
     One publishes at a time: `waiting` is called where another does, and the ledger is read after it.
     Raises EditionError where the pointer would move back, or was moved by a rollback meanwhile.
     """
-    with store.exclusive("publish", waiting):
+    with store.exclusive("publish", waiting), without_cycle_collection():
         before = store.list_editions().current
-        with ledger.verified_snapshot(), without_cycle_collection():
+        with ledger.verified_snapshot():
             context = BuildContext(ledger, sources, despite_floors=despite_floors, issuer_cache=issuer_cache)
             manifest = _build(store, context, progress)
+            del context  # or all of it would be looked through once more where cycles are collected again
         store.open(manifest["edition"], check_all=True).close()  # refuses what did not reach the disk whole
         with store.exclusive("switch"):
             _refuse_to_move_back(manifest["edition"], before, store.list_editions().current)

@@ -1,7 +1,9 @@
 """The shared shape, in which facts of every dataset are alike: who they are of, and where they are from."""
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated
+import sys
+from array import array
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta
 
@@ -15,6 +17,9 @@ from sankofa.model.rows import Row
 
 if TYPE_CHECKING:
     import pyarrow
+
+_DIGITS: Final = 16
+"""Of a provenance_id, which tell one from all others."""
 
 
 def organisation(entity: Entity) -> FactEntity:
@@ -44,18 +49,34 @@ class _Once(TableRows):
         self._seen = NumberSet()
 
     def take(self, key: str, row: SharedFact) -> Iterable[object]:
-        return (row,) if any(self._new([row.provenance_id])) else ()
+        return (row,) if self._seen.add(_number(row.provenance_id)) else ()
 
     def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
         import pyarrow
 
-        new = list(self._new(columns.column("provenance_id").to_pylist()))
+        new = self._seen.add_all(_numbers(columns.column("provenance_id")))
         return columns.select(list(SharedProvenance.__struct_fields__)).filter(
             pyarrow.array(new, pyarrow.bool_())
         )
 
-    def _new(self, ids: list[str]) -> Iterator[bool]:
-        return (self._seen.add(int(one[:16], 16)) for one in ids)
+
+def _number(provenance_id: str) -> int:
+    """Its first digits."""
+    return int(provenance_id[:_DIGITS], 16)
+
+
+def _numbers(provenance_ids: "pyarrow.ChunkedArray") -> Iterable[int]:
+    """Of many, without a text for each: their digits one behind another are the bytes of the numbers."""
+    from pyarrow import compute
+
+    numbers = array("Q")
+    for chunk in compute.utf8_slice_codeunits(provenance_ids, 0, _DIGITS).chunks:
+        offsets, digits = chunk.buffers()[1:]
+        first, end = (memoryview(offsets).cast("i")[chunk.offset + at] for at in (0, len(chunk)))
+        numbers.frombytes(bytes.fromhex(memoryview(digits)[first:end].tobytes().decode()))
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    return numbers
 
 
 def provenance_table(facts: str, sku: str) -> None:

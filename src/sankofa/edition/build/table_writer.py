@@ -172,7 +172,10 @@ class TableWriter:
         while len(refs):
             source, colon, _ = refs[0].as_py().partition(":")
             self.sources.add(source)
-            refs = refs.filter(compute.invert(compute.starts_with(refs, pattern=source + colon)))
+            own = compute.starts_with(refs, pattern=source + colon)
+            if compute.all(own).as_py():  # most often: nothing has to be copied
+                return
+            refs = refs.filter(compute.invert(own))
 
     @property
     def _license(self) -> str:

@@ -1,7 +1,7 @@
 """Writes the datasets of an edition, each row checked, and sums up each part of it in a digest."""
 
-from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Set
+from collections import defaultdict, deque
+from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from sankofa.edition.build.build_record import DatasetRecord, PartEntry, PartitionRecord
@@ -10,19 +10,24 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import (
     Built,
     Dataset,
+    KeyIndex,
     KeyRows,
     Outcome,
     PreparedKeyRows,
-    SegmentedEntries,
     datasets,
 )
-from sankofa.edition.build.key_ranges import KeyRange, key_ranges, known_parts
+from sankofa.edition.build.key_ranges import (
+    KeyRange,
+    index_inputs,
+    index_ranges,
+    key_ranges,
+    known_parts,
+)
 from sankofa.edition.build.organisation_parts import Partition
-from sankofa.edition.build.part_writer import DatasetParts, PackedKey, PartWriter
+from sankofa.edition.build.part_writer import DatasetParts, PackedKey, PartWriter, average_size
 from sankofa.edition.build.row_ranges import RowRanges
 from sankofa.edition.build.taking_over import TakenOver
 from sankofa.edition.build.tally import CoverageTally
-from sankofa.edition.format.keys import ENTITIES
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.engines.datastore import BLOCK_BITS, EditionWriter
 
@@ -78,7 +83,7 @@ class DatasetWriter:
     def _write_organisations(self, context: BuildContext) -> None:
         """All datasets that are kept by organisation, one partition after another."""
         own = [dataset for dataset in datasets() if dataset.by_organisation]
-        sources: set[str] = set()
+        sources: defaultdict[str, set[str]] = defaultdict(set)
         addresses: dict[str, int] = {}
         number = 0  # of the part among those that have rows with an address: readers know no others
         for partition in context.partitions:
@@ -91,7 +96,8 @@ class DatasetWriter:
                 self._files.end_segment(dataset.kind, partition.inputs)
             self.partitions[partition.inputs] = known
             self.parts.append(known.part)
-            sources.update(known.sources)
+            for kind, named in known.sources.items():
+                sources[kind].update(named)
             for service_id, first in known.first_blocks.items():
                 addresses[service_id] = (number << BLOCK_BITS) + first
             number += bool(known.first_blocks)
@@ -100,22 +106,24 @@ class DatasetWriter:
                 counts[dataset.kind] = counts.get(dataset.kind, 0) + known.rows.get(dataset.kind, 0)
         for dataset in own:
             self._built[dataset.kind] = Built(addresses if dataset.ranged else None, RowRanges())
-        self._files.name_sources(ENTITIES, sources)
+        for kind, named_by_all in sources.items():
+            self._files.name_sources(kind, named_by_all)
 
     def _build_partition(
         self, own: Iterable[Dataset], context: BuildContext, partition: Partition
     ) -> PartitionRecord:
-        sources: Set[str] = frozenset()
+        sources: dict[str, list[str]] = {}
         first_blocks: dict[str, int] = {}
         rows = {}
         for dataset in own:
             check = _Check(dataset, self._files)
             first_of = first_blocks if dataset.ranged else None
             outcome = self._write_rows(dataset, check, dataset.build(context, partition.entities), first_of)
-            sources = outcome.sources or sources
+            if outcome.sources is not None:
+                sources[dataset.kind] = sorted(outcome.sources)
             rows[dataset.kind] = check.rows
         part = self._part.end(partition.first)
-        return PartitionRecord(part, rows, sorted(sources), first_blocks)
+        return PartitionRecord(part, rows, sources, first_blocks)
 
     def _offer(self, own: Iterable[Dataset], context: BuildContext, partition: Partition) -> None:
         """Give the rows of a part that is taken over to the files that have them."""
@@ -139,10 +147,13 @@ class DatasetWriter:
         building = dataset.build(context, *given)
         parts = DatasetParts(self._part, self._taken.base)
         if dataset.partitioned:
-            outcome = self._write_ranges(dataset, check, building, parts)
+            outcome = self._write_ranges(dataset, check, building, parts, average_size(dataset, context))
         else:
             outcome = self._write_rows(dataset, check, building)
         parts.end()
+        if isinstance(building, KeyIndex):
+            firsts = [entry.first for entry in parts.entries]
+            parts.inputs = index_inputs(building, firsts, self._taken.base)
         self._part.ranges = None
         self._built[dataset.kind] = Built(outcome.result, ranges)
         return DatasetRecord(
@@ -158,20 +169,31 @@ class DatasetWriter:
         )
 
     def _write_ranges(
-        self, dataset: Dataset, check: "_Check", building: Iterator[Any], parts: DatasetParts
+        self,
+        dataset: Dataset,
+        check: "_Check",
+        building: Iterator[Any],
+        parts: DatasetParts,
+        average: int,
     ) -> Outcome:
         """The rows of a dataset that is cut between its keys. A range of keys of which nothing changed is the
         part that it was, unless the key behind it no longer begins one: that shows when it is come to."""
-        key_rows = _Returning(building)
         known = [] if self._files.takes(dataset.kind) else known_parts(self._taken.before.get(dataset.kind))
+        base = self._taken.base
+        key_rows = _Returning(building)
+        ranges = (
+            key_ranges(cast("Iterable[KeyRows]", key_rows), known, base)
+            if not isinstance(building, KeyIndex)
+            else index_ranges(building, known, base)
+        )
         kept: KeyRange | None = None
 
         def packed(one: KeyRows) -> PackedKey:
             before = check.rows
             blocks = list(dataset.pack(check.passed(one.entries, one.key)))
-            return PackedKey(one, blocks, check.rows - before)
+            return PackedKey(one, blocks, check.rows - before, average)
 
-        for keys in key_ranges(cast("Iterable[KeyRows]", key_rows), known, self._taken.base):
+        for keys in ranges:
             if keys.part is not None and self._writer.take_over(keys.part.part.content):
                 if kept is not None:
                     check.rows += parts.add_known(kept)
@@ -239,19 +261,6 @@ class _Check:
         self._row = None if dataset.row is None else RowCheck(dataset.kind, dataset.row)
 
     def passed(self, entries: Iterable[Entry], key: str) -> Iterator[Entry]:
-        if not isinstance(entries, SegmentedEntries):
-            yield from self._passed(entries, key)
-            return
-        for segment in entries.segments:
-            if self._files.take_segment(self._kind, segment.inputs):
-                for entry in segment.entries:
-                    self.rows += 1
-                    yield entry
-            else:
-                yield from self._passed(segment.entries, key)
-            self._files.end_segment(self._kind, segment.inputs)
-
-    def _passed(self, entries: Iterable[Entry], key: str) -> Iterator[Entry]:
         for entry in entries:
             self.rows += 1
             if self._row is None:

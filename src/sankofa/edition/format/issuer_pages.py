@@ -117,27 +117,51 @@ def pieces_of(block: Block, *, ends: bool = False) -> PagePieces:
     return PagePieces(pieces[: words[0]], pieces[words[0] + 1 :])
 
 
+class PageIndex:
+    """The index of a page, read once for whoever asks it about many days."""
+
+    __slots__ = ("_changes", "_days", "_marks", "_order", "_owners", "_words", "bounds", "issuers")
+
+    def __init__(self, index: bytes | memoryview) -> None:
+        words = self._words = memoryview(index).cast("I")
+        self.issuers, steps = words[0], words[1]
+        days = 3 + self.issuers + steps + 1
+        self.bounds = words[3 + self.issuers : days]
+        """Where the end of a row begins in the text, of each step, and where the last one ends."""
+        self._days, self._order, owners = days, days + steps, days + 2 * steps
+        self._changes = words[self._order : owners]
+        self._owners = memoryview(index)[4 * owners : 4 * owners + steps]
+        self._marks = owners + (steps + 3) // 4
+
+    def state_on(self, day: int) -> list[int]:
+        """Of each issuer the step it stands at on a day; `_UNKNOWN` before its first."""
+        words, issuers = self._words, self.issuers
+        changes = bisect_right(words, day, self._days, self._order) - self._days
+        passed = changes - changes % _MARK
+        mark = self._marks + issuers * (passed // _MARK)
+        state = words[mark : mark + issuers].tolist()
+        for owner, step in zip(self._owners[passed:changes], self._changes[passed:changes], strict=True):
+            state[owner] = step
+        return state
+
+
 def rows_on(
-    block: Block, day: int, wanted: Sequence[int], room: int, pieces: PagePieces | None = None
+    block: Block,
+    day: int,
+    wanted: Sequence[int],
+    room: int,
+    pieces: PagePieces | None = None,
+    page_index: PageIndex | None = None,
 ) -> IssuersKnown:
     """Of the issuers of a page by their number on it, the first so many of those known on a day.
 
-    `pieces` are those of the page, where the caller has them.
+    `pieces` and `page_index` are those of the page, where the caller has them; the text of the block is not
+    needed where `pieces` has the ends of rows.
     """
     index, text = block
     beginnings, page_ends = pieces or pieces_of(block)
-    words = memoryview(index).cast("I")
-    issuers, steps = words[0], words[1]
-    bounds = 3 + issuers  # where the bounds of steps begin; those of beginnings are before them
-    days = bounds + steps + 1
-    order, owners = days + steps, days + 2 * steps
-    changes = bisect_right(words, day, days, order) - days
-    passed = changes - changes % _MARK
-    mark = owners + (steps + 3) // 4 + issuers * (passed // _MARK)
-    state = words[mark : mark + issuers].tolist()
-    changed = memoryview(index)[4 * owners + passed : 4 * owners + changes]
-    for owner, step in zip(changed, words[order + passed : order + changes].tolist(), strict=True):
-        state[owner] = step
+    page_index = page_index or PageIndex(index)
+    state = page_index.state_on(day)
     known = [number for number in wanted if state[number] != _UNKNOWN] if _UNKNOWN in state else wanted
     shown = known[:room]
     if isinstance(shown, range):  # neighbours, all of them known: as most pages are read
@@ -147,8 +171,8 @@ def rows_on(
     runs: list[Run] = [b""] * (RUNS_IN_A_ROW * len(shown))
     runs[::2] = beginnings
     if page_ends:
-        runs[1::2] = map(page_ends.__getitem__, standing)
+        runs[1::2] = [page_ends[step] for step in standing]
     else:
-        ends = words[bounds:days]
+        ends = page_index.bounds
         runs[1::2] = [text[ends[step] : ends[step + 1]] for step in standing]
     return IssuersKnown(runs, known[room] if len(known) > room else None)

@@ -2,5 +2,5 @@
 
 from typing import Final
 
-LAYOUT: Final = 9
+LAYOUT: Final = 10
 """A reader refuses an edition of another."""

@@ -11,7 +11,7 @@ is then a few slices; no row is decoded or encoded at request time.
 import struct
 import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -123,6 +123,19 @@ def runs_of(ends: Sequence[int], seen: list[int]) -> Iterator[tuple[int, int]]:
         yield (ends[start - 1] + 1 if start else 0), ends[previous]
 
 
+def first_rows(ends: Sequence[int], runs: Iterable[tuple[int, int]], room: int) -> Iterator[tuple[int, int]]:
+    """Of runs as `runs_of` has them, those of the first so many rows."""
+    for start, end in runs:
+        if not room:
+            return
+        first = bisect_left(ends, start)
+        rows = bisect_left(ends, end, first) + 1 - first
+        if rows > room:
+            rows, end = room, ends[first + room - 1]
+        room -= rows
+        yield start, end
+
+
 def cut(rows: Run, runs: Iterable[tuple[int, int]], *, sparse: bool) -> list[Run]:
     """Runs of a block's rows: views of it; copies of few, which would keep all of it in memory."""
     if sparse:
@@ -156,12 +169,14 @@ def select(block: Block, day: int, modes: int, tag: int, room: int) -> tuple[lis
         if stretch < 0:
             return [], 0
         seen_rows = words[stretches + stretch]
-        if seen_rows <= room:
-            bound = 2 * stretches + stretch
-            first = 3 * stretches + 1
-            bounds = iter(words[first + words[bound] : first + words[bound + 1]].tolist())
-            runs = zip(bounds, bounds, strict=True)
-            return cut(rows, runs, sparse=4 * seen_rows < count), seen_rows
+        bound = 2 * stretches + stretch
+        first = 3 * stretches + 1
+        bounds = iter(words[first + words[bound] : first + words[bound + 1]].tolist())
+        runs: Iterable[tuple[int, int]] = zip(bounds, bounds, strict=True)
+        if seen_rows > room:
+            seen_rows = room
+            runs = first_rows(view[_SIZE + 8 * count : _SIZE + 12 * count].cast("I"), runs, room)
+        return cut(rows, runs, sparse=4 * seen_rows < count), seen_rows
     firsts, untils, ends = (
         view[_SIZE + n * 4 * count : _SIZE + (n + 1) * 4 * count].cast("i").tolist() for n in range(3)
     )

@@ -1,10 +1,11 @@
 """The index that screens are read from: the values of a metric in order of size, by country and year.
 
 A screen is asked for by metric, country (or none) and day. For each metric, country and calendar year in
-which anything changes there is one page that lists the values standing on any day of that year, largest
-first, ties by service_id, each with the byte range of its row, which is that of `/v1/metrics`. In a year
-without a page all stands as at the end of the last before it. Beside it are their order from the smallest,
-on which days each stands, and how many issuers show what (a value, or which reason for none) from each day.
+which anything changes there is one page on the values standing on any day of that year, largest first, ties
+by service_id: their order from the smallest, on which days each stands, and how many issuers show what (a
+value, or which reason for none) from each day. In a year without a page all stands as at the end of the last
+before it. The byte ranges of their rows, which are those of `/v1/metrics`, are kept apart under the same key:
+one row more moves the others of its issuer, in whatever order and on whatever days they stand.
 The top of a screen is the first so many that stand on the day: nothing is sorted, grouped or counted.
 
 On which days a value stands is told by a byte for each sixteen days of the year, its mark: there are 136
@@ -12,8 +13,8 @@ stretches of days within sixteen, and none. The marks of all values for the same
 that those of a day are found by translating a run of bytes, and only the values that stand are unpacked.
 
 Layout of a page, in 32-bit words, little-endian: how many days; the days; per day a count for each state;
-how many values; of each value block, start and end of the row; the order from the smallest; then, in bytes,
-of each sixteen days the mark of every value; padded to whole words.
+how many values; the order from the smallest; then, in bytes, of each sixteen days the mark of every value;
+padded to whole words. Byte ranges: of each value block, start and end of the row.
 """
 
 import struct
@@ -21,6 +22,9 @@ import struct
 from sankofa.edition.format.visibility import visible
 from sankofa.model.metric_states import State
 
+SCREEN = "screen"
+SCREEN_RANGES = "screen-ranges"
+"""The kinds of pages, and of the byte ranges of what is on them."""
 AS_OF = b'"as_of":"0001-01-01"'
 """What a row has in the place of the day applied; inside a text its quotes would be escaped."""
 UNDATED = b"{" + AS_OF + b","

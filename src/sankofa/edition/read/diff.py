@@ -58,7 +58,7 @@ async def diff(before: Edition, after: Edition, examples: int) -> dict[str, Diff
     for feed in _feeds(before, after):
         counts: Counter[str] = Counter()
         shown: list[dict[str, Any]] = []
-        only = _FIRST_KEY.get(feed.kind)
+        only = panel_key() if _is_list(feed.kind, before, after) else _FIRST_KEY.get(feed.kind)
         panel = feed.kind.startswith(_PANELS)
         first = panel_key() if panel else only  # or the empty key would be passed over
         start = WalkPosition(feed.dataset) if first is None else WalkPosition(feed.dataset, first, 0)
@@ -83,7 +83,25 @@ def _feeds(before: Edition, after: Edition) -> list[Feed]:
     """Those that can be followed, and every other kind of rows; these by their whole content."""
     known = {feed.kind: feed for feed in (*FEEDS, *_DERIVED)}
     kinds = sorted({*before.manifest["rows"], *after.manifest["rows"]}.difference(_INDEXES))
-    return [known.get(kind) or Feed(kind, kind, None, _stored(kind)) for kind in kinds]
+    return [
+        known.get(kind)
+        or Feed(kind, kind, None, _listed(kind) if _is_list(kind, before, after) else _stored(kind))
+        for kind in kinds
+    ]
+
+
+def _is_list(kind: str, *editions: Edition) -> bool:
+    """Whether it is one list that is kept with the organisations."""
+    return kind.startswith(_PANELS) and any(any(edition.segments(kind)) for edition in editions)
+
+
+def _listed(kind: str) -> Load:
+    """All of a list at once: which organisations its keys name says nothing of its rows."""
+
+    async def load(edition: Edition, key: str, part: int) -> Runs:
+        return [run for one in edition.segments(kind) for run in await stored(edition, kind, one)]
+
+    return load
 
 
 def _stored(kind: str) -> Load:

@@ -17,6 +17,7 @@ from sankofa.edition.format.row_blocks import (
     without_first,
 )
 from sankofa.edition.format.visibility import ANY_TAG
+from sankofa.edition.read.bounded_cache import BoundedCache
 from sankofa.edition.read.turns import PIECE, Turns
 from sankofa.engines.datastore import Block, ByteRange, Datastore, EditionReader, NeedsRows
 from sankofa.model.errors import EditionError
@@ -88,8 +89,11 @@ class Edition:
         self._kept_numbers: dict[tuple[str, str], memoryview] = {}
         self._kept_blocks: dict[tuple[str, str], Block] = {}
         self._kept_keys: dict[str, tuple[str, ...]] = {}
+        self._segments: dict[str, list[str]] = {}
         self.kept_parts: dict[tuple[str, str, int], Any] = {}
         """What was worked out of a block of a key, by kind, key and number of the block."""
+        self.caches: dict[str, BoundedCache[Any, Any]] = {}
+        """What readers keep of it besides, each under a name of its own."""
         self.files: Mapping[str, Mapping[str, Any]] = {
             one["name"]: one for one in self.manifest.get("files", ())
         }
@@ -208,6 +212,35 @@ class Edition:
             skip += most
             most *= 4
 
+    def segments(self, kind: str) -> list[str]:
+        """The keys of a kind that is one list, in its order: one, or one in each part of organisations."""
+        if (known := self._segments.get(kind)) is None:
+            known = [part["first"] for part in self.manifest["parts"] if kind in part["kinds"]]
+            self._segments[kind] = known
+        return known
+
+    async def select_list(
+        self, kind: str, *, day: int, limit: int | None = None, start: tuple[int | str, ...] = ()
+    ) -> Selection:
+        """The rows of a kind that is one list, as `select` has those of a key; `start` is `following` of an
+        earlier selection."""
+        first, skip, passed = str(start[0]) if start else "", *map(int, start[1:] or (0, 0))
+        runs: list[Run] = []
+        count = 0
+        for key in self.segments(kind):
+            if key < first:
+                continue
+            room = None if limit is None else limit - count
+            own = await self.select(kind, key, day=day, limit=room, skip=skip, passed=passed)
+            skip = passed = 0
+            if own is None:
+                continue
+            runs += own.runs
+            count += own.count
+            if own.following is not None:
+                return Selection(runs, count, truncated=True, following=(key, *own.following))
+        return Selection(runs, count, truncated=False)
+
     async def rows(self, kind: str, key: str, rows_per_block: int, first: int, end: int) -> list[Run]:
         """The rows [first, end) under a key by their number, where every block but the last has as many."""
         if first >= end:
@@ -238,6 +271,12 @@ class Edition:
         if len(self.kept_parts) >= _MOST_PARTS:
             self.kept_parts.clear()
         self.kept_parts[name] = part
+
+    def cache(self, name: str, most: int) -> BoundedCache[Any, Any]:
+        """The cache of a name, made with room for so many entries when it is first asked for."""
+        if (cache := self.caches.get(name)) is None:
+            cache = self.caches[name] = BoundedCache(most)
+        return cache
 
     async def keys(self, kind: str) -> Sequence[str]:
         """The keys of a kind that has few."""
@@ -295,6 +334,7 @@ class Edition:
 
     def close(self) -> None:
         self.kept_parts.clear()
+        self.caches.clear()
         self._kept_numbers.clear()
         self._kept_blocks.clear()
         self._reader.close()

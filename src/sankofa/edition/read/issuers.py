@@ -7,6 +7,7 @@ from itertools import islice
 from sankofa.edition.format.issuer_pages import (
     ISSUERS_ON_A_PAGE,
     RUNS_IN_A_ROW,
+    PageIndex,
     PagePieces,
     pieces_of,
     rows_on,
@@ -42,40 +43,62 @@ async def issuers_on(
     # As many pages as it takes where every issuer is known, the one after the last of them included.
     at_once = min(1 + (first % ISSUERS_ON_A_PAGE + most) // ISSUERS_ON_A_PAGE, _PAGES_AT_ONCE)
     while together := list(islice(pages, at_once)):
-        start, end = together[0][0], together[-1][0] + 1
-        close = end - start <= 2 * at_once
-        blocks = await edition.blocks(ISSUERS, "", start, end - start) if close else ()
-        for page, wanted in together:
-            block = blocks[page - start] if close else (await edition.blocks(ISSUERS, "", page, 1))[0]
+        read = await _read_pages(edition, [page for page, _ in together], at_once)
+        for (page, wanted), (block, kept) in zip(together, read, strict=True):
             await turns.step()
-            pieces = _kept_pieces(edition, page, block)
-            known = rows_on(block, day, wanted, most - len(runs) // RUNS_IN_A_ROW, pieces)
+            room = most - len(runs) // RUNS_IN_A_ROW
+            known = rows_on(block, day, wanted, room, kept.pieces, kept.index)
             runs += known.runs
             if known.following is not None:
                 return _selection(runs, (page * ISSUERS_ON_A_PAGE + known.following,))
     return _selection(runs, None)
 
 
-class _Read:
+class _KeptPage:
     """A page that was read, and how often."""
 
-    __slots__ = ("pieces", "times")
+    __slots__ = ("index", "pieces", "times", "without_text")
 
-    def __init__(self, pieces: PagePieces) -> None:
-        self.pieces = pieces
+    def __init__(self, block: Block) -> None:
+        self.pieces: PagePieces = pieces_of(block)
+        self.index = PageIndex(block[0]) if isinstance(block[0], memoryview) else None
+        """Of a mapped file, which takes no memory, and of a page that is kept whole."""
         self.times = 0
+        self.without_text: Block | None = None
+        """The page where its text is not needed any more, as it is kept in pieces."""
 
 
-def _kept_pieces(edition: Edition, page: int, block: Block) -> PagePieces:
+async def _read_pages(edition: Edition, pages: list[int], at_once: int) -> list[tuple[Block, _KeptPage]]:
+    """Some pages in their order, none of them read that is kept whole."""
+    kept: list[tuple[Block, _KeptPage]] = []
+    for page in pages:
+        known: _KeptPage | None = edition.kept_parts.get((ISSUERS, "", page))
+        if known is None or known.without_text is None:
+            break
+        kept.append((known.without_text, known))
+    if len(kept) == len(pages):
+        return kept
+    start, end = pages[0], pages[-1] + 1
+    if end - start <= 2 * at_once:  # close to each other: in one read
+        together = await edition.blocks(ISSUERS, "", start, end - start)
+        blocks = [together[page - start] for page in pages]
+    else:
+        blocks = [(await edition.blocks(ISSUERS, "", page, 1))[0] for page in pages]
+    return [(block, _kept_page(edition, page, block)) for page, block in zip(pages, blocks, strict=True)]
+
+
+def _kept_page(edition: Edition, page: int, block: Block) -> _KeptPage:
     """The pieces of a page. The ends of its rows are many: those of the few pages read most are kept."""
-    read: _Read | None = edition.kept_parts.get((ISSUERS, "", page))
-    if read is None:
-        read = _Read(pieces_of(block))
-        edition.keep_part((ISSUERS, "", page), read)
-    read.times += 1
-    if page < _PAGES_KEPT_WHOLE and read.times == _OFTEN:
-        read.pieces = pieces_of(block, ends=True)
-    return read.pieces
+    kept: _KeptPage | None = edition.kept_parts.get((ISSUERS, "", page))
+    if kept is None:
+        kept = _KeptPage(block)
+        edition.keep_part((ISSUERS, "", page), kept)
+    kept.times += 1
+    if page < _PAGES_KEPT_WHOLE and kept.times == _OFTEN:
+        kept.pieces = pieces_of(block, ends=True)
+        kept.index = kept.index or PageIndex(block[0])
+        kept.without_text = block[0], b""
+    return kept
 
 
 def _selection(runs: list[Run], following: tuple[int] | None) -> Selection:

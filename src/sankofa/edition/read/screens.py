@@ -13,6 +13,8 @@ from sankofa.edition.format.screen_index import (
     DAYS_PER_MARK,
     EVERYWHERE,
     LAST_DAY,
+    SCREEN,
+    SCREEN_RANGES,
     STANDING,
     STATES,
 )
@@ -47,14 +49,18 @@ async def screen(
     """The first so many by size after a rank, on a day, of a country or of all."""
     years = edition.manifest.get("screen_years")
     page: bytes | memoryview | None = None
+    stored_ranges: bytes | memoryview | None = None
     year = day.year
     if years:
         year = years[max(bisect_right(years, year) - 1, 0)]
-        page = await edition.raw("screen", f"{metric}|{country or EVERYWHERE}|{year}")
-    if page is None:
+        key = f"{metric}|{country or EVERYWHERE}|{year}"
+        page, stored_ranges = await edition.raw(SCREEN, key), await edition.raw(SCREEN_RANGES, key)
+    if page is None or stored_ranges is None:
         return Screen(Selection((), 0, truncated=False), omissions([0] * STATES))
     last = after + most
-    counts, ranges = _read(memoryview(page), day.toordinal(), year, smallest_first, after, last)
+    counts, ranges = _read(
+        memoryview(page), memoryview(stored_ranges), day.toordinal(), year, smallest_first, after, last
+    )
     rows = await edition.rows_at("metrics", ranges)
     more = counts[State.STANDS] > last
     selection = Selection(
@@ -94,7 +100,13 @@ def dated(rows: bytes, day: date) -> bytes:
 
 
 def _read(
-    page: memoryview, day: int, year: int, smallest_first: bool, after: int, last: int
+    page: memoryview,
+    ranges: memoryview,
+    day: int,
+    year: int,
+    smallest_first: bool,
+    after: int,
+    last: int,
 ) -> tuple[list[int], list[ByteRange]]:
     """The counts by state on a day, and where the rows after a rank are; of each the part behind its day."""
     words = page.cast("I")
@@ -104,8 +116,7 @@ def _read(
     counts: list[int] = words[at : at + STATES].tolist()
     at = 1 + days + STATES * days
     size = words[at]
-    values = 4 * (at + 1)
-    order = values + BYTE_RANGE.size * size
+    order = 4 * (at + 1)
     marks = order + 4 * size
     # What stands after the last year stands on its last day; before the first, by the counts, nothing does.
     marked, of_them = divmod(min(max(day - date(year, 1, 1).toordinal(), 0), LAST_DAY), DAYS_PER_MARK)
@@ -114,8 +125,8 @@ def _read(
     listed: Iterator[ByteRange]
     if smallest_first:
         numbers = (n for n in page[order : order + 4 * size].cast("I") if standing[own[n]])
-        listed = (BYTE_RANGE.unpack_from(page, values + BYTE_RANGE.size * n) for n in numbers)
+        listed = (BYTE_RANGE.unpack_from(ranges, BYTE_RANGE.size * n) for n in numbers)
     else:
         runs = (bytes(own[n : n + _AT_ONCE]).translate(standing) for n in range(0, size, _AT_ONCE))
-        listed = compress(BYTE_RANGE.iter_unpack(page[values:order]), chain.from_iterable(runs))
+        listed = compress(BYTE_RANGE.iter_unpack(ranges), chain.from_iterable(runs))
     return counts, list(islice(listed, after, max(after, min(last, counts[State.STANDS]))))

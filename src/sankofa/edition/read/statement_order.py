@@ -5,6 +5,7 @@ period, in their documented order; after them all other rows, in the order of `/
 """
 
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
@@ -61,13 +62,13 @@ class _CoreRows:
         self._columns = columns
         self._read: dict[int, list[_Core]] = {}
 
-    def after(self, text: Run, begun: int) -> Iterator[_Core]:
-        """From a row on, or from one a little before it."""
+    def after(self, text: Run, begun: int) -> Iterator[list[_Core]]:
+        """From a row on, or from one a little before it: a few at a time."""
         for first in range(begun - begun % _ROWS_READ, len(self._columns.ends), _ROWS_READ):
             rows = self._read.get(first)
             if rows is None:
                 rows = self._read[first] = self._core_rows(text, first)
-            yield from rows
+            yield rows
 
     def _core_rows(self, text: Run, number: int) -> list[_Core]:
         ends = self._columns.ends[number : number + _ROWS_READ]
@@ -110,6 +111,7 @@ class _Page:
 
 
 _rank: Final = itemgetter(0)
+_period: Final = itemgetter(8)
 
 
 async def core_first(
@@ -175,20 +177,23 @@ async def _core(
         for block_number, block in enumerate(blocks, skip):
             await turns.step()
             text = block[1]
-            cores = _core_rows(edition, key, block_number, block).after(text, begun)
-            for number, start, end, first, until, row_modes, row_tag, rank, period in cores:
-                if not (first <= day < until and row_modes & modes and number >= begun):
-                    continue
-                if tag not in (ANY_TAG, row_tag):
-                    continue
-                row = text[start:end]
-                if where is not None and not where(bytes(row)):
-                    continue
-                if period != page.period:
-                    if page.pending and (following := page.flush()) is not None:
-                        return following
-                    page.begin(period, (block_number, number))
-                page.pending.append((rank, row))
+            for some in _core_rows(edition, key, block_number, block).after(text, begun):
+                shown = [one for one in some if one[3] <= day < one[4] and one[5] & modes]
+                if begun or tag != ANY_TAG or where is not None:
+                    shown = [
+                        one
+                        for one in shown
+                        if one[0] >= begun
+                        and tag in (ANY_TAG, one[6])
+                        and (where is None or where(bytes(text[one[1] : one[2]])))
+                    ]
+                for period, rows in groupby(shown, key=_period):
+                    own = list(rows)
+                    if period != page.period:
+                        if page.pending and (following := page.flush()) is not None:
+                            return following
+                        page.begin(period, (block_number, own[0][0]))
+                    page.pending += [(one[7], text[one[1] : one[2]]) for one in own]
             begun = 0
         if len(blocks) < _BLOCKS_A_READ:
             break

@@ -6,8 +6,7 @@ from sankofa.edition.build.tables import tables
 from sankofa.ledger.seals import TABLES
 
 MADE_EACH_TIME = {
-    "coverage", "issuer", "issuer-days", "issuer-list", "quality", "screen", "signal-fundamentals-factors",
-    "signal-fundamentals-quality", "signal-fundamentals-revisions", "signal-issuer-persistence", "source",
+    "coverage", "issuer", "issuer-days", "issuer-list", "quality", "screen", "screen-ranges", "source",
 }  # fmt: skip
 """Datasets of all issuers, or with a clock in them."""
 

@@ -1,16 +1,23 @@
 """The rows of metrics, put together from parts: the bytes that the encoder would write."""
 
 import random
+from array import array
 from datetime import date
 from decimal import Decimal
 
 import msgspec
 
-from sankofa.derive.metrics.contract import metrics
+from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.metrics.derive import Derived, Value
 from sankofa.derive.metrics.figures import Figure, Part
 from sankofa.derive.metrics.standing import Stretch
-from sankofa.edition.build.metric_rows import metric_rows, standings
+from sankofa.edition.build.metric_rows import (
+    Standings,
+    coverage,
+    coverage_steps,
+    metric_rows,
+    standings,
+)
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.edition.format.screen_index import AS_OF, UNDATED
 from sankofa.edition.read.screens import dated
@@ -32,10 +39,45 @@ CONCEPTS = ("profit", "us-gaap:Assets", "ifrs-full:Equity")
 NUMBERS = ("12", "-0.50", "1E+3", "12345678901234567890123.4500", "0.0000000123")
 
 
+def shown(chance: random.Random) -> list[tuple[int, int, int]]:
+    """Of some metrics, from which days on an issuer shows which states."""
+    states = []
+    for number in chance.sample(range(len(slugs())), 4):
+        days = sorted({0, *(chance.randrange(40) for _ in range(chance.randrange(6)))})
+        begun = chance.randrange(len(days) + 1)  # until then nothing is published
+        states += [
+            (number, day, State.NOT_PUBLISHED if place < begun else chance.choice(list(State)))
+            for place, day in enumerate(days)
+        ]
+    return sorted(states)
+
+
+def test_coverage_added_up_is_what_looking_at_every_issuer_on_the_day_gives() -> None:
+    chance = random.Random(4)
+    issuers = [
+        Standings(
+            b"", b"", b"", b"", array("i", [word for one in shown(chance) for word in one]).tobytes(), 2
+        )
+        for _ in range(60)
+    ]
+    steps = [coverage_steps(issuers[:25]), coverage_steps(issuers[25:])]
+    for day in range(-1, 42):
+        published, found = 0, [0] * len(slugs())
+        for issuer in issuers:
+            seen = {one.number: one.state for one in issuer.stretches() if one.first <= day < one.until}
+            if any(state != State.NOT_PUBLISHED for state in seen.values()):
+                published += 1
+                for number, state in seen.items():
+                    found[number] += state not in (State.INPUT_ABSENT, State.CURRENCY_MIXED)
+        expected = {"identity_conflicts": Decimal(120)}
+        if published:
+            shares = ((Decimal(count) / published).quantize(Decimal("0.0001")) for count in found)
+            expected |= {f"coverage_{slug}": share for slug, share in zip(slugs(), shares, strict=True)}
+        assert coverage(steps, day) == expected
+
+
 def entity(name: str | None) -> Entity:
-    own = Entity("DC" + "0" * 24, (), ("s",), 1)
-    own.statements.append(Statement("s", "a", Profile(name), 1))
-    return own
+    return Entity("DC" + "0" * 24, (), ("s",), 1, [Statement("s", "a", Profile(name), 1)])
 
 
 def random_values(chance: random.Random) -> list[Value]:

@@ -13,9 +13,8 @@ from sankofa.derive.metrics.contract import metrics, slugs
 from sankofa.derive.metrics.derive import Value
 from sankofa.derive.metrics.standing import Stretch
 from sankofa.edition.build.metric_rows import Standings
-from sankofa.edition.build.row_ranges import RowRanges
-from sankofa.edition.build.screen_index import ScreenIndex
-from sankofa.edition.format.screen_index import AS_OF
+from sankofa.edition.build.screen_index import ScreenIndex, SegmentBuilder
+from sankofa.edition.format.screen_index import AS_OF, SCREEN, SCREEN_RANGES
 from sankofa.edition.read.edition import Edition
 from sankofa.edition.read.screens import screen
 from sankofa.model.days import FOREVER
@@ -26,15 +25,40 @@ from tests.memory import MemoryReader
 METRIC = metrics()[3]
 
 
-def in_memory(rows: list[bytes], screening: ScreenIndex) -> MemoryReader:
-    """Sheets and rows: each row is a block."""
-    reader = MemoryReader({"screen_years": screening.years()})
-    places = RowRanges()
+class Screening:
+    """Issuers in two segments, each of whose rows is a block."""
+
+    def __init__(self) -> None:
+        self._segments = SegmentBuilder(), SegmentBuilder()
+        self._first_blocks: dict[str, int] = {}
+        self._next = 1
+
+    def add(self, country: str | None, own: Standings, rows: list[bytes]) -> None:
+        service_id = f"DC{len(self._first_blocks):04d}"
+        segment = self._segments[len(self._first_blocks) > 1]
+        self._first_blocks[service_id] = self._next
+        self._next += len(rows)
+        segment.add(service_id, country, own, [[len(row)] for row in rows])
+
+    def index(self) -> ScreenIndex:
+        index = ScreenIndex()
+        for segment in self._segments:
+            index.add(segment.segment(), self._first_blocks)
+        return index
+
+
+def in_memory(rows: list[bytes], screening: Screening) -> MemoryReader:
+    """Pages and rows: each row is a block."""
+    index = screening.index()
+    reader = MemoryReader({"screen_years": index.years})
     for number, row in enumerate(rows, 1):
         reader.shelve("metrics", str(number), [(b"", row)])
-        places.add(number, [len(row)])
-    for key, sheet in screening.pages(places):
-        reader.shelve("screen", key, [(b"", sheet)])
+    for metric, keys in index.metrics():
+        for kind, ranges in ((SCREEN, False), (SCREEN_RANGES, True)):
+            made = index.pages(metric, ranges=ranges)
+            assert sorted(made) == keys
+            for key, page in made.items():
+                reader.shelve(kind, key, [(b"", page)])
     return reader
 
 
@@ -53,7 +77,7 @@ def listed(values: list[Value], histories: list[list[Stretch]]) -> Standings:
 @pytest.mark.rule("SCR-1")
 def test_a_screen_is_what_sorting_everything_would_give() -> None:
     chance = random.Random(3)
-    screening = ScreenIndex()
+    screening = Screening()
     rows: list[bytes] = []
     told: list[tuple[str, str | None, Decimal, int, int]] = []
     issuers = [(f"DC{n:04d}", chance.choice(("ZA", "NG", None))) for n in range(120)]
@@ -78,7 +102,7 @@ def test_a_screen_is_what_sorting_everything_would_give() -> None:
             stretches.append(Stretch(day, FOREVER, State.INPUT_ABSENT))
         histories: list[list[Stretch]] = [[] for _ in slugs()]
         histories[slugs().index(METRIC.slug)] = stretches
-        screening.add(country, listed(values, histories))
+        screening.add(country, listed(values, histories), rows[-len(values) :])
     edition = Edition("e", in_memory(rows, screening))
     for _ in range(200):
         asked_day = date.fromordinal(
@@ -103,8 +127,9 @@ def test_a_screen_is_what_sorting_everything_would_give() -> None:
 
 
 def test_what_stands_at_the_end_of_the_last_year_stands_on() -> None:
-    screening = ScreenIndex()
-    for first in (date(2003, 6, 15), date(2001, 2, 1)):
+    screening = Screening()
+    rows = [b'{%b,"id":"%b"}' % (AS_OF, issuer) for issuer in (b"DC1", b"DC2")]
+    for row, first in zip(rows, (date(2003, 6, 15), date(2001, 2, 1)), strict=True):
         day = first.toordinal()
         histories: list[list[Stretch]] = [[] for _ in slugs()]
         histories[slugs().index(METRIC.slug)] = [
@@ -112,8 +137,7 @@ def test_what_stands_at_the_end_of_the_last_year_stands_on() -> None:
             Stretch(day, FOREVER, State.STANDS),
         ]
         value = Value(METRIC, Decimal(1), day, day, FOREVER, ())
-        screening.add(None, listed([value], histories))
-    rows = [b'{%b,"id":"%b"}' % (AS_OF, issuer) for issuer in (b"DC1", b"DC2")]
+        screening.add(None, listed([value], histories), [row])
     edition = Edition("e", in_memory(rows, screening))
     for day_asked, expected in (
         ("1999-12-31", []), ("2001-01-31", []), ("2001-02-01", ["DC2"]), ("2003-06-14", ["DC2"]),
@@ -132,7 +156,8 @@ def test_every_day_of_a_leap_year_shows_what_stands_on_it() -> None:
     start = date(2004, 1, 1).toordinal()
     borders = (-400, -1, 0, 1, 15, 16, 17, 31, 32, 359, 360, 365, 366, 367, 800)
     stretches = [(start + a, start + b) for a in borders for b in borders if a < b]
-    screening = ScreenIndex()
+    screening = Screening()
+    rows = [b'{%b,"id":%d}' % (AS_OF, number) for number in range(len(stretches))]
     for number, (first, until) in enumerate(stretches):
         histories: list[list[Stretch]] = [[] for _ in slugs()]
         histories[slugs().index(METRIC.slug)] = [
@@ -141,8 +166,7 @@ def test_every_day_of_a_leap_year_shows_what_stands_on_it() -> None:
             Stretch(until, FOREVER, State.INPUT_ABSENT),
         ]
         value = Value(METRIC, Decimal(-number), first, first, until, ())
-        screening.add(None, listed([value], histories))
-    rows = [b'{%b,"id":%d}' % (AS_OF, number) for number in range(len(stretches))]
+        screening.add(None, listed([value], histories), [rows[number]])
     edition = Edition("e", in_memory(rows, screening))
     for day in range(start - 2, start + 369):
         asked = screen(
@@ -154,6 +178,6 @@ def test_every_day_of_a_leap_year_shows_what_stands_on_it() -> None:
 
 
 def test_without_any_full_year_a_screen_is_empty() -> None:
-    edition = Edition("e", in_memory([], ScreenIndex()))
+    edition = Edition("e", in_memory([], Screening()))
     found = wait(screen(edition, "net_margin", None, date(2024, 1, 1), smallest_first=False, most=9))
     assert (found.selection.count, set(found.omitted.values())) == (0, {0})

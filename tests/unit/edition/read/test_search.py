@@ -72,3 +72,27 @@ def test_only_the_records_of_hits_are_read_where_the_index_tells_the_scores() ->
         assert more
         read.append(edition._reader.asked)  # type: ignore[attr-defined]
     assert read[1] - read[0] == 18 - 3
+
+
+@given(
+    ORGANISATION_NAMES,
+    st.lists(
+        st.lists(WORDS | st.sampled_from(("ban", "baobax", "cemen", "xy")), min_size=1, max_size=3),
+        min_size=2,
+        max_size=6,
+    ),
+)
+def test_what_an_edition_keeps_of_earlier_searches_changes_no_answer(
+    organisations: list[list[list[str]]], queries: list[list[str]]
+) -> None:
+    edition = an_edition(organisations, counted=True)
+    for query in [*queries, *queries]:
+        assert search(edition, query, 5) == search(an_edition(organisations, counted=True), query, 5)
+
+
+def test_a_search_for_words_and_names_that_are_known_reads_nothing() -> None:
+    edition = an_edition([[["baobab", f"trading{n}"]] for n in range(18)], counted=True)
+    first = search(edition, ["baobab"], 3)
+    read = edition._reader.asked  # type: ignore[attr-defined]
+    assert search(edition, ["baobab"], 3) == first
+    assert edition._reader.asked == read  # type: ignore[attr-defined]

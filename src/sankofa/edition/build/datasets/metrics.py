@@ -2,10 +2,11 @@
 
 - `metrics`: the values of an issuer, ordered by metric, each seen on the days on which it stands;
 - `omitted`: of an issuer, per metric and day, why there is no value;
-- `screen`: the index of `format.screen_index`, which leads to the rows of `metrics`.
+- `screen`, `screen-ranges`: the index of `format.screen_index`, which leads to the rows of `metrics`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -16,9 +17,9 @@ from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, Pre
 from sankofa.edition.build.issuer_parts import issuer_part
 from sankofa.edition.build.metric_rows import METRICS, Standings, metric_rows, standings
 from sankofa.edition.build.prepared_rows import PreparedRows, prepare
-from sankofa.edition.build.row_ranges import RowRanges
 from sankofa.edition.build.screen_index import ScreenIndex
-from sankofa.edition.format.row_blocks import Entry, row_ends
+from sankofa.edition.format.row_blocks import Entry
+from sankofa.edition.format.screen_index import SCREEN, SCREEN_RANGES
 from sankofa.ledger.entities import Entity
 from sankofa.model.metric_states import REASONS, State
 from sankofa.model.rows import MetricsRow
@@ -57,16 +58,32 @@ def omitted(context: BuildContext, some: Sequence[Entity]) -> Iterator[KeyRows]:
                 yield KeyRows(entity.service_id, entries, entity.aliases)
 
 
-@dataset("screen", None, needs=(METRICS,))
+@dataset(SCREEN, None, needs=(METRICS,), partitioned=True, of_organisations=True)
 def screen(context: BuildContext, metrics: Built[Mapping[str, int]]) -> Building:
-    """Of every issuer; `metrics` has the address of the first block of each."""
-    index, ranges = ScreenIndex(), RowRanges()
-    for entity in context.entities:
-        if part := context.issuers.part(METRICS, entity.service_id):
-            rows, standings = _read(part)
-            index.add(entity.country, standings)
-            for number, block in enumerate(rows.blocks, metrics.result.get(entity.service_id, 0)):
-                ranges.add(number, row_ends(block))
-    for key, page in index.pages(ranges):
-        yield KeyRows(key, [Entry(page)])
-    return Outcome(manifest_extras={"screen_years": index.years()})
+    """Of every issuer; `metrics` has the address of the first block of each. Returns the index."""
+    index = ScreenIndex()
+    for segment in context.summaries.screens():
+        index.add(segment, metrics.result)
+    yield from _pages(index, ranges=False)
+    return Outcome(index, manifest_extras={"screen_years": index.years})
+
+
+@dataset(SCREEN_RANGES, None, needs=(SCREEN,), partitioned=True, of_organisations=True)
+def screen_ranges(context: BuildContext, screens: Built[ScreenIndex]) -> Iterator[KeyRows]:
+    yield from _pages(screens.result, ranges=True)
+
+
+def _pages(index: ScreenIndex, *, ranges: bool) -> Iterator[KeyRows]:
+    """By metric: those of one of which nothing changed are not made."""
+
+    @lru_cache(maxsize=1)
+    def pages(metric: int) -> dict[str, bytes]:
+        return index.pages(metric, ranges=ranges)
+
+    def entries(metric: int, key: str) -> Iterator[Entry]:
+        yield Entry(pages(metric)[key])
+
+    for metric, keys in index.metrics():
+        inputs = index.inputs(metric, ranges=ranges)
+        for key in keys:
+            yield KeyRows(key, entries(metric, key), inputs=inputs)

@@ -1,12 +1,12 @@
 """The panels of signals-v1, each a dataset and a table of its own: this file knows none of them.
 
-A panel without filters is one list of rows, put together of each issuer's own where it is a panel of issuers.
+A panel without filters is one list of rows. One of issuers is kept with the organisations, part by part.
 One with filters has a column for each question that they allow, newest first, so that an answer is a stretch
 of a column (see `format.series_blocks`).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -17,15 +17,7 @@ from sankofa.derive.signals.contract import Observation, ObserveIssuer, Panel, p
 from sankofa.derive.signals.methodology import methodology
 from sankofa.edition.build import inputs
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.dataset import (
-    Building,
-    Built,
-    KeyRows,
-    Outcome,
-    Segment,
-    SegmentedEntries,
-    dataset,
-)
+from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
 from sankofa.edition.build.issuer_parts import issuer_part
 from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.edition.format.keys import TENDERS, panel_kind
@@ -51,19 +43,19 @@ def _rows(panel: Panel, context: BuildContext, releases: Built[None]) -> Buildin
     return Outcome(sources=sources)
 
 
-def _issuer_rows(panel: Panel, context: BuildContext) -> Building:
+def _issuer_rows(panel: Panel, context: BuildContext, some: Sequence[Entity]) -> Building:
+    """The rows of some organisations under the id of the first: kept with them, not in one place with those
+    of all, where any change would write all of them again."""
     kind = panel_kind(panel.key)
     sources: set[str] = set()
-
-    def entries(some: Iterable[Entity]) -> Iterator[Entry]:
-        for entity in some:
-            if part := context.issuers.part(kind, entity.service_id):
-                rows, named = _read(part)
-                sources.update(named)
-                yield from (Entry(row, first) for row, first in rows)
-
-    segments = (Segment(partition.inputs, entries(partition.entities)) for partition in context.partitions)
-    yield KeyRows(panel_key(), SegmentedEntries(segments))
+    entries: list[Entry] = []
+    for entity in some:
+        if part := context.issuers.part(kind, entity.service_id):
+            rows, named = _read(part)
+            sources.update(named)
+            entries += [Entry(row, first) for row, first in rows]
+    if entries:
+        yield KeyRows(some[0].service_id, entries)
     return Outcome(sources=sources)
 
 
@@ -109,7 +101,7 @@ def _declare(panel: Panel) -> None:
     kind = panel_kind(panel.key)
     if panel.of_issuer:
         issuer_part(kind)(partial(_issuer_part, panel.of_issuer))
-        dataset(kind, panel.row)(partial(_issuer_rows, panel))
+        dataset(kind, panel.row, by_organisation=True)(partial(_issuer_rows, panel))
     elif panel.filters:
         dataset(kind, panel.row, pack_series, needs=(TENDERS,), reads=_READS)(partial(_filtered_rows, panel))
     else:
@@ -121,7 +113,7 @@ def _declare(panel: Panel) -> None:
             panel.sku,
             panel.summary,
             takes_from=kind,
-            rows=partial(_EachRowOnce, panel),
+            rows=partial(_EachRowOnce, panel) if panel.filters else TableRows,
             signal_key=panel.key,
             open=panel.access == "open",
             methodology=methodology(panel),

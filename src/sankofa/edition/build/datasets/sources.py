@@ -6,14 +6,13 @@ out: the ledger is read without it.
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from itertools import product
 from typing import Final
 
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, Built, KeyRows, Outcome, dataset
-from sankofa.edition.build.fact_counts import issuer_counts
 from sankofa.edition.build.tally import NEVER, Counted, CoverageTally, TallyKey
 from sankofa.edition.format.keys import COVERAGE, MACRO_ANNUAL, MACRO_SERIES, SOURCES, coverage_key
 from sankofa.edition.format.row_blocks import Entry
@@ -42,10 +41,10 @@ def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally
     tally = CoverageTally()
     tally.update(series)
     tally.update(annual)
-    for entity in context.entities:
-        for source_id, counts in issuer_counts(context.issuers, entity).items():
-            key = TallyKey(FUND, entity.country or "", source_id, "issuers")
-            tally[key].add(1, counts.facts, counts.first, counts.last, counts.published)
+    for some in context.counts:
+        for source_id, country, total in some.facts:
+            key = TallyKey(FUND, country, source_id, "issuers")
+            tally[key].add(total.issuers, total.facts, total.first, total.last, total.published)
     for capture_id, country, count, first, last in context.ledger.rows(_RELEASES):
         key = TallyKey(TENDER, country, context.captures[capture_id].source_id, "releases")
         days = ordinal(first[:10]), ordinal(last[:10])
@@ -54,8 +53,8 @@ def coverage(context: BuildContext, series: CoverageTally, annual: CoverageTally
     keyed: defaultdict[str, list[Entry]] = defaultdict(list)
     for key, counted in tally.items():
         row = Entry(wire.encode(_coverage_row(context, key, counted, captures[key.source_id])))
-        for some in set(product((key.country, ""), (key.sku, ""))):
-            keyed[coverage_key(*some)].append(row)
+        for asked in set(product((key.country, ""), (key.sku, ""))):
+            keyed[coverage_key(*asked)].append(row)
     for name in sorted({*keyed, coverage_key(None, None)}):
         yield KeyRows(name, keyed[name])
     return Outcome(tally)
@@ -69,10 +68,11 @@ def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[K
         counted[key.source_id].merge(counts)
         countries[key.source_id].update(filter(None, (key.country,)))
     of_datasets = frozenset(counted)
-    for source_id, country in _statements(context):
-        if source_id not in of_datasets:  # else it names the issuers of its own figures
-            counted[source_id].rows += 1
-            countries[source_id].update(filter(None, (country,)))
+    for some in context.counts:
+        for source_id, country, number in some.statements:
+            if source_id not in of_datasets:  # else it names the issuers of its own figures
+                counted[source_id].rows += number
+                countries[source_id].update(filter(None, (country,)))
     rejected = _rejected(context)
     yield KeyRows(
         "",
@@ -92,15 +92,6 @@ def sources(context: BuildContext, coverage: Built[CoverageTally]) -> Iterator[K
             for source_id, capture in sorted(_last_captures(context).items())
         ],
     )
-
-
-def _statements(context: BuildContext) -> Iterable[tuple[str, str | None]]:
-    """What sources say of organisations: the source and the country of each record and identifier."""
-    for entity in context.entities:
-        for statement in entity.statements:
-            yield statement.source_id, statement.profile.country
-        for claim in entity.claims:
-            yield context.captures[claim.capture_id].source_id, entity.country
 
 
 def _last_captures(context: BuildContext) -> dict[str, CaptureInfo]:
