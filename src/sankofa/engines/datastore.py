@@ -114,6 +114,8 @@ class EditionReader(Protocol):
     manifest: Manifest
     damage: str | None
     """What was seen to be wrong since it was opened: it should no longer be served."""
+    is_local: bool
+    """Whether it is read without asking a server, which may be gone: nothing is answered then."""
 
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None

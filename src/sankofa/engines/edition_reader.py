@@ -27,6 +27,8 @@ _BLOCK_MASK = (1 << BLOCK_BITS) - 1
 class EditionFolderReader:
     """See `engines.datastore.EditionReader`. Reads take microseconds, so they run where they are asked."""
 
+    is_local = True
+
     def __init__(self, folder: Path, opened: OpenParts, *, check_all: bool = False) -> None:
         self._edition = folder.name
         self.damage: str | None = None

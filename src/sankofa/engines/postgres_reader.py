@@ -50,6 +50,8 @@ class _PartsOfKind:
 class PostgresEditionReader:
     """See `engines.datastore.EditionReader`."""
 
+    is_local = False
+
     def __init__(
         self,
         edition: str,

@@ -6,7 +6,7 @@ from sankofa.mcp.bounded import bounded_body, call_name
 from sankofa.mcp.exchange import Exchange
 from sankofa.mcp.tools import Arguments, tools
 from sankofa.model.errors import InvalidParameter, NotFound
-from sankofa.operations.answer_cache import CachedAnswer
+from sankofa.operations.answer_cache import CachedAnswer, may_be_kept
 from sankofa.operations.contract import Call
 from sankofa.operations.nearest import ID_PARAMETER, explained_id
 from sankofa.operations.service import Service
@@ -55,10 +55,11 @@ class ToolCalls:
         )
         budget = service.settings.mcp_answer_bytes
         question = call_name(operation, call, read, budget)
-        if (known := service.answers.get(question)) is not None:
+        is_kept = may_be_kept(operation, call.edition, read)
+        if is_kept and (known := service.answers.get(question)) is not None:
             return known.body
         with tool.translated_names():
             body = await bounded_body(operation, call, read, budget)
-        if not operation.live and read.get("cursor") is None:
+        if is_kept:
             service.answers.offer(question, CachedAnswer([], body))
         return body

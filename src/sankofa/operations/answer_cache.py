@@ -7,10 +7,12 @@ were looked at.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Final, NamedTuple
+from collections.abc import Hashable, Mapping
+from typing import Any, Final, NamedTuple
 
+from sankofa.edition.read.edition import Edition
 from sankofa.operations.answers import Headers
+from sankofa.operations.contract import Operation
 
 _LARGEST_SHARE: Final = 8
 """The part of the room that one answer may take."""
@@ -26,6 +28,12 @@ class AnswerKey(NamedTuple):
     base_url: str
     edition_id: str | None
     """The edition that the request names: links in the answer then name it too."""
+
+
+def may_be_kept(operation: Operation, edition: Edition, arguments: Mapping[str, Any]) -> bool:
+    """Whether an answer may be given again. One behind a cursor comes once; a live one changes. Where the
+    edition is on a server, that server being gone is a 503 for everybody alike (contract: KEY-13)."""
+    return edition.is_local and not operation.live and arguments.get("cursor") is None
 
 
 class CachedAnswer(NamedTuple):

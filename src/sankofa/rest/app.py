@@ -32,7 +32,7 @@ from sankofa.model.errors import (
     Unauthorized,
     problem_of,
 )
-from sankofa.operations.answer_cache import AnswerKey
+from sankofa.operations.answer_cache import AnswerKey, may_be_kept
 from sankofa.operations.answers import (
     NO_STORE,
     PRIVATE,
@@ -252,7 +252,8 @@ class RestApp:
         if holds and (client_tag := matching_tag(holds, tag)):
             return Response(304, [(b"etag", f'"{client_tag}"'.encode()), *headers], b"")
         key = AnswerKey(tag, head.accept_encoding, site.base_url, edition_id)
-        answer = None if operation.live else service.answers.get(key)
+        is_kept = may_be_kept(operation, edition, arguments)
+        answer = service.answers.get(key) if is_kept else None
         if answer is None:
             open_for_cursor = service.edition.for_cursor if edition_id is None else same_edition(edition)
             call = Call(
@@ -267,7 +268,7 @@ class RestApp:
                 usage[0],
             )
             answer = await write_answer(operation, call, arguments, fmt, key, route.requested_path, query)
-            if not operation.live and arguments.get("cursor") is None:
+            if is_kept:
                 service.answers.offer(key, answer)
         if holds.strip() == b"*":
             return Response(304, [(b"etag", f'"{tag}"'.encode()), *headers], b"")

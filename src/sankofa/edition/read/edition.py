@@ -324,6 +324,11 @@ class Edition:
         return [columns for _, columns in blocks]
 
     @property
+    def is_local(self) -> bool:
+        """See `EditionReader`."""
+        return self._reader.is_local
+
+    @property
     def damage(self) -> str | None:
         """What was seen to be wrong with it since it was opened."""
         return self._reader.damage
