@@ -29,6 +29,7 @@ class Edition:
     """One that holds nothing."""
 
     id = "imagined"
+    is_local = True
 
     async def select(self, *asked: object, **narrowed: object) -> None:
         return None
