@@ -35,6 +35,14 @@ def test_values_and_counters_survive_a_restart(path: Path) -> None:
     assert [run(f"embedded:{path}", steps) for _ in range(3)] == [(1, 1), (2, 2), (3, 3)]
 
 
+def test_damage_to_the_name_of_the_table_is_a_store_that_does_not_answer(path: Path) -> None:
+    run(f"embedded:{path}", lambda store: store.put("a", b"kept"))
+    content = path.read_bytes()
+    assert b"tablestoredstored" in content
+    path.write_bytes(content.replace(b"tablestoredstored", b"table\xd5toredstored"))
+    run(f"embedded:{path}", lambda store: unavailable(store.get("a")))
+
+
 def test_a_process_killed_while_counting_leaves_every_answered_count_and_one_more_at_most(path: Path) -> None:
     url = f"embedded:{path}"
     before: tuple[int, ...] = (0, 0)

@@ -75,6 +75,21 @@ def test_an_altered_ledger_is_refused_by_the_name_of_the_capture(
         assert refused.stderr.count("\n") == 1
 
 
+def test_damage_to_the_name_of_a_table_is_one_line(home: Path) -> None:
+    """SQLite repeats the name in its message, which then is no text that Python can read."""
+    whole = home / "ledger.sqlite"
+    for companion in home.glob("ledger.sqlite-*"):
+        companion.unlink()
+    content = whole.read_bytes()
+    assert b"tablecapturecapture" in content
+    whole.write_bytes(content.replace(b"tablecapturecapture", b"table\xd5apturecapture"))
+    for command in (("ledger", "verify"), ("publish",)):
+        refused = run(home, *command)
+        assert refused.returncode == 1
+        assert "ledger.sqlite: " in refused.stderr
+        assert refused.stderr.count("\n") == 1
+
+
 def test_a_restored_ledger_publishes_again(home: Path, editions: tuple[str, str]) -> None:
     saved = Path(shutil.copy(home / "ledger.sqlite", home.parent))
     change(home, "UPDATE fact SET value = value || '0'")

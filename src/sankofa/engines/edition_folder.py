@@ -13,7 +13,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -35,6 +34,7 @@ from sankofa.engines.edition_reader import (
     stored_files,
 )
 from sankofa.engines.manifest import seal_manifest
+from sankofa.engines.sqlite_failures import SQLITE_FAILURES
 from sankofa.model.errors import EditionError, OperatorError
 
 BUILDING = ".building-"
@@ -289,5 +289,5 @@ def operator_errors(path: Path) -> Iterator[None]:
     """A full disk or a damaged file is reported to the operator by name, without a traceback."""
     try:
         yield
-    except (sqlite3.Error, OSError) as failure:
+    except (*SQLITE_FAILURES, OSError) as failure:
         raise OperatorError(f"{path.name}: {failure}") from failure

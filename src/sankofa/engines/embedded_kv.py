@@ -19,6 +19,7 @@ from typing import Any
 
 from sankofa.engines.counter_file import CounterFile
 from sankofa.engines.keyvalue import PROBE, Window
+from sankofa.engines.sqlite_failures import SQLITE_FAILURES
 from sankofa.model.errors import StoreUnavailable
 
 _CALL_SECONDS = 0.8
@@ -179,7 +180,7 @@ class EmbeddedKeyValue:
         while True:
             try:
                 return self._open_values().execute(statement, values).fetchall()
-            except (sqlite3.Error, OSError) as error:
+            except (*SQLITE_FAILURES, OSError) as error:
                 deadline = deadline or time.monotonic() + _CALL_SECONDS
                 if not _is_busy(error) or time.monotonic() > deadline:
                     if statement not in (
@@ -203,7 +204,7 @@ class EmbeddedKeyValue:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")  # a revoked key survives a power cut
             connection.execute(_SCHEMA)
-        except sqlite3.Error:
+        except SQLITE_FAILURES:
             connection.close()
             raise
         self._values, self._values_process, self._values_identity = connection, process, identity
