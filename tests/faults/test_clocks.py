@@ -56,13 +56,20 @@ class Clocked:
         deadline = time.monotonic() + 60
         while True:
             try:
-                if self.http.get("/v1/status").status_code == 200:
+                if self.http.get("/v1/status").status_code == 200 and self._has_loaded():
                     return
             except httpx.TransportError:
                 pass
             assert time.monotonic() < deadline
             assert self._process.poll() is None
             time.sleep(0.1)
+
+    def _has_loaded(self) -> bool:
+        """Whether the thread that loads the MCP SDK is done: the library gives another time now and then
+        where two threads ask for it at once."""
+        headers = {"Accept": "application/json, text/event-stream", "X-API-Key": "sankofa-sandbox"}
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        return self.http.post("/mcp", json=ping, headers=headers).status_code == 200
 
     def close(self) -> None:
         self.http.close()
