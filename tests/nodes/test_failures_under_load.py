@@ -133,12 +133,11 @@ def survive(
     with Stopwatch() as watch:
         strike()
         until(lambda: _answered_in_a_row(load, began) >= answers)
-    trouble = load.trouble(began)
-    outage = max(trouble) - min(trouble) if trouble else 0.0
+    outage = load.longest_trouble(began, answers)
     stalled = watch.elapsed - watch.seconds
     trial.measured(f"{what}: seconds without an answer", max(outage - stalled, 0.0))
     assert outage - stalled <= LONGEST_OUTAGE, (
-        f"{what}: {outage:.1f} s, of which the machine took {stalled:.1f}"
+        f"{what}: {outage:.1f} s, of which the machine took {stalled:.1f}; {load.story()}"
     )
     load.events.append((began, what))
     trial.saw(what)
