@@ -54,21 +54,9 @@ class SteadyLoad:
     def counts(self) -> Counter[str]:
         return Counter(outcome.kind for outcome in self.outcomes)
 
-    def longest_trouble(self, since: float, answers: int) -> float:
-        """Seconds from the first to the last failure of the longest spell since a moment: one is over once so
-        many answers came in a row."""
-        longest, first, in_a_row = 0.0, None, 0
-        for outcome in sorted(self.outcomes):
-            if outcome.at < since:
-                continue
-            if outcome.kind == "answered":
-                in_a_row += 1
-                first = None if in_a_row >= answers else first
-            else:
-                in_a_row = 0
-                first = outcome.at if first is None else first
-                longest = max(longest, outcome.at - first)
-        return longest
+    def trouble(self, since: float) -> list[float]:
+        """When something other than an answer came, since a moment."""
+        return [outcome.at for outcome in self.outcomes if outcome.at >= since and outcome.kind != "answered"]
 
     def story(self) -> list[tuple[str, str, str]]:
         """Everything but answers: after which event, what, and why."""
@@ -76,7 +64,9 @@ class SteadyLoad:
         for outcome in self.outcomes:
             if outcome.kind != "answered":
                 before = [what for at, what in self.events if at <= outcome.at]
-                told.append((before[-1] if before else "", outcome.kind, outcome.detail))
+                told.append(
+                    (before[-1] if before else "", f"{outcome.at:.1f} {outcome.kind}", outcome.detail)
+                )
         return told
 
     def answers(self, since: float) -> int:
