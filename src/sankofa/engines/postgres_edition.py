@@ -31,7 +31,7 @@ from sankofa.engines.postgres_parts import (
     block_digest,
     create_tables,
     key_digest,
-    stored_parts,
+    parts_by_content,
 )
 from sankofa.engines.postgres_server import Server, operator_errors, psycopg
 from sankofa.model.errors import EditionError
@@ -221,10 +221,7 @@ class PostgresEditionWriter:
         for edition, text, seal in rows:
             with suppress(ValueError, KeyError):
                 manifest = open_manifest(text.encode(), seal, edition)
-                contents = [part["content"] for part in manifest["parts"]]
-                contents += [file["sha256"] for file in manifest.get("files", ())]
-                found.update(zip(contents, stored_parts(manifest), strict=True))
-        found.pop("", None)
+                found.update(parts_by_content(manifest))
         return found
 
     def _lock_whole(self, part: StoredPart) -> bool:

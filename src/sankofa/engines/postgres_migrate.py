@@ -20,7 +20,7 @@ from sankofa.engines.postgres_parts import (
     StoredPart,
     Sum,
     create_tables,
-    stored_parts,
+    parts_by_content,
 )
 from sankofa.engines.postgres_server import operator_errors, psycopg
 
@@ -142,11 +142,7 @@ def _known_parts(connection: psycopg.Connection[Any]) -> dict[str, StoredPart]:
     known: dict[str, StoredPart] = {}
     rows = connection.execute(f"SELECT id, manifest, seal FROM {SCHEMA}.edition".encode()).fetchall()
     for edition, text, seal in rows:
-        manifest = open_manifest(text.encode(), seal, edition)
-        contents = [part["content"] for part in manifest["parts"]]
-        contents += [file["sha256"] for file in manifest.get("files", ())]
-        known.update(zip(contents, stored_parts(manifest), strict=True))
-    known.pop("", None)
+        known.update(parts_by_content(open_manifest(text.encode(), seal, edition)))
     return known
 
 

@@ -138,6 +138,15 @@ def stored_parts(manifest: Manifest) -> list[StoredPart]:
     return [StoredPart.of(sealed) for sealed in manifest["stored"]]
 
 
+def parts_by_content(manifest: Manifest) -> dict[str, StoredPart]:
+    """The parts and files of an edition by the digest of what is in them, where it is known."""
+    contents = [part["content"] for part in manifest["parts"]]
+    contents += [file["sha256"] for file in manifest.get("files", ())]
+    parts = dict(zip(contents, stored_parts(manifest), strict=True))
+    parts.pop("", None)
+    return parts
+
+
 def block_digest(index: bytes, rows: bytes) -> bytes:
     digest = hashlib.sha256(_LENGTH.pack(len(index)))
     digest.update(index)
