@@ -18,9 +18,8 @@ from tests.live import LiveServer
 from tests.services import REPOSITORY
 from tests.torture import ALL_ROUNDS, rounds
 from tests.web.chromium import Visitor, chromium, visitor
-from tests.web.site import ISSUER, PAGES, figures
+from tests.web.site import COMPANY, ISSUER, PAGES, figures
 
-COMPANY = f"/company/{ISSUER}"
 PHONE = {"width": 390, "height": 844}
 PAPER = {"width": 703, "height": 1015}
 """A4 within its margins, in pixels of CSS."""
