@@ -37,6 +37,7 @@ class Clocked:
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # or whoever waits for Python's lock spins
             "TZ": "UTC",
         }
         self._log = (home.parent / "clocked.log").open("wb")
