@@ -37,13 +37,14 @@ class Clocked:
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "FAKETIME_FORCE_MONOTONIC_FIX": "0",  # or whoever waits for Python's lock spins
+            # Else a wait of 5 ms is over at once, which is how the interpreter shares itself among threads.
+            "FAKETIME_FORCE_MONOTONIC_FIX": "0",
             "TZ": "UTC",
         }
         self._log = (home.parent / "clocked.log").open("wb")
         command = [str(COMMAND), "serve", "--port", str(self._port)]
         self._process = subprocess.Popen(command, env=environment, stdout=self._log, stderr=self._log)
-        self.http = httpx.Client(base_url=f"http://127.0.0.1:{self._port}", timeout=20)
+        self.http = httpx.Client(base_url=f"http://127.0.0.1:{self._port}", timeout=PATIENCE)
 
     def set(self, at: str) -> None:
         """Let the clock stand at an instant, `YYYY-MM-DD hh:mm:ss`."""
@@ -55,7 +56,7 @@ class Clocked:
         return self.http.get(path, headers={"X-API-Key": key})
 
     def wait(self) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 if self.http.get("/v1/status").status_code == 200 and self._has_loaded():
@@ -74,9 +75,8 @@ class Clocked:
         return self.http.post("/mcp", json=ping, headers=headers).status_code == 200
 
     def close(self) -> None:
-        """Kill it: with its sleeps broken it would take long over an orderly end. Its worker ends with it."""
         self.http.close()
-        self._process.kill()
+        self._process.terminate()
         self._process.wait(PATIENCE)
         self._log.close()
 
