@@ -234,6 +234,7 @@ SLOW_FILES = (
     "test_docs.py",
     "test_doctor.py",
     "test_inline_xbrl.py",
+    "test_sample_tier.py",
     "test_schemathesis.py",
     "test_starter_world.py",
     "test_withdraw.py",
