@@ -3,8 +3,8 @@
 python tools/reliability.py RECORD...   merge the lines into docs/reliability.jsonl and write the table
 python tools/reliability.py --check     exit 1 when the table is not what docs/reliability.jsonl says
 
-Of a test that ran several times the last full run counts; of one that is no more, none. A failed run is written
-down as one.
+Of a test that ran several times the last full run counts; of one that is no more, none. A failed run is
+written down as one.
 """
 
 import json
