@@ -6,48 +6,9 @@ Written by tools/client.py (make docs). Change the operation, not this module.
 from collections.abc import AsyncIterator, Sequence
 from datetime import date
 
+from sankofa.client import rows
 from sankofa.client.answers import Answer
 from sankofa.client.async_session import AsyncSession
-from sankofa.client.rows import (
-    ChangeRow,
-    CoverageRow,
-    CrossRateRow,
-    CrosswalkMatchRow,
-    CrosswalkRow,
-    Dataset,
-    Detail,
-    EntityRow,
-    ExportRow,
-    FactRow,
-    Frequency,
-    FundamentalsRow,
-    IdType,
-    IssuerRow,
-    Kind,
-    MacroRow,
-    Metric,
-    MetricsRow,
-    Order,
-    PeriodType,
-    ProcurementDemandRow,
-    QualityRow,
-    ScreenOrder,
-    ScreenRow,
-    SearchRow,
-    SeriesCatalogueRow,
-    SeriesReleaseRow,
-    Shape,
-    SharedFactsDataset,
-    SignalRow,
-    Sku,
-    SourceRow,
-    StatementRow,
-    TenderPartyRow,
-    TendersRow,
-    Type,
-    UsageRow,
-    Vintages,
-)
 
 
 class AsyncMethods(AsyncSession):
@@ -57,12 +18,12 @@ class AsyncMethods(AsyncSession):
         self,
         *,
         since: str | None = None,
-        dataset: Dataset | None = None,
+        dataset: rows.Dataset | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[ChangeRow]:
+    ) -> Answer[rows.ChangeRow]:
         """What an edition has that an earlier one had not, for those who keep a copy in step.
 
         Every row that was added, changed or removed since the edition named by `since`, as (`dataset`,
@@ -83,14 +44,11 @@ class AsyncMethods(AsyncSession):
         self,
         *,
         since: str | None = None,
-        dataset: Dataset | None = None,
+        dataset: rows.Dataset | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[ChangeRow]]:
-        """Every page of `get_changes`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.ChangeRow]]:
+        """Every page of `get_changes`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "get_changes", since=since, dataset=dataset, limit=limit, edition=edition
         ):
@@ -100,10 +58,10 @@ class AsyncMethods(AsyncSession):
         self,
         *,
         since: str | None = None,
-        dataset: Dataset | None = None,
+        dataset: rows.Dataset | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[ChangeRow]:
+    ) -> AsyncIterator[rows.ChangeRow]:
         """Every row of `get_changes`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "get_changes", since=since, dataset=dataset, limit=limit, edition=edition
@@ -115,12 +73,12 @@ class AsyncMethods(AsyncSession):
         self,
         *,
         country: str | None = None,
-        sku: Sku | None = None,
+        sku: rows.Sku | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[CoverageRow]:
+    ) -> Answer[rows.CoverageRow]:
         """What there is of each dataset, by country and source: how much, from when to when, how fresh.
 
         Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku,
@@ -137,14 +95,11 @@ class AsyncMethods(AsyncSession):
         self,
         *,
         country: str | None = None,
-        sku: Sku | None = None,
+        sku: rows.Sku | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[CoverageRow]]:
-        """Every page of `get_coverage`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.CoverageRow]]:
+        """Every page of `get_coverage`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition):
             yield page
 
@@ -152,10 +107,10 @@ class AsyncMethods(AsyncSession):
         self,
         *,
         country: str | None = None,
-        sku: Sku | None = None,
+        sku: rows.Sku | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[CoverageRow]:
+    ) -> AsyncIterator[rows.CoverageRow]:
         """Every row of `get_coverage`, page after page; `limit` is of each page."""
         async for page in self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition):
             for row in page.rows:
@@ -174,7 +129,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[CrossRateRow]:
+    ) -> Answer[rows.CrossRateRow]:
         """What one currency was worth in another, derived from two published daily rates against a third.
 
         Nobody published these: `method` is `derived`, and `inputs` name both rates with their vintages,
@@ -210,11 +165,8 @@ class AsyncMethods(AsyncSession):
         to: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[CrossRateRow]]:
-        """Every page of `get_cross_rates`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.CrossRateRow]]:
+        """Every page of `get_cross_rates`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "get_cross_rates",
             base=base,
@@ -239,7 +191,7 @@ class AsyncMethods(AsyncSession):
         to: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[CrossRateRow]:
+    ) -> AsyncIterator[rows.CrossRateRow]:
         """Every row of `get_cross_rates`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "get_cross_rates",
@@ -257,14 +209,14 @@ class AsyncMethods(AsyncSession):
 
     async def find_by_identifier(
         self,
-        id_type: IdType,
+        id_type: rows.IdType,
         id_value: str,
         *,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[CrosswalkMatchRow]:
+    ) -> Answer[rows.CrosswalkMatchRow]:
         """The organisations behind an outside identifier.
 
         `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
@@ -284,20 +236,17 @@ class AsyncMethods(AsyncSession):
         )
 
     async def by_identifier_pages(
-        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
-    ) -> AsyncIterator[Answer[CrosswalkMatchRow]]:
-        """Every page of `find_by_identifier`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+        self, id_type: rows.IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[Answer[rows.CrosswalkMatchRow]]:
+        """Every page of `find_by_identifier`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
         ):
             yield page
 
     async def iter_by_identifier(
-        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
-    ) -> AsyncIterator[CrosswalkMatchRow]:
+        self, id_type: rows.IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+    ) -> AsyncIterator[rows.CrosswalkMatchRow]:
         """Every row of `find_by_identifier`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
@@ -313,7 +262,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[CrosswalkRow]:
+    ) -> Answer[rows.CrosswalkRow]:
         """Every identifier held for one organisation.
 
         Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free
@@ -328,23 +277,20 @@ class AsyncMethods(AsyncSession):
 
     async def crosswalk_pages(
         self, service_id: str, *, limit: int | None = None, edition: str | None = None
-    ) -> AsyncIterator[Answer[CrosswalkRow]]:
-        """Every page of `get_crosswalk`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.CrosswalkRow]]:
+        """Every page of `get_crosswalk`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition):
             yield page
 
     async def iter_crosswalk(
         self, service_id: str, *, limit: int | None = None, edition: str | None = None
-    ) -> AsyncIterator[CrosswalkRow]:
+    ) -> AsyncIterator[rows.CrosswalkRow]:
         """Every row of `get_crosswalk`, page after page; `limit` is of each page."""
         async for page in self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition):
             for row in page.rows:
                 yield row
 
-    async def get_entity(self, service_id: str, *, edition: str | None = None) -> Answer[EntityRow]:
+    async def get_entity(self, service_id: str, *, edition: str | None = None) -> Answer[rows.EntityRow]:
         """One organisation's resolved entity record.
 
         `/v1/search` finds organisations by name. An id that was merged into another answers with the
@@ -353,7 +299,7 @@ class AsyncMethods(AsyncSession):
         """
         return await self._ask("get_entity", service_id=service_id, edition=edition)
 
-    async def get_export(self, *, edition: str | None = None) -> Answer[ExportRow]:
+    async def get_export(self, *, edition: str | None = None) -> Answer[rows.ExportRow]:
         """The Parquet files of the current edition, ordered by name, and where to fetch them.
 
         Open panels are licensed CC-BY-4.0 and are read by their URL with no key. The files of the datasets
@@ -369,15 +315,15 @@ class AsyncMethods(AsyncSession):
         service_id: str,
         *,
         as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        vintages: Vintages = "latest",
+        period_type: rows.PeriodType | None = None,
+        vintages: rows.Vintages = "latest",
         line_items: Sequence[str] | None = None,
-        order: Order | None = None,
+        order: rows.Order | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[FundamentalsRow]:
+    ) -> Answer[rows.FundamentalsRow]:
         """Point-in-time reported facts for one issuer.
 
         Ordered by period_end descending, period_type, line_item and vintage. Without `limit` the sample
@@ -406,17 +352,14 @@ class AsyncMethods(AsyncSession):
         service_id: str,
         *,
         as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        vintages: Vintages = "latest",
+        period_type: rows.PeriodType | None = None,
+        vintages: rows.Vintages = "latest",
         line_items: Sequence[str] | None = None,
-        order: Order | None = None,
+        order: rows.Order | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[FundamentalsRow]]:
-        """Every page of `get_fundamentals`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.FundamentalsRow]]:
+        """Every page of `get_fundamentals`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "get_fundamentals",
             service_id=service_id,
@@ -435,13 +378,13 @@ class AsyncMethods(AsyncSession):
         service_id: str,
         *,
         as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        vintages: Vintages = "latest",
+        period_type: rows.PeriodType | None = None,
+        vintages: rows.Vintages = "latest",
         line_items: Sequence[str] | None = None,
-        order: Order | None = None,
+        order: rows.Order | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[FundamentalsRow]:
+    ) -> AsyncIterator[rows.FundamentalsRow]:
         """Every row of `get_fundamentals`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "get_fundamentals",
@@ -467,7 +410,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[IssuerRow]:
+    ) -> Answer[rows.IssuerRow]:
         """The universe as it was knowable on a day: every issuer with a figure that was public by then.
 
         An issuer is in from the day its first figure was public and never leaves, whether it was delisted
@@ -496,11 +439,8 @@ class AsyncMethods(AsyncSession):
         as_of: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[IssuerRow]]:
-        """Every page of `list_issuers`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.IssuerRow]]:
+        """Every page of `list_issuers`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "list_issuers", country=country, exchange=exchange, as_of=as_of, limit=limit, edition=edition
         ):
@@ -514,7 +454,7 @@ class AsyncMethods(AsyncSession):
         as_of: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[IssuerRow]:
+    ) -> AsyncIterator[rows.IssuerRow]:
         """Every row of `list_issuers`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "list_issuers", country=country, exchange=exchange, as_of=as_of, limit=limit, edition=edition
@@ -529,7 +469,7 @@ class AsyncMethods(AsyncSession):
         indicator: str | None = None,
         series: str | None = None,
         series_type: str | None = None,
-        frequency: Frequency | None = None,
+        frequency: rows.Frequency | None = None,
         as_of: date | str | None = None,
         from_: date | int | str | None = None,
         to: date | int | str | None = None,
@@ -537,7 +477,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[MacroRow]:
+    ) -> Answer[rows.MacroRow]:
         """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
 
         Series mode, where `series` or `as_of` is given: the latest vintage of each value known on the day,
@@ -574,17 +514,14 @@ class AsyncMethods(AsyncSession):
         indicator: str | None = None,
         series: str | None = None,
         series_type: str | None = None,
-        frequency: Frequency | None = None,
+        frequency: rows.Frequency | None = None,
         as_of: date | str | None = None,
         from_: date | int | str | None = None,
         to: date | int | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[MacroRow]]:
-        """Every page of `get_macro`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.MacroRow]]:
+        """Every page of `get_macro`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "get_macro",
             country=country,
@@ -607,13 +544,13 @@ class AsyncMethods(AsyncSession):
         indicator: str | None = None,
         series: str | None = None,
         series_type: str | None = None,
-        frequency: Frequency | None = None,
+        frequency: rows.Frequency | None = None,
         as_of: date | str | None = None,
         from_: date | int | str | None = None,
         to: date | int | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[MacroRow]:
+    ) -> AsyncIterator[rows.MacroRow]:
         """Every row of `get_macro`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "get_macro",
@@ -635,13 +572,13 @@ class AsyncMethods(AsyncSession):
         self,
         service_id: str,
         *,
-        metric: Metric | None = None,
+        metric: rows.Metric | None = None,
         as_of: date | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[MetricsRow]:
+    ) -> Answer[rows.MetricsRow]:
         """Every metrics-v1 value for one issuer.
 
         The same values that `/v1/screen` ranks, under the same rules for `as_of`, ordered by metric.
@@ -665,15 +602,12 @@ class AsyncMethods(AsyncSession):
         self,
         service_id: str,
         *,
-        metric: Metric | None = None,
+        metric: rows.Metric | None = None,
         as_of: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[MetricsRow]]:
-        """Every page of `get_metrics`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.MetricsRow]]:
+        """Every page of `get_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
         ):
@@ -683,11 +617,11 @@ class AsyncMethods(AsyncSession):
         self,
         service_id: str,
         *,
-        metric: Metric | None = None,
+        metric: rows.Metric | None = None,
         as_of: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[MetricsRow]:
+    ) -> AsyncIterator[rows.MetricsRow]:
         """Every row of `get_metrics`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
@@ -703,7 +637,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[QualityRow]:
+    ) -> Answer[rows.QualityRow]:
         """Coverage and freshness of one dataset, ordered by measure.
 
         Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there
@@ -718,17 +652,14 @@ class AsyncMethods(AsyncSession):
 
     async def quality_metrics_pages(
         self, sku: str, *, limit: int | None = None, edition: str | None = None
-    ) -> AsyncIterator[Answer[QualityRow]]:
-        """Every page of `get_quality_metrics`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.QualityRow]]:
+        """Every page of `get_quality_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition):
             yield page
 
     async def iter_quality_metrics(
         self, sku: str, *, limit: int | None = None, edition: str | None = None
-    ) -> AsyncIterator[QualityRow]:
+    ) -> AsyncIterator[rows.QualityRow]:
         """Every row of `get_quality_metrics`, page after page; `limit` is of each page."""
         async for page in self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition):
             for row in page.rows:
@@ -736,16 +667,16 @@ class AsyncMethods(AsyncSession):
 
     async def get_screen(
         self,
-        metric: Metric,
+        metric: rows.Metric,
         *,
-        order: ScreenOrder = "desc",
+        order: rows.ScreenOrder = "desc",
         as_of: date | str | None = None,
         country: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[ScreenRow]:
+    ) -> Answer[rows.ScreenRow]:
         """Issuers ranked on a metric.
 
         Per issuer the latest full year published by `as_of` counts. Its value is there only if everything
@@ -769,18 +700,15 @@ class AsyncMethods(AsyncSession):
 
     async def screen_pages(
         self,
-        metric: Metric,
+        metric: rows.Metric,
         *,
-        order: ScreenOrder = "desc",
+        order: rows.ScreenOrder = "desc",
         as_of: date | str | None = None,
         country: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[ScreenRow]]:
-        """Every page of `get_screen`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.ScreenRow]]:
+        """Every page of `get_screen`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "get_screen",
             metric=metric,
@@ -794,14 +722,14 @@ class AsyncMethods(AsyncSession):
 
     async def iter_screen(
         self,
-        metric: Metric,
+        metric: rows.Metric,
         *,
-        order: ScreenOrder = "desc",
+        order: rows.ScreenOrder = "desc",
         as_of: date | str | None = None,
         country: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[ScreenRow]:
+    ) -> AsyncIterator[rows.ScreenRow]:
         """Every row of `get_screen`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "get_screen",
@@ -820,12 +748,12 @@ class AsyncMethods(AsyncSession):
         q: str,
         *,
         country: str | None = None,
-        type: Type | None = None,
+        type: rows.Type | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[SearchRow]:
+    ) -> Answer[rows.SearchRow]:
         """Organisations, series and indicators by name or identifier.
 
         Case, accents, legal forms, the order of words and small slips do not matter, and a word may be
@@ -845,14 +773,11 @@ class AsyncMethods(AsyncSession):
         q: str,
         *,
         country: str | None = None,
-        type: Type | None = None,
+        type: rows.Type | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[SearchRow]]:
-        """Every page of `search`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.SearchRow]]:
+        """Every page of `search`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition):
             yield page
 
@@ -861,10 +786,10 @@ class AsyncMethods(AsyncSession):
         q: str,
         *,
         country: str | None = None,
-        type: Type | None = None,
+        type: rows.Type | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[SearchRow]:
+    ) -> AsyncIterator[rows.SearchRow]:
         """Every row of `search`, page after page; `limit` is of each page."""
         async for page in self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition):
             for row in page.rows:
@@ -879,7 +804,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[SeriesCatalogueRow]:
+    ) -> Answer[rows.SeriesCatalogueRow]:
         """The series and annual indicators that `/v1/macro` serves.
 
         Ordered by series, frequency and country. An annual indicator has a row for each country, frequency
@@ -899,11 +824,8 @@ class AsyncMethods(AsyncSession):
         q: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[SeriesCatalogueRow]]:
-        """Every page of `list_series`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.SeriesCatalogueRow]]:
+        """Every page of `list_series`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk("list_series", country=country, q=q, limit=limit, edition=edition):
             yield page
 
@@ -914,7 +836,7 @@ class AsyncMethods(AsyncSession):
         q: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[SeriesCatalogueRow]:
+    ) -> AsyncIterator[rows.SeriesCatalogueRow]:
         """Every row of `list_series`, page after page; `limit` is of each page."""
         async for page in self._walk("list_series", country=country, q=q, limit=limit, edition=edition):
             for row in page.rows:
@@ -928,7 +850,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[SeriesReleaseRow]:
+    ) -> Answer[rows.SeriesReleaseRow]:
         """The days on which values of a series were released, and how many each added or changed.
 
         Newest first, then by frequency and country where several series share the key. A release that
@@ -942,17 +864,14 @@ class AsyncMethods(AsyncSession):
 
     async def series_vintages_pages(
         self, series: str, *, limit: int | None = None, edition: str | None = None
-    ) -> AsyncIterator[Answer[SeriesReleaseRow]]:
-        """Every page of `get_series_vintages`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.SeriesReleaseRow]]:
+        """Every page of `get_series_vintages`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk("get_series_vintages", series=series, limit=limit, edition=edition):
             yield page
 
     async def iter_series_vintages(
         self, series: str, *, limit: int | None = None, edition: str | None = None
-    ) -> AsyncIterator[SeriesReleaseRow]:
+    ) -> AsyncIterator[rows.SeriesReleaseRow]:
         """Every row of `get_series_vintages`, page after page; `limit` is of each page."""
         async for page in self._walk("get_series_vintages", series=series, limit=limit, edition=edition):
             for row in page.rows:
@@ -963,14 +882,14 @@ class AsyncMethods(AsyncSession):
         *,
         entity_id: str | None = None,
         country: str | None = None,
-        dataset: SharedFactsDataset | None = None,
+        dataset: rows.SharedFactsDataset | None = None,
         as_of: date | str | None = None,
         measure: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[FactRow]:
+    ) -> Answer[rows.FactRow]:
         """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
 
         Exactly one of `entity_id` and `country` is given. An organisation's `entity_id` selects its AF-FUND
@@ -1004,16 +923,13 @@ class AsyncMethods(AsyncSession):
         *,
         entity_id: str | None = None,
         country: str | None = None,
-        dataset: SharedFactsDataset | None = None,
+        dataset: rows.SharedFactsDataset | None = None,
         as_of: date | str | None = None,
         measure: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[FactRow]]:
-        """Every page of `get_shared_facts`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.FactRow]]:
+        """Every page of `get_shared_facts`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "get_shared_facts",
             entity_id=entity_id,
@@ -1031,12 +947,12 @@ class AsyncMethods(AsyncSession):
         *,
         entity_id: str | None = None,
         country: str | None = None,
-        dataset: SharedFactsDataset | None = None,
+        dataset: rows.SharedFactsDataset | None = None,
         as_of: date | str | None = None,
         measure: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[FactRow]:
+    ) -> AsyncIterator[rows.FactRow]:
         """Every row of `get_shared_facts`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "get_shared_facts",
@@ -1063,7 +979,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[ProcurementDemandRow]:
+    ) -> Answer[rows.ProcurementDemandRow]:
         """Category share, buyer concentration and momentum of public procurement, by month.
 
         Only months closed by `as_of`, computed only from releases dated by then. Ordered by month
@@ -1094,11 +1010,8 @@ class AsyncMethods(AsyncSession):
         to: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[ProcurementDemandRow]]:
-        """Every page of `get_procurement_demand`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.ProcurementDemandRow]]:
+        """Every page of `get_procurement_demand`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "get_procurement_demand",
             country=country,
@@ -1121,7 +1034,7 @@ class AsyncMethods(AsyncSession):
         to: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[ProcurementDemandRow]:
+    ) -> AsyncIterator[rows.ProcurementDemandRow]:
         """Every row of `get_procurement_demand`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "get_procurement_demand",
@@ -1144,7 +1057,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[SignalRow]:
+    ) -> Answer[rows.SignalRow]:
         """One published signal panel.
 
         Every panel has rows of its own; its method, its columns and their order are explained at
@@ -1158,23 +1071,20 @@ class AsyncMethods(AsyncSession):
 
     async def signal_pages(
         self, signal_key: str, *, limit: int | None = None, edition: str | None = None
-    ) -> AsyncIterator[Answer[SignalRow]]:
-        """Every page of `get_signal`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.SignalRow]]:
+        """Every page of `get_signal`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition):
             yield page
 
     async def iter_signal(
         self, signal_key: str, *, limit: int | None = None, edition: str | None = None
-    ) -> AsyncIterator[SignalRow]:
+    ) -> AsyncIterator[rows.SignalRow]:
         """Every row of `get_signal`, page after page; `limit` is of each page."""
         async for page in self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition):
             for row in page.rows:
                 yield row
 
-    async def get_sources(self, *, edition: str | None = None) -> Answer[SourceRow]:
+    async def get_sources(self, *, edition: str | None = None) -> Answer[rows.SourceRow]:
         """Who publishes the data, under which licence, and whom to name.
 
         Every source that the edition has rows of, ordered by source_id. The first and last date are those
@@ -1189,14 +1099,14 @@ class AsyncMethods(AsyncSession):
         service_id: str,
         *,
         as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        kind: Kind | None = None,
-        shape: Shape = "long",
+        period_type: rows.PeriodType | None = None,
+        kind: rows.Kind | None = None,
+        shape: rows.Shape = "long",
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[StatementRow]:
+    ) -> Answer[rows.StatementRow]:
         """The statements of one issuer: one figure per line item and period.
 
         Each is a figure as it was reported, chosen by the order of concepts that the metrics use;
@@ -1226,16 +1136,13 @@ class AsyncMethods(AsyncSession):
         service_id: str,
         *,
         as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        kind: Kind | None = None,
-        shape: Shape = "long",
+        period_type: rows.PeriodType | None = None,
+        kind: rows.Kind | None = None,
+        shape: rows.Shape = "long",
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[StatementRow]]:
-        """Every page of `get_statement`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.StatementRow]]:
+        """Every page of `get_statement`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "get_statement",
             service_id=service_id,
@@ -1253,12 +1160,12 @@ class AsyncMethods(AsyncSession):
         service_id: str,
         *,
         as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        kind: Kind | None = None,
-        shape: Shape = "long",
+        period_type: rows.PeriodType | None = None,
+        kind: rows.Kind | None = None,
+        shape: rows.Shape = "long",
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[StatementRow]:
+    ) -> AsyncIterator[rows.StatementRow]:
         """Every row of `get_statement`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "get_statement",
@@ -1283,7 +1190,7 @@ class AsyncMethods(AsyncSession):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[TenderPartyRow]:
+    ) -> Answer[rows.TenderPartyRow]:
         """Buyers and suppliers named in releases, resolved to organisations.
 
         `service_id` is given where an identifier, or a name that only one organisation of the country has,
@@ -1312,11 +1219,8 @@ class AsyncMethods(AsyncSession):
         service_id: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[TenderPartyRow]]:
-        """Every page of `get_resolved_parties`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.TenderPartyRow]]:
+        """Every page of `get_resolved_parties`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "get_resolved_parties",
             country=country,
@@ -1335,7 +1239,7 @@ class AsyncMethods(AsyncSession):
         service_id: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[TenderPartyRow]:
+    ) -> AsyncIterator[rows.TenderPartyRow]:
         """Every row of `get_resolved_parties`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "get_resolved_parties",
@@ -1356,11 +1260,11 @@ class AsyncMethods(AsyncSession):
         limit: int | None = None,
         cursor: str | None = None,
         query: str | None = None,
-        detail: Detail = "full",
+        detail: rows.Detail = "full",
         ocid: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[TendersRow]:
+    ) -> Answer[rows.TendersRow]:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
@@ -1390,14 +1294,11 @@ class AsyncMethods(AsyncSession):
         from_: date | str | None = None,
         limit: int | None = None,
         query: str | None = None,
-        detail: Detail = "full",
+        detail: rows.Detail = "full",
         ocid: str | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[Answer[TendersRow]]:
-        """Every page of `search_tenders`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
+    ) -> AsyncIterator[Answer[rows.TendersRow]]:
+        """Every page of `search_tenders`, of `limit` rows; all of one edition, or Gone is raised."""
         async for page in self._walk(
             "search_tenders",
             country=country,
@@ -1417,10 +1318,10 @@ class AsyncMethods(AsyncSession):
         from_: date | str | None = None,
         limit: int | None = None,
         query: str | None = None,
-        detail: Detail = "full",
+        detail: rows.Detail = "full",
         ocid: str | None = None,
         edition: str | None = None,
-    ) -> AsyncIterator[TendersRow]:
+    ) -> AsyncIterator[rows.TendersRow]:
         """Every row of `search_tenders`, page after page; `limit` is of each page."""
         async for page in self._walk(
             "search_tenders",
@@ -1435,7 +1336,7 @@ class AsyncMethods(AsyncSession):
             for row in page.rows:
                 yield row
 
-    async def get_usage(self, *, edition: str | None = None) -> Answer[UsageRow]:
+    async def get_usage(self, *, edition: str | None = None) -> Answer[rows.UsageRow]:
         """What the key has used of its limits, this request included.
 
         Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say
