@@ -1,5 +1,6 @@
 """The documentation as pages: the Markdown files of the project, and what the code says of itself."""
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -196,23 +197,13 @@ def _readdress(token: "Token", relative: str) -> None:
         if not isinstance(target, str) or _SCHEME.match(target) or target.startswith(("#", "/")):
             continue
         path, _, anchor = target.partition("#")
-        joined = _joined(relative, path)
+        joined = posixpath.normpath(posixpath.join("/", posixpath.dirname(relative), path))[1:]
         if attribute == "src" and "docs/pictures/" in joined:
             token.attrs["src"] = f"/docs/pictures/{joined.rpartition('/')[2]}"
         elif joined.endswith(".md") and (joined.startswith("docs/") or joined in _TOP):
             token.attrs["href"] = f"/docs/{_name(joined)}" + (f"#{anchor}" if anchor else "")
         else:
             token.attrs[attribute] = f"/docs/readme#{anchor}" if anchor else "/docs"
-
-
-def _joined(relative: str, path: str) -> str:
-    parts = relative.split("/")[:-1]
-    for part in path.split("/"):
-        if part == "..":
-            parts = parts[:-1]
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
 
 
 def groups() -> Iterator[tuple[str, list[Document]]]:

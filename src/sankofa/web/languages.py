@@ -1,6 +1,6 @@
 """The languages of the interface: message catalogues, and figures and days as each language writes them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -164,6 +164,3 @@ def preferred(accept_language: str) -> str:
         if code in LANGUAGES and weight > 0:
             weighted.append((-weight, position, code))
     return min(weighted)[2] if weighted else DEFAULT
-
-
-Translate = Callable[..., str]

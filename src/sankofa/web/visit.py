@@ -44,6 +44,10 @@ class Result(msgspec.Struct, frozen=True):
     def first(self) -> Row:
         return self.rows[0]
 
+    @property
+    def next_cursor(self) -> str | None:
+        return self.members.get("next_cursor")
+
 
 class ApiCall(msgspec.Struct, frozen=True):
     """A call of the API that gives what is on the page."""

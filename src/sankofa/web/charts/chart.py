@@ -7,6 +7,9 @@ from importlib.resources import files
 import msgspec
 from markupsafe import Markup
 
+Table = tuple[tuple[str, ...], Sequence[Sequence[object]]]
+"""What a chart is drawn from: the names of the columns, and the rows."""
+
 
 class Chart(msgspec.Struct, frozen=True):
     """A picture in SVG, and its figures as a table."""

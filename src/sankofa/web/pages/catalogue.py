@@ -31,7 +31,7 @@ async def catalogue(visit: Visit) -> View:
         result = await visit.ask("list_series", q=words, country=visit.given("country"), cursor=cursor)
         context["subjects"] = {"": _entries(result.rows)}
         context["truncated"] = result.truncated
-        context["next_cursor"] = result.members.get("next_cursor")
+        context["next_cursor"] = result.next_cursor
         return View("macro.html", visit.language.text("Macro"), context)
     chosen = context["country"] or next((code for code in _FIRST if code in countries), "ZA")
     rows, truncated = await _of_country(visit, chosen)

@@ -61,7 +61,7 @@ async def _compare(visit: Visit, context: dict[str, Any]) -> None:
         context["upgrade"] = True
         return
     context["changes"] = [_described(visit, row) for row in result.rows]
-    context["next_cursor"] = result.members.get("next_cursor")
+    context["next_cursor"] = result.next_cursor
 
 
 def _described(visit: Visit, change: Row) -> dict[str, Any]:

@@ -24,6 +24,6 @@ async def parties(visit: Visit) -> View:
         "countries": await data.tender_countries(visit),
         "roles": _ROLES,
         "truncated": result.truncated,
-        "next_cursor": result.members.get("next_cursor"),
+        "next_cursor": result.next_cursor,
     }
     return View("parties.html", visit.language.text("Buyers and suppliers"), context)

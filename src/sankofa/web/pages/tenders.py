@@ -51,7 +51,7 @@ async def tenders(visit: Visit) -> View:
     )
     context = {
         "rows": [listed(visit, row) for row in result.rows],
-        "next_cursor": result.members.get("next_cursor"),
+        "next_cursor": result.next_cursor,
         "country": country.upper(),
         "countries": countries,
         "withheld": sum(row["withheld_parties"] for row in result.rows),
@@ -128,7 +128,7 @@ async def _releases(visit: Visit, country: str, ocid: str) -> tuple[list[Row], b
             limit=visit.most_rows(_WALKED_AT_ONCE),
         )
         found += result.rows
-        cursor = result.members.get("next_cursor")
+        cursor = result.next_cursor
         if cursor is None:
             break
     return found, cursor is not None
