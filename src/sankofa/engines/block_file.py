@@ -22,7 +22,6 @@ Layout, little-endian, every part padded to 8 bytes:
 """
 
 import struct
-import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,12 +32,8 @@ from typing import overload
 
 from sankofa.engines.block_cache import BlockCache
 from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
+from sankofa.engines.compression import zstd
 from sankofa.engines.datastore import Block, NeedsRows
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 _MAGIC = b"SANKOFA3"
 _KEY = struct.Struct("<II")

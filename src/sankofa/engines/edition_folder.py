@@ -34,11 +34,12 @@ from sankofa.engines.edition_reader import (
     stored_files,
 )
 from sankofa.engines.manifest import seal_manifest
+from sankofa.engines.private_files import replace_file, sync
 from sankofa.engines.sqlite_failures import SQLITE_FAILURES
 from sankofa.model.errors import EditionError, OperatorError
 
 BUILDING = ".building-"
-_PRIVATE_FOLDER, _PRIVATE_FILE, _SEALED_FILE = 0o700, 0o600, 0o400
+_PRIVATE_FOLDER, _SEALED_FILE = 0o700, 0o400
 
 
 class EditionFolderWriter:
@@ -122,7 +123,7 @@ class EditionFolderWriter:
             self._make_durable()
             if destination.exists():
                 shutil.rmtree(destination)
-            replace_file(seal_path(destination), f"{seal}\n")
+            replace_file(seal_path(destination), f"{seal}\n".encode())
             self._folder.rename(destination)
             sync(self._editions)
         self._unlock()
@@ -225,26 +226,6 @@ def remove_edition(folder: Path) -> None:
     seal_path(folder).unlink(missing_ok=True)
 
 
-def replace_file(path: Path, text: str) -> None:
-    """In one step: whoever reads it finds the old content or the new."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(partial, "w", opener=open_private) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise
-    sync(path.parent)
-
-
-def open_private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, _PRIVATE_FILE)
-
-
 def make_private_folder(path: Path) -> None:
     """A new folder is its owner's alone, whatever the umask; one that is there is left as it is."""
     if not path.is_dir():
@@ -274,14 +255,6 @@ def lock_folder(folder: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
-
-
-def sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

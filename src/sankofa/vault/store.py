@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from sankofa.engines.private_files import open_private, sync
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
 from sankofa.settings import Settings
@@ -26,7 +27,6 @@ from sankofa.vault.objects import (
     VaultKey,
     is_alive,
     read_lines,
-    sync_folder,
 )
 
 _COPIES: Final = ".read-"
@@ -165,7 +165,7 @@ class Vault:
                 with self._objects.opened(received.sha256, encrypted=encrypted) as (kept_name, pieces):
                     path = Path(folder, kept_name or received.file or name)
                     digest = hashlib.sha256()
-                    with open(path, "wb", opener=lambda p, flags: os.open(p, flags, 0o600)) as stream:
+                    with open(path, "wb", opener=open_private) as stream:
                         for piece in pieces:
                             digest.update(piece)
                             stream.write(piece)
@@ -240,7 +240,7 @@ class Vault:
         is_new = not self._folder.exists()
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if is_new:
-            sync_folder(self._folder.parent)
+            sync(self._folder.parent)
         with self._journal.writing():
             if not self._is_tidy:
                 self._is_tidy = True
