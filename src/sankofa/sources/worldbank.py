@@ -15,7 +15,7 @@ import msgspec
 
 from sankofa.model.countries import alpha3_of, country
 from sankofa.model.errors import FormatError
-from sankofa.model.figures import exact
+from sankofa.model.figures import exact, figure_in
 from sankofa.model.observations import AnnualColumn, SeriesInfo, indicator_code
 from sankofa.model.records import Record, Rejected, Skipped
 from sankofa.model.text import fit, one_line
@@ -305,10 +305,7 @@ def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
 
 def _value(text: str) -> str:
     """A figure, empty where there is none. Raises ValueError."""
-    try:
-        return "" if text in _NOTHING else exact(text)
-    except ValueError as failure:
-        raise ValueError(f"value: {failure}") from None
+    return figure_in("value", "" if text in _NOTHING else text)
 
 
 @lru_cache(maxsize=4096)
