@@ -57,8 +57,8 @@ def refuse_other_digest(path: Path, headers: Mapping[str, str], *, is_part: bool
         named.append(("md5", headers["content-md5"]))
     for algorithm, text in named:
         with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, algorithm.replace("-", "")).digest()
-        if found != _decoded(text):
+            digest = hashlib.file_digest(stream, algorithm.replace("-", "")).digest()
+        if digest != _decoded(text):
             raise ReplyRefused(f"the reply has another {algorithm} than it says")
 
 

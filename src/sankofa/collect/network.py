@@ -54,10 +54,10 @@ class GuardedBackend(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as failure:
             raise httpcore.ConnectError(f"{host}: {failure}") from failure
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in resolved))
         for address in addresses:
             refuse_private(host, address)
         failed: Exception | None = None
@@ -107,14 +107,14 @@ def open_client(*, allow_private: bool) -> httpx.Client:
 
 def _proxies() -> dict[str, httpx.BaseTransport]:
     """Those of the environment, which httpx looks for only where it is given no transport."""
-    found = getproxies()
+    proxies = getproxies()
     mounts: dict[str, httpx.BaseTransport] = {}
     for scheme in ("http", "https", "all"):
-        if address := found.get(scheme):
+        if address := proxies.get(scheme):
             url = address if "://" in address else f"http://{address}"
             mounts[f"{scheme}://"] = httpx.HTTPTransport(proxy=url)
     if mounts:
-        for host in filter(None, (name.strip() for name in found.get("no", "").split(","))):
+        for host in filter(None, (name.strip() for name in proxies.get("no", "").split(","))):
             mounts["all://" if host == "*" else f"all://*{host.lstrip('*')}"] = _GuardedTransport()
     return mounts
 

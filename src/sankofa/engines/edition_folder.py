@@ -152,9 +152,9 @@ class EditionFolderWriter:
 
     def _link(self, known_by: str, folder: Path, name: str) -> bool:
         """Have a file of a kept edition in this one, under its own name unless one is given."""
-        if (found := self._whole_file(known_by)) is None:
+        if (whole := self._whole_file(known_by)) is None:
             return False
-        path, stored = found
+        path, stored = whole
         try:
             link_or_copy(path, folder / (name or stored.sha256))
         except OSError:
@@ -199,15 +199,15 @@ class EditionFolderWriter:
 
 def _files_of_editions(editions: Path) -> dict[str, tuple[Path, StoredFile]]:
     """Whatever the kept editions have: parts by their content, files by their SHA-256; the newest first."""
-    found: dict[str, tuple[Path, StoredFile]] = {}
+    files: dict[str, tuple[Path, StoredFile]] = {}
     for path in sorted(editions.glob(f"*/{MANIFEST}")):
         with suppress(OSError, ValueError, KeyError, TypeError, Damaged):
             manifest = read_manifest(path.parent)
             parts = manifest["parts"]
             for number, (named, file) in enumerate(stored_files(path.parent, manifest)):
                 known_by = parts[number]["content"] if number < len(parts) else file.sha256
-                found[known_by] = named, file
-    return found
+                files[known_by] = named, file
+    return files
 
 
 def is_whole(folder: Path, manifest: Manifest, opened: OpenParts | None = None) -> bool:

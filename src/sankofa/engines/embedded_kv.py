@@ -253,10 +253,10 @@ class EmbeddedKeyValue:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Which file is under a name; None where there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _never_close(connection: sqlite3.Connection) -> None:

@@ -32,7 +32,7 @@ def read(file: InputFile) -> Iterator[Record]:
     document = file.name
 
     def column(row: dict[str, str], location: str) -> SeriesColumn:
-        return SeriesColumn(*_series(*map(row.get, _SERIES)), document, [_told(row, location)])
+        return SeriesColumn(*_series(*map(row.get, _SERIES)), document, [_reported_value(row, location)])
 
     return _gathered(_TEMPLATE.read(file, column))
 
@@ -66,7 +66,7 @@ def _series(key: str, family: str, frequency: str, country_code: str | None) -> 
     return series_key(key), series_type(family), frequency.lower(), country(country_code or "") or ""
 
 
-def _told(row: dict[str, str], location: str) -> ReportedValue:
+def _reported_value(row: dict[str, str], location: str) -> ReportedValue:
     """The value of a row. Raises ValueError naming the column at fault."""
     unit, release, text = row.get("unit", ""), row.get("release_date", ""), row["value"]
     if len(unit) > _LONGEST_UNIT or not fit(unit):

@@ -88,14 +88,14 @@ class WebApp:
             if scope["path"].startswith((ASSETS, PICTURES)):
                 return asset_reply(scope["path"])
             request = read_request(scope)
-            found = self._routes.find(request.path)
-            if found is None:
+            route = self._routes.find(request.path)
+            if route is None:
                 raise NotFound("There is no page at this address.")
             if request.method == "POST" and request.path == "/key":
                 return await forget_or_keep_key(self._service, request, scope, receive)
             if request.method not in _READ:
                 raise MethodNotAllowed("GET, HEAD")
-            page, parameters = found
+            page, parameters = route
             site = await self._service.domains.site(request.host)
             visit = Visit(request, site, self._service, language(request.language), parameters)
             scope[_VISIT] = visit

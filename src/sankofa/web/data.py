@@ -14,11 +14,11 @@ _TENDERS_SHOWN: Final = 10
 
 async def search_tenders(visit: Visit, words: str, country: str) -> list[Row]:
     """The newest releases that have the words, of each country that tenders are held of."""
-    found: list[Row] = []
+    releases: list[Row] = []
     for code in [country] if country else await tender_countries(visit):
         result = await visit.ask("search_tenders", country=code, query=words)
-        found += result.rows[:_TENDERS_SHOWN]
-    return sorted(found, key=lambda row: str(row["release_date"]), reverse=True)[:_TENDERS_SHOWN]
+        releases += result.rows[:_TENDERS_SHOWN]
+    return sorted(releases, key=lambda row: str(row["release_date"]), reverse=True)[:_TENDERS_SHOWN]
 
 
 async def statement(

@@ -59,7 +59,7 @@ def _folder() -> Path | None:
 @cache
 def documents() -> Mapping[str, Document]:
     """Every page by its name."""
-    found: dict[str, Document] = {}
+    pages: dict[str, Document] = {}
     folder = _folder()
     if folder is not None:
         files = [folder / name for name in _TOP if (folder / name).exists()]
@@ -67,16 +67,16 @@ def documents() -> Mapping[str, Document]:
         for file in files:
             relative = file.relative_to(folder).as_posix()
             name = _name(relative)
-            found[name] = _document(name, relative, file.read_text(encoding="utf-8"))
+            pages[name] = _document(name, relative, file.read_text(encoding="utf-8"))
     for metric in metrics():
         name = f"methodology/{metric.methodology_ref}"
-        found[name] = _document(name, f"docs/{name}.md", methodology(metric))
+        pages[name] = _document(name, f"docs/{name}.md", methodology(metric))
     for panel in panels().values():
         name = f"methodology/{panel.methodology_ref}"
-        found[name] = _document(name, f"docs/{name}.md", panel_methodology(panel))
+        pages[name] = _document(name, f"docs/{name}.md", panel_methodology(panel))
     name = f"methodology/{CROSS_RATES}"
-    found[name] = _document(name, f"docs/{name}.md", cross_rates_methodology())
-    return found
+    pages[name] = _document(name, f"docs/{name}.md", cross_rates_methodology())
+    return pages
 
 
 @cache
@@ -103,7 +103,7 @@ def search(words: str, most: int = 30) -> list[tuple[Section, str]]:
             if all(word in text or word in heading for word in wanted):
                 score = sum(10 * (word in heading) + min(text.count(word), 5) for word in wanted)
                 scored.append((-score, section.address, section))
-    scored.sort(key=lambda found: found[:2])
+    scored.sort(key=lambda entry: entry[:2])
     return [(section, _excerpt(section.text, wanted[0])) for _, _, section in scored[:most]]
 
 

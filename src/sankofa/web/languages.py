@@ -54,8 +54,8 @@ class Language:
 
     def text(self, message: str, /, **values: object) -> str:
         """The message in this language; English where the catalogue has none."""
-        found = self._messages.get(message, message)
-        return found % values if values else found
+        translated = self._messages.get(message, message)
+        return translated % values if values else translated
 
     def figure(self, value: Decimal | int | float | None) -> str:
         """Every digit of a figure, grouped."""

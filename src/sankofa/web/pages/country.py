@@ -37,8 +37,8 @@ async def country(visit: Visit) -> View:
     series = await visit.ask("list_series", shown=False, country=code, q="USD")
     tenders: list[Row] = []
     if any(row["sku"] == "AF-TENDER" for row in covered):
-        found = await visit.ask("search_tenders", country=code)
-        tenders = [listed(visit, row) for row in found.rows[:_MOST_TENDERS]]
+        newest = await visit.ask("search_tenders", country=code)
+        tenders = [listed(visit, row) for row in newest.rows[:_MOST_TENDERS]]
     context: dict[str, Any] = {
         "country": code,
         "issuers": issuers.rows,

@@ -83,12 +83,12 @@ async def signal(visit: Visit) -> View:
 
 def _measured(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
     """The columns that are measures: numbers, and not a rank of time."""
-    found = []
+    measured = []
     for name in names:
         values = [row[name] for row in rows if row[name] is not None]
         if name != "year" and values and all(_is_number(value) for value in values):
-            found.append(name)
-    return found
+            measured.append(name)
+    return measured
 
 
 def _is_number(value: object) -> bool:
