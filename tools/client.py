@@ -3,8 +3,8 @@
 python tools/client.py            write the modules
 python tools/client.py --check    exit 1, naming them, when modules are stale
 
-The client that waits is written from the one that is awaited, so that neither can fall behind the other: the
-same lines, without `async` and `await`.
+The session that waits is written from the one that is awaited, so that neither can fall behind the other: the
+same lines, without `async` and `await`. The methods of both are those of the one that waits.
 """
 
 import re
@@ -26,7 +26,7 @@ from sankofa.settings import Settings
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "src" / "sankofa" / "client"
 _NOTICE: Final = "Written by tools/client.py (make docs). Change the operation, not this module."
-_AWAITED: Final = ("async_client", "async_methods", "async_session")
+_AWAITED: Final = ("async_client", "async_session")
 """Each has a twin that waits."""
 _TWINS: Final = {"async_client": "sync_client"}  # a module is not named as its package
 _WAITING: Final = (
@@ -80,11 +80,12 @@ def modules() -> dict[str, str]:
     texts = {
         "rows.py": _rows(words),
         "endpoints.py": _endpoints(asked),
-        "async_methods.py": _methods(signatures),
+        "methods.py": _methods(signatures),
+        "async_methods.py": _async_methods(signatures),
     }
     for name in _AWAITED:
-        awaited = texts.get(f"{name}.py") or (FOLDER / f"{name}.py").read_text()
-        texts[f"{_TWINS.get(name, name.removeprefix('async_'))}.py"] = _waiting(awaited, name)
+        twin = _TWINS.get(name, name.removeprefix("async_"))
+        texts[f"{twin}.py"] = _waiting((FOLDER / f"{name}.py").read_text(), name)
     return {name: _formatted(text) for name, text in texts.items()}
 
 
@@ -222,48 +223,76 @@ def _taken(operation: str, parameter: dict[str, Any], words: Words) -> str:
 
 
 def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
-    parts = [
-        f'"""One method per endpoint, awaited.\n\n{_NOTICE}\n"""',
-        "from collections.abc import AsyncIterator, Sequence\nfrom datetime import date\n\n"
+    head = (
+        f'"""One method per endpoint.\n\n{_NOTICE}\n"""\n\n'
+        "from collections.abc import Iterator, Sequence\nfrom datetime import date\n\n"
         "from sankofa.client import rows\nfrom sankofa.client.answers import Answer\n"
-        "from sankofa.client.async_session import AsyncSession",
-    ]
-    body = ['class AsyncMethods(AsyncSession):\n    """Every endpoint of the service."""']
+        "from sankofa.client.session import Session"
+    )
+    body = ['class Methods(Session):\n    """Every endpoint of the service."""']
     for operation in endpoints():
         body += _method(operation, signatures[operation.name])
-    return "\n\n".join(parts) + "\n\n\n" + "\n\n".join(body)
+    return f"{head}\n\n\n" + "\n\n".join(body)
 
 
 def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iterator[str]:
     rows, name = f"rows.{_rows_of(operation)}", operation.name
-    pages = any(argument == "cursor" for argument, *_ in signature)
-    taken = [*signature, ("all", "bool", "False")] if pages else signature
+    has_pages = _has_pages(signature)
+    taken = [*signature, ("all", "bool", "False")] if has_pages else signature
     # a summary may run on into the next line
     between = "\n\n" if operation.summary.endswith(".") else "\n"
     doc = f"{operation.summary}{between}{operation.description}".strip()
-    doc += "\n\n`all` walks every page, and gives them as one answer." if pages else ""
+    doc += "\n\n`all` walks every page, and gives them as one answer." if has_pages else ""
     yield indent(
-        f"async def {name}(self, {_arguments(taken)}) -> Answer[{rows}]:\n"
+        f"def {name}(self, {_arguments(taken)}) -> Answer[{rows}]:\n"
         f"{_docstring(doc)}\n"
-        f"    return await self._ask({name!r}, {_passed(taken)})",
+        f"    return self._ask({name!r}, {_passed(taken)})",
         "    ",
     )
-    if pages:
+    if has_pages:
         walked = [one for one in signature if one[0] != "cursor"]
-        noun = _noun(name)
-        each_page = f"async for page in self._walk({name!r}, {_passed(walked)}):"
-        yield indent(
-            f"async def {noun}_pages(self, {_arguments(walked)}) -> AsyncIterator[Answer[{rows}]]:\n"
-            f'    """Every page of `{name}`, of `limit` rows; all of one edition, or Gone is raised."""\n'
-            f"    {each_page}\n        yield page",
-            "    ",
-        )
-        yield indent(
-            f"async def iter_{noun}(self, {_arguments(walked)}) -> AsyncIterator[{rows}]:\n"
-            f'    """Every row of `{name}`, page after page; `limit` is of each page."""\n'
-            f"    {each_page}\n        for row in page.rows:\n            yield row",
-            "    ",
-        )
+        for method, given, walk, each in (
+            (
+                f"{_noun(name)}_pages",
+                f"Answer[{rows}]",
+                "_walk",
+                "page of `{}`, of `limit` rows; all of one edition, or Gone is raised",
+            ),
+            (
+                f"iter_{_noun(name)}",
+                rows,
+                "_iterate",
+                "row of `{}`, page after page; `limit` is of each page",
+            ),
+        ):
+            yield indent(
+                f"def {method}(self, {_arguments(walked)}) -> Iterator[{given}]:\n"
+                f'    """Every {each.format(name)}."""\n'
+                f"    return self.{walk}({name!r}, {_passed(walked)})",
+                "    ",
+            )
+
+
+def _async_methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
+    lines = []
+    for name, signature in signatures.items():
+        lines.append(f"    {name} = awaited(Methods.{name})")
+        if _has_pages(signature):
+            walks = (f"{_noun(name)}_pages", f"iter_{_noun(name)}")
+            lines += [f"    {walk} = walked(Methods.{walk})" for walk in walks]
+    return (
+        f'"""The methods of `methods`, awaited.\n\n{_NOTICE}\n"""\n\n'
+        "from sankofa.client.async_session import AsyncSession\n"
+        "from sankofa.client.awaiting import awaited, walked\n"
+        "from sankofa.client.methods import Methods\n\n\n"
+        "class AsyncMethods(AsyncSession):\n"
+        '    """Every endpoint of the service, asked as `Methods` says."""\n\n'
+        + "\n".join(lines)
+    )
+
+
+def _has_pages(signature: list[tuple[str, str, str]]) -> bool:
+    return any(argument == "cursor" for argument, *_ in signature)
 
 
 def _docstring(text: str) -> str:

@@ -91,6 +91,14 @@ def test_both_kinds_of_client_have_the_same_methods() -> None:
     assert methods(Client) == methods(AsyncClient)
 
 
+def test_a_method_that_is_awaited_says_what_the_one_that_waits_says() -> None:
+    waiting, awaited = Client.get_changes, AsyncClient.get_changes
+    assert inspect.iscoroutinefunction(awaited)
+    assert inspect.isasyncgenfunction(AsyncClient.iter_changes)
+    assert (awaited.__name__, awaited.__doc__) == (waiting.__name__, waiting.__doc__)
+    assert inspect.signature(awaited) == inspect.signature(waiting)
+
+
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("get_changes", {"limit": 40}),
     ("find_by_identifier", {"id_type": "ticker", "id_value": "NSE-KE:SMPRL"}),

@@ -1,6 +1,6 @@
-"""What `async_methods` does, waiting for each answer.
+"""One method per endpoint.
 
-Written by tools/client.py (make docs) from it.
+Written by tools/client.py (make docs). Change the operation, not this module.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.ChangeRow]]:
         """Every page of `get_changes`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk("get_changes", since=since, dataset=dataset, limit=limit, edition=edition)
+        return self._walk("get_changes", since=since, dataset=dataset, limit=limit, edition=edition)
 
     def iter_changes(
         self,
@@ -60,8 +60,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.ChangeRow]:
         """Every row of `get_changes`, page after page; `limit` is of each page."""
-        for page in self._walk("get_changes", since=since, dataset=dataset, limit=limit, edition=edition):
-            yield from page.rows
+        return self._iterate("get_changes", since=since, dataset=dataset, limit=limit, edition=edition)
 
     def get_coverage(
         self,
@@ -94,7 +93,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.CoverageRow]]:
         """Every page of `get_coverage`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition)
+        return self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition)
 
     def iter_coverage(
         self,
@@ -105,8 +104,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.CoverageRow]:
         """Every row of `get_coverage`, page after page; `limit` is of each page."""
-        for page in self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition):
-            yield from page.rows
+        return self._iterate("get_coverage", country=country, sku=sku, limit=limit, edition=edition)
 
     def get_cross_rates(
         self,
@@ -159,7 +157,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.CrossRateRow]]:
         """Every page of `get_cross_rates`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "get_cross_rates",
             base=base,
             quote=quote,
@@ -184,7 +182,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.CrossRateRow]:
         """Every row of `get_cross_rates`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "get_cross_rates",
             base=base,
             quote=quote,
@@ -194,8 +192,7 @@ class Methods(Session):
             to=to,
             limit=limit,
             edition=edition,
-        ):
-            yield from page.rows
+        )
 
     def find_by_identifier(
         self,
@@ -229,7 +226,7 @@ class Methods(Session):
         self, id_type: rows.IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
     ) -> Iterator[Answer[rows.CrosswalkMatchRow]]:
         """Every page of `find_by_identifier`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
         )
 
@@ -237,10 +234,9 @@ class Methods(Session):
         self, id_type: rows.IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
     ) -> Iterator[rows.CrosswalkMatchRow]:
         """Every row of `find_by_identifier`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
-        ):
-            yield from page.rows
+        )
 
     def get_crosswalk(
         self,
@@ -267,14 +263,13 @@ class Methods(Session):
         self, service_id: str, *, limit: int | None = None, edition: str | None = None
     ) -> Iterator[Answer[rows.CrosswalkRow]]:
         """Every page of `get_crosswalk`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition)
+        return self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition)
 
     def iter_crosswalk(
         self, service_id: str, *, limit: int | None = None, edition: str | None = None
     ) -> Iterator[rows.CrosswalkRow]:
         """Every row of `get_crosswalk`, page after page; `limit` is of each page."""
-        for page in self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition):
-            yield from page.rows
+        return self._iterate("get_crosswalk", service_id=service_id, limit=limit, edition=edition)
 
     def get_entity(self, service_id: str, *, edition: str | None = None) -> Answer[rows.EntityRow]:
         """One organisation's resolved entity record.
@@ -346,7 +341,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.FundamentalsRow]]:
         """Every page of `get_fundamentals`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "get_fundamentals",
             service_id=service_id,
             as_of=as_of,
@@ -371,7 +366,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.FundamentalsRow]:
         """Every row of `get_fundamentals`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "get_fundamentals",
             service_id=service_id,
             as_of=as_of,
@@ -381,8 +376,7 @@ class Methods(Session):
             order=order,
             limit=limit,
             edition=edition,
-        ):
-            yield from page.rows
+        )
 
     def list_issuers(
         self,
@@ -425,7 +419,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.IssuerRow]]:
         """Every page of `list_issuers`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "list_issuers", country=country, exchange=exchange, as_of=as_of, limit=limit, edition=edition
         )
 
@@ -439,10 +433,9 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.IssuerRow]:
         """Every row of `list_issuers`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "list_issuers", country=country, exchange=exchange, as_of=as_of, limit=limit, edition=edition
-        ):
-            yield from page.rows
+        )
 
     def get_macro(
         self,
@@ -504,7 +497,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.MacroRow]]:
         """Every page of `get_macro`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "get_macro",
             country=country,
             indicator=indicator,
@@ -533,7 +526,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.MacroRow]:
         """Every row of `get_macro`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "get_macro",
             country=country,
             indicator=indicator,
@@ -545,8 +538,7 @@ class Methods(Session):
             to=to,
             limit=limit,
             edition=edition,
-        ):
-            yield from page.rows
+        )
 
     def get_metrics(
         self,
@@ -588,7 +580,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.MetricsRow]]:
         """Every page of `get_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
         )
 
@@ -602,10 +594,9 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.MetricsRow]:
         """Every row of `get_metrics`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
-        ):
-            yield from page.rows
+        )
 
     def get_quality_metrics(
         self,
@@ -630,14 +621,13 @@ class Methods(Session):
         self, sku: str, *, limit: int | None = None, edition: str | None = None
     ) -> Iterator[Answer[rows.QualityRow]]:
         """Every page of `get_quality_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition)
+        return self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition)
 
     def iter_quality_metrics(
         self, sku: str, *, limit: int | None = None, edition: str | None = None
     ) -> Iterator[rows.QualityRow]:
         """Every row of `get_quality_metrics`, page after page; `limit` is of each page."""
-        for page in self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition):
-            yield from page.rows
+        return self._iterate("get_quality_metrics", sku=sku, limit=limit, edition=edition)
 
     def get_screen(
         self,
@@ -683,7 +673,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.ScreenRow]]:
         """Every page of `get_screen`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "get_screen",
             metric=metric,
             order=order,
@@ -704,7 +694,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.ScreenRow]:
         """Every row of `get_screen`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "get_screen",
             metric=metric,
             order=order,
@@ -712,8 +702,7 @@ class Methods(Session):
             country=country,
             limit=limit,
             edition=edition,
-        ):
-            yield from page.rows
+        )
 
     def search(
         self,
@@ -750,7 +739,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.SearchRow]]:
         """Every page of `search`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition)
+        return self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition)
 
     def iter_(
         self,
@@ -762,8 +751,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.SearchRow]:
         """Every row of `search`, page after page; `limit` is of each page."""
-        for page in self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition):
-            yield from page.rows
+        return self._iterate("search", q=q, country=country, type=type, limit=limit, edition=edition)
 
     def list_series(
         self,
@@ -796,7 +784,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.SeriesCatalogueRow]]:
         """Every page of `list_series`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk("list_series", country=country, q=q, limit=limit, edition=edition)
+        return self._walk("list_series", country=country, q=q, limit=limit, edition=edition)
 
     def iter_series(
         self,
@@ -807,8 +795,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.SeriesCatalogueRow]:
         """Every row of `list_series`, page after page; `limit` is of each page."""
-        for page in self._walk("list_series", country=country, q=q, limit=limit, edition=edition):
-            yield from page.rows
+        return self._iterate("list_series", country=country, q=q, limit=limit, edition=edition)
 
     def get_series_vintages(
         self,
@@ -834,14 +821,13 @@ class Methods(Session):
         self, series: str, *, limit: int | None = None, edition: str | None = None
     ) -> Iterator[Answer[rows.SeriesReleaseRow]]:
         """Every page of `get_series_vintages`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk("get_series_vintages", series=series, limit=limit, edition=edition)
+        return self._walk("get_series_vintages", series=series, limit=limit, edition=edition)
 
     def iter_series_vintages(
         self, series: str, *, limit: int | None = None, edition: str | None = None
     ) -> Iterator[rows.SeriesReleaseRow]:
         """Every row of `get_series_vintages`, page after page; `limit` is of each page."""
-        for page in self._walk("get_series_vintages", series=series, limit=limit, edition=edition):
-            yield from page.rows
+        return self._iterate("get_series_vintages", series=series, limit=limit, edition=edition)
 
     def get_shared_facts(
         self,
@@ -896,7 +882,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.FactRow]]:
         """Every page of `get_shared_facts`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "get_shared_facts",
             entity_id=entity_id,
             country=country,
@@ -919,7 +905,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.FactRow]:
         """Every row of `get_shared_facts`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "get_shared_facts",
             entity_id=entity_id,
             country=country,
@@ -928,8 +914,7 @@ class Methods(Session):
             measure=measure,
             limit=limit,
             edition=edition,
-        ):
-            yield from page.rows
+        )
 
     def get_procurement_demand(
         self,
@@ -976,7 +961,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.ProcurementDemandRow]]:
         """Every page of `get_procurement_demand`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "get_procurement_demand",
             country=country,
             category=category,
@@ -999,7 +984,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.ProcurementDemandRow]:
         """Every row of `get_procurement_demand`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "get_procurement_demand",
             country=country,
             category=category,
@@ -1008,8 +993,7 @@ class Methods(Session):
             to=to,
             limit=limit,
             edition=edition,
-        ):
-            yield from page.rows
+        )
 
     def get_signal(
         self,
@@ -1035,14 +1019,13 @@ class Methods(Session):
         self, signal_key: str, *, limit: int | None = None, edition: str | None = None
     ) -> Iterator[Answer[rows.SignalRow]]:
         """Every page of `get_signal`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition)
+        return self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition)
 
     def iter_signal(
         self, signal_key: str, *, limit: int | None = None, edition: str | None = None
     ) -> Iterator[rows.SignalRow]:
         """Every row of `get_signal`, page after page; `limit` is of each page."""
-        for page in self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition):
-            yield from page.rows
+        return self._iterate("get_signal", signal_key=signal_key, limit=limit, edition=edition)
 
     def get_sources(self, *, edition: str | None = None) -> Answer[rows.SourceRow]:
         """Who publishes the data, under which licence, and whom to name.
@@ -1103,7 +1086,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.StatementRow]]:
         """Every page of `get_statement`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "get_statement",
             service_id=service_id,
             as_of=as_of,
@@ -1126,7 +1109,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.StatementRow]:
         """Every row of `get_statement`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "get_statement",
             service_id=service_id,
             as_of=as_of,
@@ -1135,8 +1118,7 @@ class Methods(Session):
             shape=shape,
             limit=limit,
             edition=edition,
-        ):
-            yield from page.rows
+        )
 
     def get_resolved_parties(
         self,
@@ -1179,7 +1161,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.TenderPartyRow]]:
         """Every page of `get_resolved_parties`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "get_resolved_parties",
             country=country,
             role=role,
@@ -1198,15 +1180,14 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.TenderPartyRow]:
         """Every row of `get_resolved_parties`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "get_resolved_parties",
             country=country,
             role=role,
             service_id=service_id,
             limit=limit,
             edition=edition,
-        ):
-            yield from page.rows
+        )
 
     def search_tenders(
         self,
@@ -1255,7 +1236,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[Answer[rows.TendersRow]]:
         """Every page of `search_tenders`, of `limit` rows; all of one edition, or Gone is raised."""
-        yield from self._walk(
+        return self._walk(
             "search_tenders",
             country=country,
             from_=from_,
@@ -1278,7 +1259,7 @@ class Methods(Session):
         edition: str | None = None,
     ) -> Iterator[rows.TendersRow]:
         """Every row of `search_tenders`, page after page; `limit` is of each page."""
-        for page in self._walk(
+        return self._iterate(
             "search_tenders",
             country=country,
             from_=from_,
@@ -1287,8 +1268,7 @@ class Methods(Session):
             detail=detail,
             ocid=ocid,
             edition=edition,
-        ):
-            yield from page.rows
+        )
 
     def get_usage(self, *, edition: str | None = None) -> Answer[rows.UsageRow]:
         """What the key has used of its limits, this request included.

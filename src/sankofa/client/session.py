@@ -136,6 +136,10 @@ class Session(SessionBase):
             # with the edition, so that its removal during the walk is reported as Gone
             arguments |= {"cursor": page.next_cursor, "edition": page.edition}
 
+    def _iterate(self, name: str, **arguments: object) -> Iterator[Any]:
+        for page in self._walk(name, **arguments):
+            yield from page.rows
+
     def _body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = read_json(self._run(self._exchange(request)))
         return body
