@@ -41,6 +41,7 @@ _SLICE: Final = 100  # connections looked at in one turn of the event loop
 _LEFT: Final = 8  # connections that stay, however few descriptors there are
 _STALLED_MS: Final = 2_000  # longer than any request is worked on
 _ONE_REQUEST: Final = 32 * 1024  # more than a request without a valid key has to say
+_MOST_KNOWN: Final = 10_000  # connections in each of two sets
 _LEAST_BYTES: Final = 16 * 1024  # that a client takes in STALL_SECONDS while more waits for it
 
 _INFO: Final = struct.Struct(
@@ -80,14 +81,13 @@ class ConnectionLimits:
 class KnownClients:
     """Connections that carried a valid key lately, which are closed last. The oldest are forgotten."""
 
-    def __init__(self, most: int = 20_000) -> None:
-        self._most = most // 2
+    def __init__(self) -> None:
         self._newer: set[tuple[str, int]] = set()
         self._older: set[tuple[str, int]] = set()
 
     def add(self, client: tuple[str, int]) -> None:
         self._newer.add(client)
-        if len(self._newer) > self._most:
+        if len(self._newer) > _MOST_KNOWN:
             self._older, self._newer = self._newer, set()
 
     def __contains__(self, client: object) -> bool:

@@ -9,7 +9,7 @@ import ipaddress
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final
 from urllib.request import getproxies
@@ -122,23 +122,22 @@ def _proxies() -> dict[str, httpx.BaseTransport]:
 class HostRates:
     """Keeps requests to one host apart, whoever makes them."""
 
-    def __init__(self, stop: threading.Event, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
-        self._clock = clock
         self._lock = threading.Lock()
         self._next: dict[str, float] = {}
 
     def wait(self, host: str, per_second: float) -> None:
         """Return when it is this request's turn. Raises Stopped."""
         with self._lock:
-            at = max(self._clock(), self._next.get(host, 0.0))
+            at = max(time.monotonic(), self._next.get(host, 0.0))
             self._next[host] = at + 1 / per_second
-        self.sleep(at - self._clock())
+        self.sleep(at - time.monotonic())
 
     def hold(self, host: str, seconds: float) -> None:
         """Send nothing to a host for a while: it asked for that."""
         with self._lock:
-            self._next[host] = max(self._next.get(host, 0.0), self._clock() + seconds)
+            self._next[host] = max(self._next.get(host, 0.0), time.monotonic() + seconds)
 
     def sleep(self, seconds: float) -> None:
         if (seconds > 0 and self._stop.wait(seconds)) or self._stop.is_set():

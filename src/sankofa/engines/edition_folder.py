@@ -14,8 +14,8 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,8 @@ from sankofa.engines.edition_reader import (
     stored_files,
 )
 from sankofa.engines.manifest import seal_manifest
-from sankofa.engines.private_files import replace_file, sync
-from sankofa.engines.sqlite_failures import SQLITE_FAILURES
-from sankofa.model.errors import EditionError, OperatorError
+from sankofa.engines.private_files import operator_errors, replace_file, sync
+from sankofa.model.errors import EditionError
 
 BUILDING = ".building-"
 _PRIVATE_FOLDER, _SEALED_FILE = 0o700, 0o400
@@ -255,12 +254,3 @@ def lock_folder(folder: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
-
-
-@contextmanager
-def operator_errors(path: Path) -> Iterator[None]:
-    """A full disk or a damaged file is reported to the operator by name, without a traceback."""
-    try:
-        yield
-    except (*SQLITE_FAILURES, OSError) as failure:
-        raise OperatorError(f"{path.name}: {failure}") from failure

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sankofa.engines.datastore import Manifest
-from sankofa.engines.edition_folder import building_folder, operator_errors, remove_edition
+from sankofa.engines.edition_folder import building_folder, remove_edition
 from sankofa.engines.edition_reader import CHECKSUMS, FILES, MANIFEST, PARTS, read_manifest, seal_path
-from sankofa.engines.private_files import replace_file, sync
+from sankofa.engines.private_files import operator_errors, replace_file, sync
 from sankofa.model.errors import EditionError
 
 

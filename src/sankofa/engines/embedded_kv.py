@@ -19,7 +19,7 @@ from typing import Any
 
 from sankofa.engines.counter_file import CounterFile
 from sankofa.engines.keyvalue import PROBE, Window
-from sankofa.engines.sqlite_failures import SQLITE_FAILURES
+from sankofa.engines.private_files import SQLITE_FAILURES
 from sankofa.model.errors import StoreUnavailable
 
 _CALL_SECONDS = 0.8

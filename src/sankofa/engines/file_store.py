@@ -21,11 +21,10 @@ from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import (
     EditionFolderWriter,
     make_private_folder,
-    operator_errors,
     remove_edition,
 )
 from sankofa.engines.edition_reader import EditionFolderReader, read_manifest, stored_files
-from sankofa.engines.private_files import locked, open_private, replace_file
+from sankofa.engines.private_files import locked, open_private, operator_errors, replace_file
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 _listed = msgspec.json.Decoder(list[Any]).decode

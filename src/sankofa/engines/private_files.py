@@ -2,11 +2,16 @@
 
 import fcntl
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from sankofa.model.errors import OperatorError
+
+SQLITE_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
+"""Of a file that is damaged, full or in use; what SQLite says of damage may itself be no text."""
 
 
 def open_private(path: str, flags: int) -> int:
@@ -39,6 +44,15 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def operator_errors(path: Path) -> Iterator[None]:
+    """A full disk or a damaged file is reported to the operator by name, without a traceback."""
+    try:
+        yield
+    except (*SQLITE_FAILURES, OSError) as failure:
+        raise OperatorError(f"{path.name}: {failure}") from failure
 
 
 @contextmanager

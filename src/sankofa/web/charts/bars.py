@@ -9,6 +9,7 @@ from sankofa.web.charts.chart import Chart, Table, line, text
 from sankofa.web.charts.drawing import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Write, empty_chart, value_axis
 from sankofa.web.charts.scales import ValueScale
 
+_HEIGHT: Final = 220
 _ROW: Final = 24
 _NAMES: Final = 330
 _VALUES: Final = 76
@@ -21,12 +22,11 @@ def bar_chart(
     bars: Sequence[tuple[str, Decimal | float]],
     write: Write,
     table: Table,
-    height: int = 220,
 ) -> Chart:
     """Values side by side, upwards and downwards from zero."""
     if not bars:
         return empty_chart(name, title, table)
-    values = ValueScale((float(value) for _, value in bars), TOP, height - BOTTOM, zero=True)
+    values = ValueScale((float(value) for _, value in bars), TOP, _HEIGHT - BOTTOM, zero=True)
     width = (WIDTH - LEFT - RIGHT) / len(bars)
     zero = values(0)
     parts = [value_axis(values, write)]
@@ -40,9 +40,9 @@ def bar_chart(
             f"<title>{escape(label)}: {escape(write(float(value)))}</title></rect>"
         )
         if number % every == 0:
-            parts.append(text(x + width / 2, height - 10, label, anchor="middle"))
+            parts.append(text(x + width / 2, _HEIGHT - 10, label, anchor="middle"))
     parts.append(line(LEFT, zero, WIDTH - RIGHT, zero, "axis"))
-    return Chart(name, title, WIDTH, height, "".join(parts), *table)
+    return Chart(name, title, WIDTH, _HEIGHT, "".join(parts), *table)
 
 
 def shortened(words: str, most: int) -> str:

@@ -93,23 +93,22 @@ def line_chart(
     write: Write,
     table: Table,
     chosen: date | None = None,
-    height: int = HEIGHT,
 ) -> Chart:
     """Values against the day they are of, one line each; the last is drawn on top."""
     every = [(day, float(value)) for one in lines for day, value in one.points]
     if not every:
         return empty_chart(name, title, table)
     days = DayScale(min(d for d, _ in every), max(d for d, _ in every), LEFT, WIDTH - RIGHT)
-    values = ValueScale((value for _, value in every), TOP, height - BOTTOM)
-    parts = [_axes(days, values, write, height)]
+    values = ValueScale((value for _, value in every), TOP, HEIGHT - BOTTOM)
+    parts = [_axes(days, values, write)]
     if chosen is not None and min(d for d, _ in every) <= chosen <= max(d for d, _ in every):
-        parts.append(line(days(chosen), TOP, days(chosen), height - BOTTOM, "chosen"))
+        parts.append(line(days(chosen), TOP, days(chosen), HEIGHT - BOTTOM, "chosen"))
     for one in lines:
         points = [(days(day), values(float(value))) for day, value in one.points]
         parts.append(f"<g><title>{escape(one.label)}</title>{path(points, f'line {one.kind}')}</g>")
         if len(points) == 1:
             parts.append(dot(*points[0], "dot", one.label, 3))
-    return Chart(name, title, WIDTH, height, "".join(parts), *table)
+    return Chart(name, title, WIDTH, HEIGHT, "".join(parts), *table)
 
 
 def heat_map(
@@ -178,11 +177,11 @@ def empty_chart(name: str, title: str, table: Table) -> Chart:
     return Chart(name, title, WIDTH, 60, text(LEFT, 34, _NOTHING), *table)
 
 
-def _axes(days: DayScale, values: ValueScale, write: Write, height: int = HEIGHT, width: int = WIDTH) -> str:
+def _axes(days: DayScale, values: ValueScale, write: Write, width: int = WIDTH) -> str:
     parts = [value_axis(values, write, width)]
     for day, label in days.ticks:
-        parts.append(text(days(day), height - 10, label, anchor="middle"))
-        parts.append(line(days(day), height - BOTTOM, days(day), height - BOTTOM + 5, "axis"))
+        parts.append(text(days(day), HEIGHT - 10, label, anchor="middle"))
+        parts.append(line(days(day), HEIGHT - BOTTOM, days(day), HEIGHT - BOTTOM + 5, "axis"))
     return "".join(parts)
 
 
