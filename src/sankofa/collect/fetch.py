@@ -299,13 +299,7 @@ class Fetcher:
                 return Path(path)
         raise AssertionError
 
-    def _unpacked(
-        self,
-        path: Path,
-        partial: Path,
-        name: str,
-        headers: Mapping[str, str],
-    ) -> tuple[int, str]:
+    def _unpacked(self, path: Path, partial: Path, name: str, headers: Mapping[str, str]) -> tuple[int, str]:
         """Put the content to its place, unpacked and checked; its size and SHA-256. Raises ReplyRefused."""
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding in ("gzip", "x-gzip"):

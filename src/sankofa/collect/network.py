@@ -96,10 +96,7 @@ def open_client(*, allow_private: bool) -> httpx.Client:
         client = httpx.Client(follow_redirects=False, timeout=_TIMEOUT)
     else:
         client = httpx.Client(
-            transport=_GuardedTransport(),
-            mounts=_proxies(),
-            follow_redirects=False,
-            timeout=_TIMEOUT,
+            transport=_GuardedTransport(), mounts=_proxies(), follow_redirects=False, timeout=_TIMEOUT
         )
     client._cookies = _NoCookies()  # httpx copies what it is given
     return client

@@ -233,10 +233,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _options() -> dict[int, int]:
-    return {
-        zstd.CompressionParameter.compression_level: _LEVEL,
-        zstd.CompressionParameter.checksum_flag: 1,
-    }
+    return {zstd.CompressionParameter.compression_level: _LEVEL, zstd.CompressionParameter.checksum_flag: 1}
 
 
 def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -20,14 +20,7 @@ from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
 from sankofa.settings import Settings
 from sankofa.vault.journal import Dropped, Event, Journal, JournalDamaged, Received, Withdrew
-from sankofa.vault.objects import (
-    LineWriter,
-    ObjectDamaged,
-    Objects,
-    VaultKey,
-    is_alive,
-    read_lines,
-)
+from sankofa.vault.objects import LineWriter, ObjectDamaged, Objects, VaultKey, is_alive, read_lines
 
 _COPIES: Final = ".read-"
 _PIECE: Final = 32 << 20

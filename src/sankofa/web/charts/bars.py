@@ -17,11 +17,7 @@ _LONGEST_NAME: Final = 46
 
 
 def bar_chart(
-    name: str,
-    title: str,
-    bars: Sequence[tuple[str, Decimal | float]],
-    write: Write,
-    table: Table,
+    name: str, title: str, bars: Sequence[tuple[str, Decimal | float]], write: Write, table: Table
 ) -> Chart:
     """Values side by side, upwards and downwards from zero."""
     if not bars:
@@ -57,13 +53,7 @@ class NamedBar(NamedTuple):
     address: str | None = None
 
 
-def named_bars(
-    name: str,
-    title: str,
-    bars: Sequence[NamedBar],
-    write: Write,
-    table: Table,
-) -> Chart:
+def named_bars(name: str, title: str, bars: Sequence[NamedBar], write: Write, table: Table) -> Chart:
     """Bars from top to bottom, each with its name at the left and its value at its end."""
     if not bars:
         return empty_chart(name, title, table)

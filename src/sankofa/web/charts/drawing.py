@@ -87,12 +87,7 @@ def _value_beside(
 
 
 def line_chart(
-    name: str,
-    title: str,
-    lines: Sequence[Line],
-    write: Write,
-    table: Table,
-    chosen: date | None = None,
+    name: str, title: str, lines: Sequence[Line], write: Write, table: Table, chosen: date | None = None
 ) -> Chart:
     """Values against the day they are of, one line each; the last is drawn on top."""
     every = [(day, float(value)) for one in lines for day, value in one.points]
