@@ -26,9 +26,7 @@ from sankofa.settings import Settings
 _log = logging.getLogger("sankofa.serving")
 
 _RECEIVE_BYTES: Final = 64 * 1024  # requests wait here; the kernel would take megabytes of pipelined ones
-_UNSENT_BYTES: Final = (
-    128 * 1024
-)  # of an answer beyond what is under way, which the kernel still sizes itself
+_UNSENT_BYTES: Final = 128 * 1024  # of an answer beyond what is under way, which the kernel sizes itself
 _TCP_NOTSENT_LOWAT: Final = 25  # of linux/tcp.h; Python 3.11 has no name for it
 _MOST_DESCRIPTORS: Final = 65_536
 _OWN_DESCRIPTORS: Final = 2_048  # the parts of several editions, stores, downloads
@@ -44,9 +42,8 @@ _ONE_REQUEST: Final = 32 * 1024  # more than a request without a valid key has t
 _MOST_KNOWN: Final = 10_000  # connections in each of two sets
 _LEAST_BYTES: Final = 16 * 1024  # that a client takes in STALL_SECONDS while more waits for it
 
-_INFO: Final = struct.Struct(
-    "=B43xI4xI64xQQ8xI"
-)  # tcp_info: state, last_data_sent, last_data_recv, bytes_acked, bytes_received, unsent
+# Of tcp_info: state, last_data_sent, last_data_recv, bytes_acked, bytes_received, unsent.
+_INFO: Final = struct.Struct("=B43xI4xI64xQQ8xI")
 _OPEN: Final = (1, 8)  # established, or closed by the client only
 
 
@@ -129,9 +126,8 @@ class _Shedder:
         self._known = known
         self._spare: int | None = None
         self._scanned = 0.0
-        self._taken: dict[
-            int, tuple[int, float]
-        ] = {}  # by inode: bytes the client took, and when it was seen
+        self._taken: dict[int, tuple[int, float]] = {}
+        """By inode: bytes the client took, and when it was seen."""
 
     async def look(self) -> bool:
         """Close what must be closed; True where that was necessary, and more is likely to be waiting.

@@ -171,10 +171,8 @@ class EmbeddedKeyValue:
             except (*SQLITE_FAILURES, OSError) as error:
                 deadline = deadline or time.monotonic() + _CALL_SECONDS
                 if not _is_busy(error) or time.monotonic() > deadline:
-                    if statement not in (
-                        _PUT,
-                        _REPLACE,
-                    ):  # on a full disk reading goes on, but opening again would fail
+                    # On a full disk reading goes on, but opening again would fail.
+                    if statement not in (_PUT, _REPLACE):
                         self._drop_values()
                     raise self._unavailable(error) from error
             await asyncio.sleep(_BUSY_SECONDS)
