@@ -227,7 +227,7 @@ def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
         f'"""One method per endpoint.\n\n{_NOTICE}\n"""\n\n'
         "from collections.abc import Iterator, Sequence\nfrom datetime import date\n\n"
         "from sankofa.client import rows\nfrom sankofa.client.answers import Answer\n"
-        "from sankofa.client.session import Session"
+        "from sankofa.client.paging import row_by_row\nfrom sankofa.client.session import Session"
     )
     body = ['class Methods(Session):\n    """Every endpoint of the service."""']
     for operation in endpoints():
@@ -251,26 +251,14 @@ def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iter
     )
     if has_pages:
         walked = [one for one in signature if one[0] != "cursor"]
-        for method, given, walk, each in (
-            (
-                f"{_noun(name)}_pages",
-                f"Answer[{rows}]",
-                "_walk",
-                "page of `{}`, of `limit` rows; all of one edition, or Gone is raised",
-            ),
-            (
-                f"iter_{_noun(name)}",
-                rows,
-                "_iterate",
-                "row of `{}`, page after page; `limit` is of each page",
-            ),
-        ):
-            yield indent(
-                f"def {method}(self, {_arguments(walked)}) -> Iterator[{given}]:\n"
-                f'    """Every {each.format(name)}."""\n'
-                f"    return self.{walk}({name!r}, {_passed(walked)})",
-                "    ",
-            )
+        noun = _noun(name)
+        yield indent(
+            f"def {noun}_pages(self, {_arguments(walked)}) -> Iterator[Answer[{rows}]]:\n"
+            f'    """Every page of `{name}`, of `limit` rows; all of one edition, or Gone is raised."""\n'
+            f"    return self._walk({name!r}, {_passed(walked)})\n\n"
+            f"iter_{noun} = row_by_row({noun}_pages)",
+            "    ",
+        )
 
 
 def _async_methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
@@ -286,8 +274,7 @@ def _async_methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
         "from sankofa.client.awaiting import awaited, walked\n"
         "from sankofa.client.methods import Methods\n\n\n"
         "class AsyncMethods(AsyncSession):\n"
-        '    """Every endpoint of the service, asked as `Methods` says."""\n\n'
-        + "\n".join(lines)
+        '    """Every endpoint of the service, asked as `Methods` says."""\n\n' + "\n".join(lines)
     )
 
 

@@ -133,8 +133,8 @@ class AsyncSession(SessionBase):
             # with the edition, so that its removal during the walk is reported as Gone
             arguments |= {"cursor": page.next_cursor, "edition": page.edition}
 
-    async def _iterate(self, name: str, **arguments: object) -> AsyncIterator[Any]:
-        async for page in self._walk(name, **arguments):
+    async def _each_row(self, pages: AsyncIterator[Answer[Any]]) -> AsyncIterator[Any]:
+        async for page in pages:
             for row in page.rows:
                 yield row
 

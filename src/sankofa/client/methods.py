@@ -8,6 +8,7 @@ from datetime import date
 
 from sankofa.client import rows
 from sankofa.client.answers import Answer
+from sankofa.client.paging import row_by_row
 from sankofa.client.session import Session
 
 
@@ -51,16 +52,7 @@ class Methods(Session):
         """Every page of `get_changes`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk("get_changes", since=since, dataset=dataset, limit=limit, edition=edition)
 
-    def iter_changes(
-        self,
-        *,
-        since: str | None = None,
-        dataset: rows.Dataset | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.ChangeRow]:
-        """Every row of `get_changes`, page after page; `limit` is of each page."""
-        return self._iterate("get_changes", since=since, dataset=dataset, limit=limit, edition=edition)
+    iter_changes = row_by_row(changes_pages)
 
     def get_coverage(
         self,
@@ -95,16 +87,7 @@ class Methods(Session):
         """Every page of `get_coverage`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition)
 
-    def iter_coverage(
-        self,
-        *,
-        country: str | None = None,
-        sku: rows.Sku | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.CoverageRow]:
-        """Every row of `get_coverage`, page after page; `limit` is of each page."""
-        return self._iterate("get_coverage", country=country, sku=sku, limit=limit, edition=edition)
+    iter_coverage = row_by_row(coverage_pages)
 
     def get_cross_rates(
         self,
@@ -169,30 +152,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_cross_rates(
-        self,
-        base: str,
-        quote: str,
-        *,
-        via: str | None = None,
-        as_of: date | str | None = None,
-        from_: date | str | None = None,
-        to: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.CrossRateRow]:
-        """Every row of `get_cross_rates`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "get_cross_rates",
-            base=base,
-            quote=quote,
-            via=via,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            edition=edition,
-        )
+    iter_cross_rates = row_by_row(cross_rates_pages)
 
     def find_by_identifier(
         self,
@@ -230,13 +190,7 @@ class Methods(Session):
             "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
         )
 
-    def iter_by_identifier(
-        self, id_type: rows.IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[rows.CrosswalkMatchRow]:
-        """Every row of `find_by_identifier`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
-        )
+    iter_by_identifier = row_by_row(by_identifier_pages)
 
     def get_crosswalk(
         self,
@@ -265,11 +219,7 @@ class Methods(Session):
         """Every page of `get_crosswalk`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition)
 
-    def iter_crosswalk(
-        self, service_id: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[rows.CrosswalkRow]:
-        """Every row of `get_crosswalk`, page after page; `limit` is of each page."""
-        return self._iterate("get_crosswalk", service_id=service_id, limit=limit, edition=edition)
+    iter_crosswalk = row_by_row(crosswalk_pages)
 
     def get_entity(self, service_id: str, *, edition: str | None = None) -> Answer[rows.EntityRow]:
         """One organisation's resolved entity record.
@@ -353,30 +303,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_fundamentals(
-        self,
-        service_id: str,
-        *,
-        as_of: date | str | None = None,
-        period_type: rows.PeriodType | None = None,
-        vintages: rows.Vintages = "latest",
-        line_items: Sequence[str] | None = None,
-        order: rows.Order | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.FundamentalsRow]:
-        """Every row of `get_fundamentals`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "get_fundamentals",
-            service_id=service_id,
-            as_of=as_of,
-            period_type=period_type,
-            vintages=vintages,
-            line_items=line_items,
-            order=order,
-            limit=limit,
-            edition=edition,
-        )
+    iter_fundamentals = row_by_row(fundamentals_pages)
 
     def list_issuers(
         self,
@@ -423,19 +350,7 @@ class Methods(Session):
             "list_issuers", country=country, exchange=exchange, as_of=as_of, limit=limit, edition=edition
         )
 
-    def iter_issuers(
-        self,
-        *,
-        country: str | None = None,
-        exchange: str | None = None,
-        as_of: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.IssuerRow]:
-        """Every row of `list_issuers`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "list_issuers", country=country, exchange=exchange, as_of=as_of, limit=limit, edition=edition
-        )
+    iter_issuers = row_by_row(issuers_pages)
 
     def get_macro(
         self,
@@ -511,34 +426,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_macro(
-        self,
-        *,
-        country: str | None = None,
-        indicator: str | None = None,
-        series: str | None = None,
-        series_type: str | None = None,
-        frequency: rows.Frequency | None = None,
-        as_of: date | str | None = None,
-        from_: date | int | str | None = None,
-        to: date | int | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.MacroRow]:
-        """Every row of `get_macro`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "get_macro",
-            country=country,
-            indicator=indicator,
-            series=series,
-            series_type=series_type,
-            frequency=frequency,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            edition=edition,
-        )
+    iter_macro = row_by_row(macro_pages)
 
     def get_metrics(
         self,
@@ -584,19 +472,7 @@ class Methods(Session):
             "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
         )
 
-    def iter_metrics(
-        self,
-        service_id: str,
-        *,
-        metric: rows.Metric | None = None,
-        as_of: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.MetricsRow]:
-        """Every row of `get_metrics`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
-        )
+    iter_metrics = row_by_row(metrics_pages)
 
     def get_quality_metrics(
         self,
@@ -623,11 +499,7 @@ class Methods(Session):
         """Every page of `get_quality_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition)
 
-    def iter_quality_metrics(
-        self, sku: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[rows.QualityRow]:
-        """Every row of `get_quality_metrics`, page after page; `limit` is of each page."""
-        return self._iterate("get_quality_metrics", sku=sku, limit=limit, edition=edition)
+    iter_quality_metrics = row_by_row(quality_metrics_pages)
 
     def get_screen(
         self,
@@ -683,26 +555,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_screen(
-        self,
-        metric: rows.Metric,
-        *,
-        order: rows.ScreenOrder = "desc",
-        as_of: date | str | None = None,
-        country: str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.ScreenRow]:
-        """Every row of `get_screen`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "get_screen",
-            metric=metric,
-            order=order,
-            as_of=as_of,
-            country=country,
-            limit=limit,
-            edition=edition,
-        )
+    iter_screen = row_by_row(screen_pages)
 
     def search(
         self,
@@ -741,17 +594,7 @@ class Methods(Session):
         """Every page of `search`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition)
 
-    def iter_(
-        self,
-        q: str,
-        *,
-        country: str | None = None,
-        type: rows.Type | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.SearchRow]:
-        """Every row of `search`, page after page; `limit` is of each page."""
-        return self._iterate("search", q=q, country=country, type=type, limit=limit, edition=edition)
+    iter_ = row_by_row(_pages)
 
     def list_series(
         self,
@@ -786,16 +629,7 @@ class Methods(Session):
         """Every page of `list_series`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk("list_series", country=country, q=q, limit=limit, edition=edition)
 
-    def iter_series(
-        self,
-        *,
-        country: str | None = None,
-        q: str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.SeriesCatalogueRow]:
-        """Every row of `list_series`, page after page; `limit` is of each page."""
-        return self._iterate("list_series", country=country, q=q, limit=limit, edition=edition)
+    iter_series = row_by_row(series_pages)
 
     def get_series_vintages(
         self,
@@ -823,11 +657,7 @@ class Methods(Session):
         """Every page of `get_series_vintages`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk("get_series_vintages", series=series, limit=limit, edition=edition)
 
-    def iter_series_vintages(
-        self, series: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[rows.SeriesReleaseRow]:
-        """Every row of `get_series_vintages`, page after page; `limit` is of each page."""
-        return self._iterate("get_series_vintages", series=series, limit=limit, edition=edition)
+    iter_series_vintages = row_by_row(series_vintages_pages)
 
     def get_shared_facts(
         self,
@@ -893,28 +723,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_shared_facts(
-        self,
-        *,
-        entity_id: str | None = None,
-        country: str | None = None,
-        dataset: rows.SharedFactsDataset | None = None,
-        as_of: date | str | None = None,
-        measure: str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.FactRow]:
-        """Every row of `get_shared_facts`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "get_shared_facts",
-            entity_id=entity_id,
-            country=country,
-            dataset=dataset,
-            as_of=as_of,
-            measure=measure,
-            limit=limit,
-            edition=edition,
-        )
+    iter_shared_facts = row_by_row(shared_facts_pages)
 
     def get_procurement_demand(
         self,
@@ -972,28 +781,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_procurement_demand(
-        self,
-        *,
-        country: str = "ZA",
-        category: str | None = None,
-        as_of: date | str | None = None,
-        from_: date | str | None = None,
-        to: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.ProcurementDemandRow]:
-        """Every row of `get_procurement_demand`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "get_procurement_demand",
-            country=country,
-            category=category,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            edition=edition,
-        )
+    iter_procurement_demand = row_by_row(procurement_demand_pages)
 
     def get_signal(
         self,
@@ -1021,11 +809,7 @@ class Methods(Session):
         """Every page of `get_signal`, of `limit` rows; all of one edition, or Gone is raised."""
         return self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition)
 
-    def iter_signal(
-        self, signal_key: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[rows.SignalRow]:
-        """Every row of `get_signal`, page after page; `limit` is of each page."""
-        return self._iterate("get_signal", signal_key=signal_key, limit=limit, edition=edition)
+    iter_signal = row_by_row(signal_pages)
 
     def get_sources(self, *, edition: str | None = None) -> Answer[rows.SourceRow]:
         """Who publishes the data, under which licence, and whom to name.
@@ -1097,28 +881,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_statement(
-        self,
-        service_id: str,
-        *,
-        as_of: date | str | None = None,
-        period_type: rows.PeriodType | None = None,
-        kind: rows.Kind | None = None,
-        shape: rows.Shape = "long",
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.StatementRow]:
-        """Every row of `get_statement`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "get_statement",
-            service_id=service_id,
-            as_of=as_of,
-            period_type=period_type,
-            kind=kind,
-            shape=shape,
-            limit=limit,
-            edition=edition,
-        )
+    iter_statement = row_by_row(statement_pages)
 
     def get_resolved_parties(
         self,
@@ -1170,24 +933,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_resolved_parties(
-        self,
-        *,
-        country: str | None = None,
-        role: str | None = None,
-        service_id: str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.TenderPartyRow]:
-        """Every row of `get_resolved_parties`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "get_resolved_parties",
-            country=country,
-            role=role,
-            service_id=service_id,
-            limit=limit,
-            edition=edition,
-        )
+    iter_resolved_parties = row_by_row(resolved_parties_pages)
 
     def search_tenders(
         self,
@@ -1247,28 +993,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_tenders(
-        self,
-        *,
-        country: str = "ZA",
-        from_: date | str | None = None,
-        limit: int | None = None,
-        query: str | None = None,
-        detail: rows.Detail = "full",
-        ocid: str | None = None,
-        edition: str | None = None,
-    ) -> Iterator[rows.TendersRow]:
-        """Every row of `search_tenders`, page after page; `limit` is of each page."""
-        return self._iterate(
-            "search_tenders",
-            country=country,
-            from_=from_,
-            limit=limit,
-            query=query,
-            detail=detail,
-            ocid=ocid,
-            edition=edition,
-        )
+    iter_tenders = row_by_row(tenders_pages)
 
     def get_usage(self, *, edition: str | None = None) -> Answer[rows.UsageRow]:
         """What the key has used of its limits, this request included.

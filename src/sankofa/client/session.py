@@ -136,8 +136,8 @@ class Session(SessionBase):
             # with the edition, so that its removal during the walk is reported as Gone
             arguments |= {"cursor": page.next_cursor, "edition": page.edition}
 
-    def _iterate(self, name: str, **arguments: object) -> Iterator[Any]:
-        for page in self._walk(name, **arguments):
+    def _each_row(self, pages: Iterator[Answer[Any]]) -> Iterator[Any]:
+        for page in pages:
             yield from page.rows
 
     def _body(self, request: Request) -> dict[str, Any]:

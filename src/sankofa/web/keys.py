@@ -7,7 +7,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope
 
-from sankofa.model.errors import BadRequest, Problem
+from sankofa.model.errors import BadRequest, Problem, Unauthorized
 from sankofa.operations.service import Service
 from sankofa.web.request import KEY_COOKIE, PageRequest, read_form
 from sankofa.web.responses import PAGE_HEADERS, Reply
@@ -38,11 +38,11 @@ async def forget_or_keep_key(service: Service, request: PageRequest, scope: Scop
             key = ""
         try:
             grant = await service.keys.authenticate(key)
-        except Problem as refusal:
-            if refusal.status == 401 and key:
-                given = {**scope, "headers": [*scope["headers"], (b"x-api-key", key.encode())]}
-                raise await service.unauthorized(given, refusal) from None
-            raise
+        except Unauthorized as refusal:
+            if not key:
+                raise
+            given = {**scope, "headers": [*scope["headers"], (b"x-api-key", key.encode())]}
+            raise await service.unauthorized(given, refusal) from None
         site.admit(grant)
         cookie = f"{KEY_COOKIE}={key}; {attributes}"
     headers = [*PAGE_HEADERS, (b"location", b"/key"), (b"set-cookie", cookie.encode())]
