@@ -71,9 +71,9 @@ def read(file: InputFile) -> Iterator[Record]:
 
     A sole proprietor is a person: counted as withheld, and nothing of the record goes on from here.
     """
-    any_document = False
-    for name, stream in file.documents(".csv", ".json"):
-        any_document = True
+    for name, stream in file.documents(
+        ".csv", ".json", expected=f"{_EXPECTED}, found neither in the archive"
+    ):
         prefix = f"{name} " if file.is_zip else ""
         first = stream.readline().removeprefix(b"\xef\xbb\xbf")
         if first.lstrip()[:1] in (b"{", b"["):
@@ -85,8 +85,6 @@ def read(file: InputFile) -> Iterator[Record]:
                 yield Rejected(prefix + position, "malformed record")
             else:
                 yield from _entity(prefix + position, record, other_names)
-    if not any_document:
-        raise FormatError(f"{file.name}: {_EXPECTED}, found neither in the archive")
 
 
 def _entity(position: str, published: _Published, other_names: list[str]) -> Iterator[Record]:
