@@ -229,10 +229,10 @@ class BlockFileReader:
             ranges = list(ranges)
             self._check_pieces(ranges)
         whole, rows_at = self._bytes, self._rows_at - _ROWS.size  # blocks are numbered from one
-        size, place = _ROWS.size, _ROWS.unpack_from
+        size, unpack = _ROWS.size, _ROWS.unpack_from
         pieces: list[bytes | memoryview] = []
         for block, start, end in ranges:
-            at, stored, raw = place(whole, rows_at + size * block)
+            at, stored, raw = unpack(whole, rows_at + size * block)
             if stored == raw:
                 pieces.append(whole[at + start : at + end])
             else:

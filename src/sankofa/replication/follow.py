@@ -182,11 +182,11 @@ class Follower:
             f"{self._layout}: install the version that published it; the edition here stays in service"
         )
 
-    def _switch(self, current: RemoteEdition, kept: Sequence[RemoteEdition]) -> None:
+    def _switch(self, current: RemoteEdition, keep: Sequence[RemoteEdition]) -> None:
         with self._store.exclusive("switch"):
             self._store.open(current.edition).close()
             listed = self._store.list_editions()
-            names = [edition.edition for edition in kept]
+            names = [edition.edition for edition in keep]
             if listed.current != current.edition or set(listed.editions) - {*names}:
                 self._store.set_current_and_prune(names, current.edition)
 

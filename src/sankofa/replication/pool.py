@@ -149,11 +149,11 @@ class Pool:
 
     def prune(self, wanted: Collection[PooledFile] = ()) -> None:
         """Remove what no edition links to, but for what is wanted still."""
-        kept = {file.name for file in wanted}
+        needed = {file.name for file in wanted}
         if not self._folder.is_dir():
             return
         for path in self._folder.iterdir():
-            if path.name.removesuffix(_PARTIAL) not in kept and path.stat().st_nlink == 1:
+            if path.name.removesuffix(_PARTIAL) not in needed and path.stat().st_nlink == 1:
                 path.unlink(missing_ok=True)
 
     def _begun(self, file: PooledFile) -> int:

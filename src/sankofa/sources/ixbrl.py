@@ -105,7 +105,7 @@ def _facts(file: InputFile, report: Path, packages: list[str], folder: str) -> I
     cache = Path(folder, "cache")
     cache.mkdir(exist_ok=True)
     request = Request(str(report), packages, str(cache), limits.xbrl_memory_bytes, limits.xbrl_seconds)
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG") if name in os.environ}
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG") if name in os.environ}
     try:
         done = subprocess.run(
             [sys.executable, "-m", "sankofa.sources.inline_xbrl.worker"],
@@ -113,7 +113,7 @@ def _facts(file: InputFile, report: Path, packages: list[str], folder: str) -> I
             capture_output=True,
             check=False,
             cwd=folder,
-            env={**kept, "HOME": folder, "XDG_CONFIG_HOME": folder, "TMPDIR": folder},
+            env={**environment, "HOME": folder, "XDG_CONFIG_HOME": folder, "TMPDIR": folder},
             timeout=2 * limits.xbrl_seconds,
         )
     except subprocess.TimeoutExpired:

@@ -72,7 +72,7 @@ def _document(document: IO[bytes], name: str, position: str, limits: Limits) -> 
                 recognised = True
             else:
                 foreign = True
-            for record in _unpacked(element, fault, f"{position}{piece.place}"):
+            for record in _unpacked(element, fault, f"{position}{piece.path}"):
                 embedded = embedded or type(record) is not Skipped
                 yield record
             continue

@@ -62,8 +62,8 @@ class Vault:
     def settled_events(self) -> list[Event]:
         """Without what was about to enter the ledger when a crash came: another took its number."""
         events = self.events()
-        last = {number: place for place, event in enumerate(events) if (number := event_number(event))}
-        return [e for place, e in enumerate(events) if last.get(event_number(e), place) == place]
+        last = {number: position for position, event in enumerate(events) if (number := event_number(event))}
+        return [e for position, e in enumerate(events) if last.get(event_number(e), position) == position]
 
     @property
     def has_key(self) -> bool:

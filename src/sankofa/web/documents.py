@@ -108,8 +108,8 @@ def search(words: str, most: int = 30) -> list[tuple[Section, str]]:
 
 
 def _excerpt(text: str, word: str) -> str:
-    place = max(text.lower().find(word) - _EXCERPT // 3, 0)
-    return ("…" if place else "") + text[place : place + _EXCERPT].strip() + "…"
+    start = max(text.lower().find(word) - _EXCERPT // 3, 0)
+    return ("…" if start else "") + text[start : start + _EXCERPT].strip() + "…"
 
 
 def _name(relative: str) -> str:

@@ -84,8 +84,8 @@ def _address(visit: Visit, row: Row) -> str | None:
     if row.get("ocid"):
         return visit.address(f"/tender/{row['country']}/{row['ocid']}")
     if row.get("line_item"):
-        place = {name: row[name] for name in ("line_item", "period_end", "period_start", "concept", "unit")}
-        return visit.address(f"/company/{row['service_id']}/figure", **place)
+        figure = {name: row[name] for name in ("line_item", "period_end", "period_start", "concept", "unit")}
+        return visit.address(f"/company/{row['service_id']}/figure", **figure)
     for name, path in (
         ("service_id", "/company/"),
         ("series", "/macro/series/"),
