@@ -105,6 +105,10 @@ class Visit:
     def given(self, name: str, otherwise: str = "") -> str:
         return self.request.query.get(name, otherwise)
 
+    def passed_on(self, *names: str) -> dict[str, Any]:
+        """Parameters of the address, for an operation that takes them under the same names."""
+        return {name: self.given(name) for name in names}
+
     def day(self, name: str = "as_of") -> date:
         """The day that the address names; today where it names none. Raises InvalidParameter."""
         text = self.request.query.get(name)

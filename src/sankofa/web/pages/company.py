@@ -168,7 +168,7 @@ async def companies(visit: Visit) -> View:
     if visit.given("q"):
         address = visit.address("/search", q=visit.given("q"), country=visit.given("country"))
         return View("", "", {}, redirect=address)
-    asked: dict[str, Any] = {name: visit.given(name) for name in ("country", "exchange", "as_of", "cursor")}
+    asked = visit.passed_on("country", "exchange", "as_of", "cursor")
     result = await visit.ask("list_issuers", **asked)
     of_countries = await data.countries(visit, shown=False)
     known = (country for country, units in of_countries.items() if "issuers" in units)
