@@ -20,8 +20,8 @@ def keep_pandas_out() -> None:
     import pyarrow
 
     if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, _NoPandas)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _NoPandas)
         try:
             pyarrow.array([0])
         finally:
-            sys.meta_path.remove(_NoPandas)  # type: ignore[arg-type]
+            sys.meta_path.remove(_NoPandas)
