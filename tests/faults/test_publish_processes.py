@@ -44,7 +44,8 @@ def deriving(command: int) -> list[psutil.Process]:
 def begin(home: Path, out: IO[bytes]) -> tuple[Running, list[psutil.Process]]:
     """A publication, as soon as two processes derive for it."""
     running = COMMANDS.start(["publish"], _environment(home, TWO), out, out)
-    return running, until(lambda: two if len(two := deriving(running.pid)) == 2 else None, every=0.01)
+    until(lambda: len(deriving(running.pid)) == 2, every=0.01)
+    return running, deriving(running.pid)
 
 
 def assert_nothing_was_published_and_the_next_succeeds(home: Path, workers: list[psutil.Process]) -> None:

@@ -18,7 +18,7 @@ from sankofa.derive.quality import (
     measure,
 )
 from sankofa.derive.tender_records import RecordedTenders
-from sankofa.derive.tenders import EvidencedParties, Tenders
+from sankofa.derive.tenders import Evidence, EvidencedParties, Tenders
 from sankofa.edition.build.build_record import BuildRecord, load_record, save_record
 from sankofa.edition.build.inputs import MACRO, NAMES, TENDERS, BuildInputs
 from sankofa.edition.build.issuer_parts import Issuers
@@ -143,7 +143,11 @@ class BuildContext:
 
     @cached_property
     def parties(self) -> EvidencedParties:
-        return EvidencedParties(self.ledger)
+        def recall(make: Callable[[], Evidence]) -> Evidence:
+            inputs = self.inputs.digest("party-evidence", (TENDERS,))
+            return self.memory.recall("party-evidence", inputs, Evidence, make)
+
+        return EvidencedParties(self.ledger, recall)
 
     @cached_property
     def quality(self) -> Measurement:
