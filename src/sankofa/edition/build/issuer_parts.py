@@ -11,6 +11,7 @@ every source file of this package, and the releases of what it computes with. No
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
@@ -100,8 +101,9 @@ class Issuers:
             processes.open_ledger, self._ledger.capture_filter(), self._captures, list(self._makes)
         )
         anew = (one for one in tasks if not self._cache.carry(one.entity.service_id, one.key))
-        for done in derived_by_processes(processes.number, setup, anew):
-            self._cache.put(done.service_id, done.key, done.record)
+        with closing(derived_by_processes(processes.number, setup, anew)) as derived:
+            for done in derived:
+                self._cache.put(done.service_id, done.key, done.record)
 
     @property
     def carried(self) -> int:

@@ -10,7 +10,7 @@ import multiprocessing
 import pickle
 import signal
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from multiprocessing import resource_tracker
@@ -87,10 +87,10 @@ def make_record(makes: Makes, issuer: Issuer) -> PackedRecord:
 
 def derived_by_processes(
     number: int, setup: WorkerSetup, tasks: Iterable[IssuerTask]
-) -> Iterator[DerivedIssuer]:
+) -> Generator[DerivedIssuer, None, None]:
     """In the order in which they are done. Raises what a process failed with; OperatorError where one died.
 
-    None of the processes is left when this ends, however it ends.
+    None of the processes is left when this ends, however it ends; who leaves it early has to close it.
     """
     tasks = iter(tasks)
     with _started(number, setup) as workers:
