@@ -130,7 +130,9 @@ class EvidencedParties:
         ]
         known = self._recall(lambda: {party.party_id: self._now(party) for party in parties if _alone(party)})
         return [
-            party._replace(org_evidence=known[party.party_id] if _alone(party) else self._now(party))
+            party._replace(
+                org_evidence=known[party.party_id] if party.party_id in known else self._now(party)
+            )
             for party in parties
         ]
 
