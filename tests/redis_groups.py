@@ -90,7 +90,7 @@ class Watched:
     def __init__(self, binary: str) -> None:
         self.primary = RedisServer(binary)
         self.replica: RedisServer = Replica(binary, self.primary)
-        self.replicas = [self.replica]
+        self.replicas: list[RedisServer] = [self.replica]
         self.sentinels = [SentinelServer(binary, self.primary) for _ in range(3)]
 
     @property

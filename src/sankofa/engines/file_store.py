@@ -4,12 +4,11 @@ An edition is never written again once it is there; a small text file names the 
 replaced atomically, so switching is one rename.
 """
 
-import fcntl
 import os
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -21,12 +20,10 @@ from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import (
     EditionFolderWriter,
     make_private_folder,
-    open_private,
-    operator_errors,
     remove_edition,
-    replace_file,
 )
 from sankofa.engines.edition_reader import EditionFolderReader, edition_errors, read_manifest, stored_files
+from sankofa.engines.private_files import locked, open_private, operator_errors, replace_file
 from sankofa.engines.sqlite_rows import SqliteRows
 from sankofa.model.errors import EditionError, StoreUnavailable
 
@@ -125,24 +122,16 @@ class FileStore:
     @contextmanager
     def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         path = self._home / f".{turn}.lock"
-        with operator_errors(path):
-            make_private_folder(self._home)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
+        with ExitStack() as stack:
             with operator_errors(path):
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    waiting()
-                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                make_private_folder(self._home)
+                stack.enter_context(locked(path, waiting=waiting))
             yield
-        finally:
-            os.close(descriptor)
 
     def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
         self._list_as_published(current)
         with operator_errors(self._pointer):
-            replace_file(self._pointer, current + "\n")
+            replace_file(self._pointer, f"{current}\n".encode())
             for name in self.list_editions().editions:
                 if name not in editions and name != current:
                     remove_edition(self._editions / name)
@@ -217,7 +206,8 @@ class SqliteLedger(SqliteRows):
 
     def __init__(self, path: Path, schema: str) -> None:
         self._saw: Callable[[str, Sequence[Row]], None] | None = None
-        with operator_errors(path), _in_turn(path.parent):
+        # One process at a time: turning a new file to WAL fails at once where another does the same.
+        with operator_errors(path), locked(path.parent):
             super().__init__(path, sqlite3.connect(path, isolation_level=None, timeout=60))
             path.chmod(0o600)
             self._database.execute("PRAGMA page_size = 8192")  # of a new file: tenders have rows of 2 to 4 kB
@@ -309,14 +299,3 @@ class SqliteLedger(SqliteRows):
             for (table,) in self._database.execute(tables).fetchall():
                 self._database.execute(f"DELETE FROM temp.{table}")
         return appended
-
-
-@contextmanager
-def _in_turn(folder: Path) -> Iterator[None]:
-    """One process at a time: turning a new file to WAL fails at once where another does the same."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

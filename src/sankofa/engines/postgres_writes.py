@@ -6,7 +6,6 @@ row. What a disk forgets is not told: those notice it who serve the edition, and
 builds one.
 """
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -15,8 +14,9 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.engines.edition_folder import make_private_folder, replace_file
+from sankofa.engines.edition_folder import make_private_folder
 from sankofa.engines.postgres_server import psycopg
+from sankofa.engines.private_files import replace_file
 
 _COUNTS: Final = b"""
     SELECT n.nspname, c.relname, c.oid, pg_relation_filenode(c.oid), pg_stat_get_tuples_inserted(c.oid),
@@ -64,4 +64,4 @@ def write_compared_edition(path: Path, compared: ComparedEdition) -> None:
     """Without it the next build only takes longer."""
     with suppress(OSError):
         make_private_folder(path.parent)
-        replace_file(path, os.fsdecode(msgspec.json.encode(compared)))
+        replace_file(path, msgspec.json.encode(compared))

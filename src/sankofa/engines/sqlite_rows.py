@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from sankofa.engines.datastore import Row
-from sankofa.engines.edition_folder import operator_errors
+from sankofa.engines.private_files import operator_errors
 
 _listed = msgspec.json.Decoder(list[Any]).decode
 
