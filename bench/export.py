@@ -27,7 +27,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from bench.world import reported
-from sankofa.edition.build.issuer_cache import IssuerCache
+from sankofa.edition.build.issuer_cache import IssuerCache, pack_record
 from sankofa.edition.build.parquet_columns import ParquetColumns
 from sankofa.edition.build.table_writer import TableWriter
 from sankofa.edition.build.tables import tables
@@ -86,7 +86,7 @@ def main() -> None:
 def _from_issuers(folder: Path, number: int, rows: int, begin: Barrier, done: "Queue[Spent]") -> None:
     kept = IssuerCache(None)
     for issuer in (issuers := _issuers(number)):
-        kept.put(issuer[0].service_id, b"", {"columns": _columns(issuer)})
+        kept.put(issuer[0].service_id, b"", pack_record({"columns": _columns(issuer)}))
     kept.finish()
     names = [issuer[0].service_id for issuer in issuers]
     _written(

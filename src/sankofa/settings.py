@@ -18,6 +18,7 @@ PREFIX = "SANKOFA_"
 ANY_ORIGIN = "*"
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@]+")
 UNSET_KEYS_SECRET = b"a shared key store without KEYS_SECRET"
+_MOST_PROCESSES = 64
 OF_THE_CLIENT = {"SANKOFA_URL", "SANKOFA_API_KEY"}
 """Variables that `sankofa.client` reads, and the service does not."""
 
@@ -87,6 +88,11 @@ class Settings:
     per_month_starter: int = _setting(100_000, "Requests per UTC calendar month, starter tier.")
     per_month_professional: int = _setting(2_000_000, "Requests per UTC calendar month, professional tier.")
     editions_kept: int = _setting(5, "Editions kept behind the current one.")
+    publish_processes: str = _setting(
+        "auto",
+        "Processes that derive issuers while an edition is built; 1 for none but the command's own, auto for "
+        "one a core, four at most.",
+    )
     block_cache_bytes: int = _setting(
         128 << 20, "Bytes of rows that one worker keeps decompressed, of those it read last."
     )
@@ -180,6 +186,18 @@ class Settings:
                     "path, or * for any"
                 )
         return origins
+
+    def processes_to_publish(self) -> int:
+        """0 where the machine is to decide. Raises SettingsError."""
+        text = self.publish_processes.lower()
+        if text == "auto":
+            return 0
+        if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MOST_PROCESSES):
+            raise SettingsError(
+                f"SANKOFA_PUBLISH_PROCESSES: expected auto or a number from 1 to {_MOST_PROCESSES}, "
+                f"not {self.publish_processes!r}"
+            )
+        return int(text)
 
     def keyvalue_url(self, url: str, name: str) -> str:
         """`embedded:` alone means a file of that name in HOME."""
@@ -294,6 +312,7 @@ def _load(environment: Mapping[str, str]) -> Settings:
                 values[f.name] = values[f.name].rstrip("/")
     settings = Settings(**values)
     settings.cors_allowed()
+    settings.processes_to_publish()
     return settings
 
 

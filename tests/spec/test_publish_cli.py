@@ -130,10 +130,11 @@ def test_a_rollback_to_a_damaged_edition_is_refused_by_name(desk: Desk, home: Pa
 
 
 @pytest.mark.rule("PUB-1")
+@pytest.mark.parametrize("processes", ["1", "2"])
 def test_an_edition_that_fails_a_check_is_not_published_and_the_old_one_goes_on(
-    desk: Desk, home: Path
+    desk: Desk, home: Path, processes: str
 ) -> None:
-    add(desk, figure(1))
+    add(desk, figure(1), ["ticker:JSE:TWO", *figure(1)[1:]])
     old = desk.publish().id
     # Appending is all the store allows: a figure under a licence class that nobody holds.
     with sqlite3.connect(home / "ledger.sqlite") as ledger:
@@ -147,7 +148,7 @@ def test_an_edition_that_fails_a_check_is_not_published_and_the_old_one_goes_on(
         )
     ledger.close()
     with LiveServer(home) as server:
-        done = run(home, "publish")
+        done = run(home, "publish", publish_processes=processes)
         assert done.returncode == 1
         assert "unknown licence class 'stolen'" in done.stderr
         assert "Traceback" not in done.stderr

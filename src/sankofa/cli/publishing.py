@@ -1,18 +1,22 @@
 """What the commands that move data do: ingest, publish, roll back, compare."""
 
 import asyncio
+import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from sankofa.cli.progress import progress_bar
 from sankofa.cli.unchanged import publication_inputs, record_publication, unchanged_edition
 from sankofa.edition.build.context import described, left_out_of
+from sankofa.edition.build.issuer_workers import IssuerProcesses
 from sankofa.edition.build.publish import count_parts, publish, without_cycle_collection
+from sankofa.edition.build.pyarrow_alone import keep_pandas_out
 from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.diff import Difference, diff
 from sankofa.edition.read.edition import open_edition
@@ -30,6 +34,10 @@ from sankofa.sources.base import Limits
 from sankofa.sources.registry import find_source, load_sources
 from sankofa.vault.journal import Withdrew
 from sankofa.vault.store import Vault
+
+_PROCESSES_AT_MOST: Final = 4
+_WORTH_PROCESSES: Final = 256
+"""Issuers: deriving as many small ones takes as long as starting a process."""
 
 
 def ingest_files(
@@ -82,6 +90,7 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
         inputs = publication_inputs(ledger, sources, despite_floors=despite_floors)
         if (manifest := unchanged_edition(settings, store, ledger, inputs)) is not None:
             return {**manifest, "unchanged": True}
+        keep_pandas_out()
         with progress_bar("publish", count_parts()) as progress:
             manifest = publish(
                 store,
@@ -91,12 +100,26 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
                 sources=sources,
                 despite_floors=despite_floors,
                 issuer_cache=settings.home / "derived",
+                processes=_issuer_processes(settings, store),
                 waiting=lambda: click.echo("another publish is running; waiting for it to end", err=True),
             )
         after = publication_inputs(ledger, sources, despite_floors=despite_floors)
     if after == inputs:  # else something was ingested meanwhile, perhaps before the ledger was read
-        record_publication(settings, manifest["edition"], inputs)
+        record_publication(settings, store, manifest["edition"], inputs)
     return manifest
+
+
+def _issuer_processes(settings: Settings, store: Datastore) -> IssuerProcesses:
+    """Where the operator names a number they are started for any two issuers, else for as many as take longer
+    than starting them does."""
+    named = settings.processes_to_publish()
+    number = named or min(_cores(), _PROCESSES_AT_MOST)
+    return IssuerProcesses(number, 2 if named else _WORTH_PROCESSES, store.ledger_opener())
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def withdraw_captures(

@@ -10,7 +10,7 @@ from sankofa.derive.metrics.full_years import FullYear, full_years
 from sankofa.derive.metrics.lines import concepts_used
 from sankofa.derive.metrics.year_ends import YearEnds
 from sankofa.ledger.entities import Entity
-from sankofa.ledger.reader import CaptureInfo, FactColumns, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, FactColumns, FactReader, LedgerReader
 from sankofa.ledger.reports import Published, Reports
 from sankofa.model.periods import IssuerYears
 
@@ -18,7 +18,9 @@ from sankofa.model.periods import IssuerYears
 class Issuer:
     """One issuer; its figures are read from the ledger when they are first asked for."""
 
-    def __init__(self, entity: Entity, ledger: LedgerReader, captures: Mapping[int, CaptureInfo]) -> None:
+    def __init__(
+        self, entity: Entity, ledger: LedgerReader | FactReader, captures: Mapping[int, CaptureInfo]
+    ) -> None:
         self.entity = entity
         self._ledger = ledger
         self.captures = captures

@@ -1,6 +1,6 @@
 """Tenders as an edition serves them: every release checked by the gate again, every party resolved."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,8 +16,11 @@ from sankofa.ledger.reader import LedgerReader, ReleaseRow
 from sankofa.model.errors import CheckFailed
 from sankofa.model.ocds.parties import Gate, Identifiers, Organisation
 from sankofa.model.ocds.release import ReleaseSummary, clean_again
-from sankofa.model.organisations import org_evidence
+from sankofa.model.organisations import LEI_SCHEMES, org_evidence
 
+Evidence = dict[str, str | None]
+"""By party_id."""
+Recall = Callable[[Callable[[], Evidence]], Evidence]
 _summary = msgspec.json.Decoder(ReleaseSummary).decode
 _roles = msgspec.json.Decoder(list[list[str]]).decode
 
@@ -110,21 +113,32 @@ class Tenders:
 class EvidencedParties:
     """The parties of a ledger, checked by the gate again: a record may be withdrawn, a table corrected."""
 
-    def __init__(self, ledger: LedgerReader) -> None:
+    def __init__(self, ledger: LedgerReader, recall: Recall = lambda make: make()) -> None:
+        """`recall` gives what was made of the same parties by the same code before, or has it made."""
         self.ledger = ledger
         self.gate = Gate(self._evidence)
+        self._recall = recall
 
     def __iter__(self) -> Iterator[Party]:
         return iter(self._parties)
 
     @cached_property
     def _parties(self) -> list[Party]:
-        parties = []
-        for party_id, name, country, identifiers, stored, capture_id in self.ledger.parties():
-            pairs = tuple(identifiers)
-            evidence = self.gate(name, pairs, country) if stored else None
-            parties.append(Party(party_id, name, country, pairs, evidence, capture_id))
-        return parties
+        parties = [
+            Party(party_id, name, country, tuple(identifiers), stored or None, capture_id)
+            for party_id, name, country, identifiers, stored, capture_id in self.ledger.parties()
+        ]
+        known = self._recall(lambda: {party.party_id: self._now(party) for party in parties if _alone(party)})
+        return [
+            party._replace(
+                org_evidence=known[party.party_id] if party.party_id in known else self._now(party)
+            )
+            for party in parties
+        ]
+
+    def _now(self, party: Party) -> str | None:
+        """The evidence that there is today."""
+        return self.gate(party.name, party.identifiers, party.country) if party.org_evidence else None
 
     def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:
         evidence = org_evidence(name, identifiers, self._is_organisation, country)
@@ -136,3 +150,8 @@ class EvidencedParties:
     @cached_property
     def persons(self) -> Persons:
         return self.ledger.persons()
+
+
+def _alone(party: Party) -> bool:
+    """Whether the evidence follows from what the party is called and known by: of a LEI the record counts."""
+    return not any(scheme.strip().upper() in LEI_SCHEMES for scheme, _ in party.identifiers)

@@ -158,6 +158,9 @@ class Datastore(Protocol):
 
     def ledger(self) -> LedgerSession: ...
 
+    def ledger_opener(self) -> Callable[[], LedgerRows]:
+        """What opens the ledger in another process, to read it; it can be pickled."""
+
     def ledger_tables(self) -> frozenset[str]:
         """The tables that the ledger has, whichever version made them; nothing is created."""
 
@@ -177,7 +180,14 @@ class Datastore(Protocol):
         process has compared before.
         """
 
+    def manifest(self, edition: str) -> Manifest:
+        """The one that was sealed; nothing else of the edition is read. Raises EditionError."""
+
     def list_editions(self) -> EditionList: ...
+
+    def written_state(self, edition: str) -> str:
+        """Another text once anything was written to the ledger or to this edition, by whomever: who compared
+        both with their seals need not do so again until then. Opening a ledger does not change it."""
 
     def edition_folder(self, edition: str) -> Path:
         """An edition as files, as `engines.edition_folder` writes them: to be carried to another machine.

@@ -4,7 +4,8 @@ import asyncio
 import hashlib
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from sankofa.engines.block_file import BlockFileReader, NotChecked
@@ -24,6 +25,20 @@ _PIECES_A_TURN = 128
 _BLOCK_MASK = (1 << BLOCK_BITS) - 1
 
 
+@contextmanager
+def edition_errors(folder: Path) -> Iterator[None]:
+    """Whatever is wrong with the files of an edition is an EditionError that names it."""
+    try:
+        yield
+    except FileNotFoundError as failure:
+        missing = Path(failure.filename).name
+        raise EditionError(f"edition {folder.name}: incomplete: {missing} is missing") from None
+    except Damaged as damage:
+        raise EditionError(f"edition {folder.name}: {damage}") from None
+    except (ValueError, KeyError, TypeError, OSError) as failure:
+        raise EditionError(f"edition {folder.name}: corrupt: {failure}") from failure
+
+
 class EditionFolderReader:
     """See `engines.datastore.EditionReader`. Reads take microseconds, so they run where they are asked."""
 
@@ -32,7 +47,7 @@ class EditionFolderReader:
     def __init__(self, folder: Path, opened: OpenParts, *, check_all: bool = False) -> None:
         self._edition = folder.name
         self.damage: str | None = None
-        try:
+        with edition_errors(folder):
             self.manifest: Manifest = read_manifest(folder)
             stored = stored_files(folder, self.manifest)
             parts = [opened.open(path, file) for path, file in stored[: len(self.manifest["parts"])]]
@@ -44,13 +59,6 @@ class EditionFolderReader:
             _check_files(self._scrubbed, sys.maxsize if check_all else _CHECKED_AT_OPENING)
             self._mapped = [part.file for part in parts]
             self._kinds = _parts_by_kind(self.manifest, parts)
-        except FileNotFoundError as failure:
-            missing = Path(failure.filename).name
-            raise EditionError(f"edition {folder.name}: incomplete: {missing} is missing") from None
-        except Damaged as damage:
-            raise EditionError(f"edition {folder.name}: {damage}") from None
-        except (ValueError, KeyError, TypeError, OSError) as failure:
-            raise EditionError(f"edition {folder.name}: corrupt: {failure}") from failure
 
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None

@@ -9,25 +9,24 @@ import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from sankofa.engines.block_cache import BLOCK_CACHE_BYTES, BlockCache
 from sankofa.engines.checked_file import Damaged, FileStates
-from sankofa.engines.datastore import EditionList, Row, Turn
+from sankofa.engines.datastore import EditionList, Manifest, Row, Turn
 from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import (
     EditionFolderWriter,
     make_private_folder,
     remove_edition,
 )
-from sankofa.engines.edition_reader import EditionFolderReader, read_manifest, stored_files
+from sankofa.engines.edition_reader import EditionFolderReader, edition_errors, read_manifest, stored_files
 from sankofa.engines.private_files import locked, open_private, operator_errors, replace_file
+from sankofa.engines.sqlite_rows import SqliteRows
 from sankofa.model.errors import EditionError, StoreUnavailable
 
-_listed = msgspec.json.Decoder(list[Any]).decode
 _WITHDRAWN = "withdrawn "
 _EDITION_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
@@ -47,6 +46,9 @@ class FileStore:
     def ledger(self) -> "SqliteLedger":
         make_private_folder(self._home)
         return SqliteLedger(self._home / "ledger.sqlite", self._schema)
+
+    def ledger_opener(self) -> Callable[[], SqliteRows]:
+        return partial(SqliteRows.open, self._home / "ledger.sqlite")
 
     def ledger_tables(self) -> frozenset[str]:
         path = self._home / "ledger.sqlite"
@@ -70,10 +72,37 @@ class FileStore:
             return EditionFolderWriter(self._editions, self._opened)
 
     def open(self, edition: str, *, check_all: bool = False) -> EditionFolderReader:
+        folder = self._folder_of(edition)
+        self._states.forget_missing()
+        return EditionFolderReader(folder, self._opened, check_all=check_all)
+
+    def manifest(self, edition: str) -> Manifest:
+        folder = self._folder_of(edition)
+        with edition_errors(folder):
+            return read_manifest(folder)
+
+    def _folder_of(self, edition: str) -> Path:
         if not _EDITION_ID.match(edition):
             raise EditionError(f"edition {edition!r}: not the name of an edition")
-        self._states.forget_missing()
-        return EditionFolderReader(self._editions / edition, self._opened, check_all=check_all)
+        return self._editions / edition
+
+    def written_state(self, edition: str) -> str:
+        """A digest of the inodes, sizes and times of writing of the files."""
+        folder = self._editions / edition
+        digest = sha256()
+        with operator_errors(folder):
+            for path in (self._home / "ledger.sqlite", *sorted(folder.rglob("*"))):
+                if path.is_file():
+                    known = path.stat()
+                    digest.update(
+                        f"{path.name} {known.st_ino} {known.st_size} {known.st_mtime_ns}\n".encode()
+                    )
+            with suppress(
+                FileNotFoundError
+            ):  # rows that wait beside the ledger; it may be empty or not there
+                waiting = (self._home / "ledger.sqlite-wal").stat().st_size
+                digest.update(f"{waiting}".encode() if waiting else b"")
+        return digest.hexdigest()
 
     def edition_folder(self, edition: str) -> Path:
         return self._editions / edition
@@ -172,16 +201,14 @@ class FileStore:
         """Nothing is held: every reader has a file of its own."""
 
 
-class SqliteLedger:
+class SqliteLedger(SqliteRows):
     """See `engines.datastore.LedgerSession`."""
 
     def __init__(self, path: Path, schema: str) -> None:
-        self._path = path
-        self._first: dict[str, str] = {}  # by table, the first column of its key
         self._saw: Callable[[str, Sequence[Row]], None] | None = None
         # One process at a time: turning a new file to WAL fails at once where another does the same.
         with operator_errors(path), locked(path.parent):
-            self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
+            super().__init__(path, sqlite3.connect(path, isolation_level=None, timeout=60))
             path.chmod(0o600)
             self._database.execute("PRAGMA page_size = 8192")  # of a new file: tenders have rows of 2 to 4 kB
             self._database.execute("PRAGMA journal_mode = WAL")
@@ -227,25 +254,6 @@ class SqliteLedger:
                     self._database.execute("ROLLBACK")
             raise
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        with operator_errors(self._path):
-            self._database.execute("BEGIN")
-        try:
-            yield
-        finally:
-            with suppress(sqlite3.Error):  # nothing was written; a damaged file was told of before
-                self._database.execute("COMMIT")
-
-    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
-        with operator_errors(self._path):
-            cursor = self._database.execute(sql, parameters)
-        return self._rows_of(cursor)
-
-    def _rows_of(self, cursor: sqlite3.Cursor) -> Iterator[Row]:
-        with operator_errors(self._path):  # a damaged page shows when it is read
-            yield from cursor
-
     def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
         """Written by SQLite, which is cheaper than an object for each value; as bytes, because a damaged text
         need not be UTF-8."""
@@ -257,20 +265,6 @@ class SqliteLedger:
 
     def watch(self, saw: Callable[[str, Sequence[Row]], None] | None) -> None:
         self._saw = saw
-
-    def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
-        """One text of JSON for each column: half the cost of a tuple for each row.
-
-        The table is kept in the order of its key, and so it is read.
-        """
-        if table not in self._first:
-            columns = self._database.execute(f"PRAGMA table_info({table})")
-            self._first[table] = next(name for _, name, _, _, _, position in columns if position == 1)
-        listed = ", ".join(f"json_group_array({name})" for name in names)
-        with operator_errors(self._path):
-            statement = f"SELECT {listed} FROM {table} WHERE {self._first[table]} = ?"
-            (row,) = self._database.execute(statement, (key,))
-        return [_listed(text) for text in row]
 
     def append(self, table: str, rows: Sequence[Row]) -> int:
         """In the order of the key, as they are stored; the trigger passes over what is there.
@@ -305,6 +299,3 @@ class SqliteLedger:
             for (table,) in self._database.execute(tables).fetchall():
                 self._database.execute(f"DELETE FROM temp.{table}")
         return appended
-
-    def close(self) -> None:
-        self._database.close()

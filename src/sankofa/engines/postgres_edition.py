@@ -8,10 +8,11 @@ import hashlib
 import os
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sankofa.engines.datastore import Manifest
 from sankofa.engines.edition_folder import building_folder, make_private_folder
@@ -32,13 +33,17 @@ from sankofa.engines.postgres_parts import (
     create_tables,
     key_digest,
     parts_by_content,
+    stored_parts,
 )
 from sankofa.engines.postgres_server import Server, operator_errors, psycopg
+from sankofa.engines.postgres_writes import ComparedEdition, count_at_commit, written_state
 from sankofa.model.errors import EditionError
 
 _EDITION_ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 _HELD_BACK: Final = 16 << 20
 """Bytes of a part that are not sent before it is whole: it may come out as one that is there."""
+_GROWN: Final = 0.1
+"""Of the rows that a table had: then it is looked at for the planner."""
 _LOCK: Final = f"SELECT 1 FROM {SCHEMA}.part WHERE id = %s FOR KEY SHARE SKIP LOCKED".encode()
 _REFERENCE: Final = f"INSERT INTO {SCHEMA}.edition_part (part, edition) VALUES (%s, %s)".encode()
 
@@ -53,12 +58,25 @@ def check_edition_id(edition: str) -> str:
     return edition
 
 
+class _Added(NamedTuple):
+    """Rows."""
+
+    blocks: int
+    keys: int
+
+
 class PostgresEditionWriter:
     """See `engines.datastore.EditionWriter`."""
 
     def __init__(
-        self, server: Server, home: Path, states: PartStates, is_whole: Callable[[str, Manifest], bool]
+        self,
+        server: Server,
+        home: Path,
+        states: PartStates,
+        is_whole: Callable[[str, Manifest], bool],
+        compared: ComparedEdition | None = None,
     ) -> None:
+        """The parts of `compared` are not compared again, unless somebody wrote to the tables."""
         self._is_whole = is_whole
         self._states = states
         make_private_folder(home)
@@ -66,8 +84,8 @@ class PostgresEditionWriter:
         self._folder, self._lock = building_folder(home)
         self.files = self._folder / "files"
         self._kinds: set[str] = set()
-        self._written: set[int] = set()
-        """The datasets that something was added to."""
+        self._written: defaultdict[int, _Added] = defaultdict(lambda: _Added(0, 0))
+        """By dataset, how much was added."""
         self._held: dict[str, StoredPart] = {}
         """Of this edition: parts by their content, files by their SHA-256."""
         self._kept: dict[str, StoredPart] | None = None
@@ -80,6 +98,7 @@ class PostgresEditionWriter:
                     create_tables(self._connection)
                 self._connection.execute(f"BEGIN; {INSERTING}; SET LOCAL search_path = {SCHEMA}".encode())
                 self._datasets = Datasets(self._connection)
+                self._compared = self._parts_compared(compared)
             self._begin_part()
         except BaseException:
             self.abandon()
@@ -155,9 +174,22 @@ class PostgresEditionWriter:
             self._connection.execute(INSERTING.encode())
             add_edition(self._connection, edition, content, seal, stored)
             for dataset in sorted(self._written):
-                self._connection.execute(f"ANALYZE block_{dataset}; ANALYZE directory_{dataset}".encode())
+                self._analyse(dataset)
+            count_at_commit(self._connection)
             self._connection.execute(b"COMMIT")
         self.abandon()
+
+    def _analyse(self, dataset: int) -> None:
+        """Where the planner does not know what is in a table yet, or it has grown by much."""
+        for table, added in (
+            ("block", self._written[dataset].blocks),
+            ("directory", self._written[dataset].keys),
+        ):
+            ((known,),) = self._run(
+                f"SELECT reltuples FROM pg_class WHERE oid = '{table}_{dataset}'::regclass"
+            )
+            if added > max(known, 0) * _GROWN:
+                self._run(f"ANALYZE {table}_{dataset}")
 
     def abandon(self) -> None:
         """The server rolls back what a closed connection had begun."""
@@ -171,7 +203,8 @@ class PostgresEditionWriter:
         if not self._part:
             ((self._part,),) = self._run(f"SELECT nextval('{SCHEMA}.part_number')").fetchall()
         dataset = self._datasets.number(self._dataset)
-        self._written.add(dataset)
+        blocks, keys = self._written[dataset]
+        self._written[dataset] = _Added(blocks + len(self._waiting), keys)
         columns = "part, number, dataset, digest, idx, rows"
         types = ("int8", "int4", "int2", "bytea", "bytea", "bytea")
         with self._copy("block", dataset, columns, types) as copy:
@@ -188,6 +221,8 @@ class PostgresEditionWriter:
             for kind, key, first, blocks in self._keys:
                 digest = key_digest(kind, key, first, blocks)
                 copy.write_row((self._part, first, blocks, dataset, digest, kind, key))
+        blocks, keys = self._written[dataset]
+        self._written[dataset] = _Added(blocks, keys + len(self._keys))
         with operator_errors():
             add_part(self._connection, self._part, dataset, content)
         return StoredPart(self._part, dataset, self._blocks, self._directory)
@@ -224,11 +259,23 @@ class PostgresEditionWriter:
                 found.update(parts_by_content(manifest))
         return found
 
+    def _parts_compared(self, compared: ComparedEdition | None) -> frozenset[StoredPart]:
+        if compared is None or compared.written != written_state(self._connection, (SCHEMA,)):
+            return frozenset()
+        found = "SELECT manifest, seal FROM edition WHERE id = %s"
+        for text, seal in self._connection.execute(found.encode(), (compared.edition,)).fetchall():
+            with suppress(ValueError, KeyError):
+                return frozenset(stored_parts(open_manifest(text.encode(), seal, compared.edition)))
+        return frozenset()
+
     def _lock_whole(self, part: StoredPart) -> bool:
         """Whether it is there, every row as it was published; then nobody removes it before we are done."""
         with operator_errors():
             if self._connection.execute(_LOCK, (part.id,)).fetchone() is None:
                 return False
+        if part in self._compared:
+            self._states.take_over(part)
+            return True
         for sealed, text in ((part.blocks, SUM_BLOCKS), (part.keys, SUM_KEYS)):
             text = text.format(dataset=part.dataset, part=part.id)
             ((rows, digest, whole),) = self._run(text).fetchall()

@@ -10,6 +10,7 @@ import msgspec
 
 from sankofa.engines.datastore import Row
 from sankofa.engines.postgres_server import Server, operator_errors, psycopg
+from sankofa.engines.postgres_writes import count_at_commit
 from sankofa.model.errors import OperatorError
 
 LEDGER = "sankofa_ledger"
@@ -43,62 +44,23 @@ WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped ORDER BY att
 _WRITER_SETTINGS = b"SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off"
 
 
-class PostgresLedger:
-    """See `engines.datastore.LedgerSession`."""
+class PostgresRows:
+    """See `engines.datastore.LedgerRows`."""
 
-    def __init__(self, server: Server, schema: str) -> None:
+    def __init__(self, server: Server) -> None:
         self._connection = server.connect()
         self._names = count()
         self._keys: dict[str, list[str]] = {}  # by table, the columns of its key
-        self._staged: set[str] = set()
-        self._saw: Callable[[str, Sequence[Row]], None] | None = None
         self._transactions = count(1)
         self._transaction = 0  # the number of the one under way
-        try:
-            with operator_errors():
-                self._create(schema)
-        except BaseException:
-            self._connection.close()
-            raise
 
-    def _create(self, schema: str) -> None:
-        """Create what is missing, and have the store itself refuse every change to what is there.
-
-        Nothing is touched where all is in place: the definition of a table cannot be looked after
-        while another session writes to it, nor by an account that may only append.
-        """
-        tables = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema)
-        guarded = {name for (name,) in self._connection.execute(_GUARDED_TABLES)}
-        if not guarded.issuperset(tables):
-            with self._connection.transaction():
-                self._connection.execute(f"SELECT pg_advisory_xact_lock({_CREATING})".encode())
-                guarded = {name for (name,) in self._connection.execute(_GUARDED_TABLES)}
-                self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {LEDGER}".encode())
-                self._connection.execute(f"SET LOCAL search_path = {LEDGER}".encode())
-                self._connection.execute(re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', schema).encode())
-                self._connection.execute(_REFUSE.encode())
-                for table in tables:
-                    if table not in guarded:
-                        self._connection.execute(_guard(table).encode())
-        self._connection.execute(f"SET search_path = {LEDGER}".encode())
-        for table in tables:
-            self._connection.execute(f"CREATE TEMP TABLE staged_{table} (LIKE {LEDGER}.{table})".encode())
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        with operator_errors(), self._connection.transaction():
-            try:
-                self._connection.execute(f"SELECT pg_advisory_xact_lock({_WRITING})".encode())
-            except psycopg.errors.LockNotAvailable:
-                raise OperatorError(
-                    "PostgreSQL: another command is writing to the ledger; try again later"
-                ) from None
-            self._connection.execute(_WRITER_SETTINGS)
-            self._transaction = next(self._transactions)
-            try:
-                yield
-            finally:
-                self._transaction = 0
+    @classmethod
+    def open(cls, server: Server) -> "PostgresRows":
+        """Only to read. Raises OperatorError."""
+        rows = cls(server)
+        with operator_errors():
+            rows._connection.execute(f"SET search_path = {LEDGER}".encode())
+        return rows
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -147,6 +109,64 @@ class PostgresLedger:
         rows = list(self.query(statement, (key,)))
         return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in names]
 
+    def close(self) -> None:
+        self._connection.close()
+
+
+class PostgresLedger(PostgresRows):
+    """See `engines.datastore.LedgerSession`."""
+
+    def __init__(self, server: Server, schema: str) -> None:
+        super().__init__(server)
+        self._staged: set[str] = set()
+        self._saw: Callable[[str, Sequence[Row]], None] | None = None
+        try:
+            with operator_errors():
+                self._create(schema)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _create(self, schema: str) -> None:
+        """Create what is missing, and have the store itself refuse every change to what is there.
+
+        Nothing is touched where all is in place: the definition of a table cannot be looked after
+        while another session writes to it, nor by an account that may only append.
+        """
+        tables = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", schema)
+        guarded = {name for (name,) in self._connection.execute(_GUARDED_TABLES)}
+        if not guarded.issuperset(tables):
+            with self._connection.transaction():
+                self._connection.execute(f"SELECT pg_advisory_xact_lock({_CREATING})".encode())
+                guarded = {name for (name,) in self._connection.execute(_GUARDED_TABLES)}
+                self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {LEDGER}".encode())
+                self._connection.execute(f"SET LOCAL search_path = {LEDGER}".encode())
+                self._connection.execute(re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', schema).encode())
+                self._connection.execute(_REFUSE.encode())
+                for table in tables:
+                    if table not in guarded:
+                        self._connection.execute(_guard(table).encode())
+        self._connection.execute(f"SET search_path = {LEDGER}".encode())
+        for table in tables:
+            self._connection.execute(f"CREATE TEMP TABLE staged_{table} (LIKE {LEDGER}.{table})".encode())
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with operator_errors(), self._connection.transaction():
+            try:
+                self._connection.execute(f"SELECT pg_advisory_xact_lock({_WRITING})".encode())
+            except psycopg.errors.LockNotAvailable:
+                raise OperatorError(
+                    "PostgreSQL: another command is writing to the ledger; try again later"
+                ) from None
+            self._connection.execute(_WRITER_SETTINGS)
+            self._transaction = next(self._transactions)
+            try:
+                yield
+                count_at_commit(self._connection)
+            finally:
+                self._transaction = 0
+
     def encoded_rows(self, table: str, order: str = "") -> Iterator[tuple[int, bytes]]:
         """Rows are found by a scan, whatever the order: an index of the server is the server's to keep."""
         names = [name for (name,) in self.query(_COLUMNS, (f"{LEDGER}.{table}",))]
@@ -182,9 +202,6 @@ class PostgresLedger:
                 self._connection.execute(f"TRUNCATE {staged}".encode())
                 self._staged.clear()
         return appended
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 def _guard(table: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from sankofa.engines.postgres_parts import DELETING, SCHEMA
 from sankofa.engines.postgres_server import psycopg
+from sankofa.engines.postgres_writes import count_at_commit
 
 _UNUSED: Final = f"""
     SELECT p.id FROM {SCHEMA}.part AS p
@@ -33,4 +34,5 @@ def remove_unused_parts(connection: psycopg.Connection[Any]) -> int:
             for table in ("block", "directory"):
                 statement = f"DELETE FROM {SCHEMA}.{table}_{dataset} WHERE part = ANY (%s)"
                 connection.execute(statement.encode(), (parts,))
+        count_at_commit(connection)
     return len(removed)

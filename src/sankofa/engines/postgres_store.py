@@ -6,6 +6,7 @@ server through the driver and may wait; the serving side has a clock of its own 
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,13 +14,20 @@ from sankofa.engines.datastore import EditionList, Manifest, Turn
 from sankofa.engines.postgres_check import OLD_PREFIX, PartsCheck, read_manifest
 from sankofa.engines.postgres_edition import PostgresEditionWriter, check_edition_id, remove_edition
 from sankofa.engines.postgres_export import EditionExport
-from sankofa.engines.postgres_ledger import PostgresLedger
+from sankofa.engines.postgres_ledger import LEDGER, PostgresLedger, PostgresRows
 from sankofa.engines.postgres_link import Enquiry, Links, Statement
 from sankofa.engines.postgres_migrate import drop_old_edition, migrate_editions
 from sankofa.engines.postgres_parts import DELETING, SCHEMA, PartStates, create_tables, stored_parts
 from sankofa.engines.postgres_prune import remove_unused_parts
 from sankofa.engines.postgres_reader import PostgresEditionReader
 from sankofa.engines.postgres_server import Refused, Server, operator_errors, psycopg
+from sankofa.engines.postgres_writes import (
+    ComparedEdition,
+    count_at_commit,
+    read_compared_edition,
+    write_compared_edition,
+    written_state,
+)
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 # Names of advisory locks, beside those of the ledger; they are shared by everything in the database.
@@ -73,12 +81,16 @@ class PostgresStore:
         self._links = Links(self._server)
         self._enquiry = Enquiry(self._server)
         self._states = PartStates()
+        self._compared = home / "derived" / "compared-edition.json"
         self._export = EditionExport(self._server, home / "exported")
         self._damage: dict[str, tuple[str, str]] = {}
         """By edition, its seal and what is wrong with it."""
 
     def ledger(self) -> PostgresLedger:
         return PostgresLedger(self._server, self._schema)
+
+    def ledger_opener(self) -> Callable[[], PostgresRows]:
+        return partial(PostgresRows.open, self._server)
 
     def ledger_tables(self) -> frozenset[str]:
         with operator_errors(), self._server.connect() as connection:
@@ -98,7 +110,8 @@ class PostgresStore:
     def build(self) -> PostgresEditionWriter:
         with operator_errors(), self._server.connect() as connection:
             migrate_editions(connection)
-        return PostgresEditionWriter(self._server, self._home, self._states, self._is_whole)
+        compared = read_compared_edition(self._compared)
+        return PostgresEditionWriter(self._server, self._home, self._states, self._is_whole, compared)
 
     def open(self, edition: str, *, check_all: bool = False) -> PostgresEditionReader:
         manifest, seal = read_manifest(self._enquiry.rows, check_edition_id(edition))
@@ -116,6 +129,14 @@ class PostgresStore:
             raise
         self._damage.pop(edition, None)
         return PostgresEditionReader(edition, manifest, self._links, self._states, check, report)
+
+    def manifest(self, edition: str) -> Manifest:
+        return read_manifest(self._enquiry.rows, check_edition_id(edition))[0]
+
+    def written_state(self, edition: str) -> str:
+        """Of all editions: they share their tables."""
+        with operator_errors(), self._server.connect() as connection:
+            return written_state(connection, (LEDGER, SCHEMA))
 
     def edition_folder(self, edition: str) -> Path:
         """Written to HOME, and kept there for as long as the edition is kept here."""
@@ -172,10 +193,22 @@ class PostgresStore:
                 connection.execute(DELETING.encode())
                 for edition in removed:
                     remove_edition(connection, edition)
+                count_at_commit(connection)
             remove_unused_parts(connection)
             old = {str(name) for (name,) in connection.execute(_OLD_EDITIONS.encode()).fetchall()}
             for edition in old.intersection(removed):
                 drop_old_edition(connection, edition)
+            self._remember_compared(connection, current)
+
+    def _remember_compared(self, connection: psycopg.Connection[Any], edition: str) -> None:
+        """For the next build, where all of it was compared by this process."""
+        try:
+            parts = stored_parts(self.manifest(edition))
+        except EditionError:
+            return
+        if all(self._states.state(part).complete for part in parts):
+            written = written_state(connection, (SCHEMA,))
+            write_compared_edition(self._compared, ComparedEdition(edition, written))
 
     def list_as_published(self, editions: Collection[str]) -> None:
         if editions:

@@ -11,10 +11,10 @@ See contract: PROV-6, ING-9.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import compress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sankofa.engines.datastore import LedgerRows, Row
 from sankofa.ledger.generations import Generations, columns_of
@@ -24,6 +24,25 @@ _BY_CAPTURE: Final = frozenset({"fact_subject", "indicator", "release", "series_
 _TABLE: Final = re.compile(r"\b(FROM|JOIN) (\w+)(?: AS (\w+))?")
 _PER_CAPTURE: Final = 1 << 32
 """A release's number is that of its capture times this, and its place in the file (`ledger.tenders`)."""
+
+
+class CaptureFilter(NamedTuple):
+    """The rows of some captures. The ledger only grows: with every capture that there is now, these are the
+    rows there are now, whatever is appended later."""
+
+    captures: frozenset[int]
+    stands_for: Mapping[int, int]
+    """The captures that are read under another number."""
+
+    def passed(self, names: Sequence[str], columns: list[list[Any]]) -> list[list[Any]]:
+        """Columns as `LedgerRows.columns` has them."""
+        at = names.index("capture_id")
+        wanted = [number in self.captures for number in columns[at]]
+        if not all(wanted):
+            columns = [list(compress(column, wanted)) for column in columns]
+        if self.stands_for:
+            columns[at] = [self.stands_for.get(number, number) for number in columns[at]]
+        return columns
 
 
 class LeavingOut:
@@ -38,22 +57,14 @@ class LeavingOut:
         self._source = f"source_id NOT IN ({_quoted(hidden)})" if hidden else "1 = 1"
         self._capture = f"capture_id IN (SELECT capture_id FROM capture WHERE {self._source})"  # noqa: S608 - quoted
         shown = session.query(f"SELECT capture_id FROM capture WHERE {self._source}")  # noqa: S608 - quoted
-        self._captures = {number for (number,) in shown}
-        self._stands_for = generations.stands_for
+        self.capture_filter = CaptureFilter(frozenset(n for (n,) in shown), generations.stands_for)
         self._renames = generations.current_names
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Row]:
         return self._session.query(_TABLE.sub(self._cut, sql), parameters)
 
     def columns(self, table: str, names: Sequence[str], key: str) -> list[list[Any]]:
-        columns = self._session.columns(table, names, key)
-        at = names.index("capture_id")
-        wanted = [number in self._captures for number in columns[at]]
-        if not all(wanted):
-            columns = [list(compress(column, wanted)) for column in columns]
-        if self._stands_for:
-            columns[at] = [self._stands_for.get(number, number) for number in columns[at]]
-        return columns
+        return self.capture_filter.passed(names, self._session.columns(table, names, key))
 
     def snapshot(self) -> AbstractContextManager[None]:
         return self._session.snapshot()

@@ -6,6 +6,7 @@ See contract: ENT-3, ENT-4.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from sankofa.ledger.entities import Entity
@@ -78,7 +79,7 @@ class PartyMatcher:
                     return Match(holder, "lei")
                 match = match if match.service_id else Match(holder, "identifier")
         if not match.service_id and (holder := self._named_in(country).get(normalised(name))):
-            strange = (number for number in register_numbers(identifiers) if not self.holds(number))
+            strange = (number for number in register_numbers(tuple(identifiers)) if not self.holds(number))
             if not any((holder, register_of(number)) in self._registered for number in strange):
                 return Match(holder, "name")
         return match
@@ -92,14 +93,15 @@ class PartyMatcher:
         return known
 
 
-def register_numbers(identifiers: Sequence[tuple[str, str]]) -> list[str]:
+@lru_cache(maxsize=1 << 16)  # asked for several times of each party
+def register_numbers(identifiers: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """The well-formed numbers of companies registers among identifiers, as `str(Identifier)`."""
     numbers = []
     for scheme, value in identifiers:
         if in_companies_register(scheme, value):
             with suppress(ValueError):
                 numbers.append(str(make_identifier("registry", value, scheme)))
-    return list(dict.fromkeys(numbers))
+    return tuple(dict.fromkeys(numbers))
 
 
 def register_of(identifier: str) -> str:

@@ -12,6 +12,7 @@ from sankofa.engines.datastore import LedgerRows, Row
 from sankofa.ledger import generations
 from sankofa.ledger.capture import holds_record
 from sankofa.ledger.generations import Generations, Withdrawal, source_of
+from sankofa.ledger.leaving_out import CaptureFilter, LeavingOut
 from sankofa.ledger.macro import Years, annual_rows, indicator_names, series_info, series_rows
 from sankofa.ledger.persons import Persons
 from sankofa.model.errors import SettingsError
@@ -74,6 +75,19 @@ class ReleaseRow(NamedTuple):
     parties: str
     body: str
     capture_id: int
+
+
+class FactReader:
+    """The facts of some captures, read through a connection of its own."""
+
+    def __init__(self, rows: LedgerRows, captures: CaptureFilter) -> None:
+        self._rows = rows
+        self._captures = captures
+
+    def facts(self, subject: str) -> FactColumns:
+        """As `LedgerReader.facts`."""
+        names = FactColumns._fields
+        return FactColumns(*self._captures.passed(names, self._rows.columns("fact", names, subject)))
 
 
 class LedgerReader:
@@ -176,6 +190,13 @@ class LedgerReader:
     def facts(self, subject: str) -> FactColumns:
         """The facts of one subject by column, in the order of `schema.sql`."""
         return FactColumns(*self._rows.columns("fact", FactColumns._fields, subject))
+
+    def capture_filter(self) -> CaptureFilter:
+        """What `FactReader` needs to read the facts that are here, in another process."""
+        if isinstance(self._rows, LeavingOut):
+            return self._rows.capture_filter
+        numbers = self._rows.query("SELECT capture_id FROM capture")
+        return CaptureFilter(frozenset(number for (number,) in numbers), {})
 
     def rows(self, sql: str) -> Iterator[Row]:
         """What a SELECT of the ledger's tables counts or lists."""

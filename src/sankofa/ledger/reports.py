@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from sankofa.ledger.reader import CaptureInfo, FactColumns, LedgerReader
+from sankofa.ledger.reader import CaptureInfo, FactColumns, FactReader, LedgerReader
 from sankofa.ledger.rounded_dates import real_and_rounded
 from sankofa.model.days import ordinal
 from sankofa.model.facts import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED
@@ -82,7 +82,7 @@ class Published:
     """What is published of the facts of an issuer, read once from the ledger."""
 
     def __init__(
-        self, ledger: LedgerReader, captures: Mapping[int, CaptureInfo], subjects: Iterable[str]
+        self, ledger: LedgerReader | FactReader, captures: Mapping[int, CaptureInfo], subjects: Iterable[str]
     ) -> None:
         self._captures = captures
         self.held = [(subject, ledger.facts(subject)) for subject in subjects]

@@ -7,7 +7,9 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-_Rewrites = tuple[tuple[re.Pattern[str], str], ...]
+_Rewrites = tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]
+"""Patterns, each with what a number that matches it becomes: texts and the numbers of groups in turn."""
+_GROUP = re.compile(r"\\(\d)")
 
 
 class _Register(NamedTuple):
@@ -33,7 +35,8 @@ def one_spelling(spelling: str, number: str) -> tuple[str, str]:
         return written, number
     for pattern, replacement in (*register.under.get(written, ()), *register.numbers):
         if match := pattern.fullmatch(number):
-            return register.code, match.expand(replacement)
+            texts = (match[int(part)] if at % 2 else part for at, part in enumerate(replacement))
+            return register.code, "".join(texts)
     return register.code, number
 
 
@@ -56,4 +59,5 @@ def _registers() -> Mapping[str, _Register]:
 
 
 def _compiled(rules: list[list[str]]) -> _Rewrites:
-    return tuple((re.compile(pattern), replacement) for pattern, replacement in rules)
+    # `Match.expand` would read the replacement anew for each number.
+    return tuple((re.compile(pattern), tuple(_GROUP.split(replacement))) for pattern, replacement in rules)

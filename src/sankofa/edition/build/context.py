@@ -18,10 +18,11 @@ from sankofa.derive.quality import (
     measure,
 )
 from sankofa.derive.tender_records import RecordedTenders
-from sankofa.derive.tenders import EvidencedParties, Tenders
+from sankofa.derive.tenders import Evidence, EvidencedParties, Tenders
 from sankofa.edition.build.build_record import BuildRecord, load_record, save_record
 from sankofa.edition.build.inputs import MACRO, NAMES, TENDERS, BuildInputs
 from sankofa.edition.build.issuer_parts import Issuers
+from sankofa.edition.build.issuer_workers import IssuerProcesses
 from sankofa.edition.build.metric_rows import coverage
 from sankofa.edition.build.organisation_parts import Partition, part_scale, partitions
 from sankofa.edition.build.partition_summaries import PartitionCounts, PartitionSummaries
@@ -47,7 +48,8 @@ from sankofa.sources.registry import Source
 class BuildContext:
     """Everything known at build time, read once.
 
-    `issuer_cache` is the folder of `build.issuer_cache`; None where nothing is to be kept.
+    `issuer_cache` is the folder of `build.issuer_cache`; None where nothing is to be kept. `processes` derive
+    issuers beside this one.
     Only what may be redistributed today is read: sources that are registered (in `sources`) and say so.
     Without a registry that is everything.
     """
@@ -59,6 +61,7 @@ class BuildContext:
         *,
         despite_floors: bool = False,
         issuer_cache: Path | None = None,
+        processes: IssuerProcesses | None = None,
     ) -> None:
         self._sources = sources or {}
         self.left_out = [] if sources is None else left_out_of(ledger, sources)
@@ -71,6 +74,7 @@ class BuildContext:
         self.ledger: LedgerReader = ledger.without(refused) if self._is_partial else ledger
         self._despite_floors = despite_floors
         self._issuer_cache = issuer_cache
+        self._processes = processes
 
     @property
     def sources(self) -> Mapping[str, Source]:
@@ -139,7 +143,11 @@ class BuildContext:
 
     @cached_property
     def parties(self) -> EvidencedParties:
-        return EvidencedParties(self.ledger)
+        def recall(make: Callable[[], Evidence]) -> Evidence:
+            inputs = self.inputs.digest("party-evidence", (TENDERS,))
+            return self.memory.recall("party-evidence", inputs, Evidence, make)
+
+        return EvidencedParties(self.ledger, recall)
 
     @cached_property
     def quality(self) -> Measurement:
@@ -255,7 +263,7 @@ class BuildContext:
     def issuers(self) -> Issuers:
         """What is made of each issuer by itself."""
         path = self._issuer_cache and self._issuer_cache / "issuers"
-        return Issuers(self.ledger, self.captures, self.entities, path)
+        return Issuers(self.ledger, self.captures, self.entities, path, processes=self._processes)
 
     @cached_property
     def entities(self) -> list[Entity]:

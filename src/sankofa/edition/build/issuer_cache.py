@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import msgspec
@@ -49,6 +49,13 @@ class _Record(msgspec.Struct, frozen=True, array_like=True):
     end: int
     parts: dict[str, _Part]
     checksum: int
+
+
+class PackedRecord(NamedTuple):
+    """The parts of a record, packed, one after another."""
+
+    parts: dict[str, _Part]
+    content: bytes
 
 
 _Index = dict[str, _Record]
@@ -100,16 +107,16 @@ class IssuerCache:
                     return True
         return False
 
-    def put(self, name: str, key: bytes, parts: Mapping[str, bytes]) -> None:
+    def has(self, name: str, key: bytes) -> bool:
+        """Whether there is a record of this name under this very key; it is not read."""
+        return any(
+            (record := index.get(name)) is not None and record.key == key
+            for index in (self._index, self._begun)
+        )
+
+    def put(self, name: str, key: bytes, record: PackedRecord) -> None:
         """Keep a record that was made anew."""
-        packed: list[bytes] = []
-        positions: dict[str, _Part] = {}
-        end = 0
-        for part, content in parts.items():
-            packed.append(_codec().compress(content, asbytes=True))
-            start, end = end, end + len(packed[-1])
-            positions[part] = _Part(start, end, len(content))
-        self._write(name, key, positions, b"".join(packed))
+        self._write(name, key, record.parts, record.content)
 
     def finish(self) -> None:
         """Put what was carried and put in the place of what was there, and read that from now on."""
@@ -152,6 +159,11 @@ class IssuerCache:
             self._name.unlink(missing_ok=True)
             self._name = None
 
+    def interrupt(self) -> None:
+        """Leave what was made beside the file, as a build that is killed does: the next goes on there."""
+        self._name = None
+        self.close()
+
     def _write(self, name: str, key: bytes, parts: dict[str, _Part], packed: bytes) -> None:
         checksum = crc32(packed)
         head = msgspec.msgpack.encode((name, key, parts, checksum))
@@ -160,6 +172,17 @@ class IssuerCache:
         start = self._end + _HEAD.size + len(head)
         self._end = start + len(packed)
         self._next[name] = _Record(key, start, self._end, parts, checksum)
+
+
+def pack_record(parts: Mapping[str, bytes]) -> PackedRecord:
+    packed: list[bytes] = []
+    positions: dict[str, _Part] = {}
+    end = 0
+    for part, content in parts.items():
+        packed.append(_codec().compress(content, asbytes=True))
+        start, end = end, end + len(packed[-1])
+        positions[part] = _Part(start, end, len(content))
+    return PackedRecord(positions, b"".join(packed))
 
 
 def _create(path: Path | None) -> tuple[IO[bytes], Path | None]:

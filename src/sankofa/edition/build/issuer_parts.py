@@ -11,6 +11,7 @@ every source file of this package, and the releases of what it computes with. No
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
@@ -22,13 +23,20 @@ import msgspec
 
 from sankofa.derive.issuers import Issuer
 from sankofa.edition.build.issuer_cache import IssuerCache
+from sankofa.edition.build.issuer_workers import (
+    IssuerProcesses,
+    IssuerTask,
+    Make,
+    WorkerSetup,
+    derived_by_processes,
+    make_record,
+)
 from sankofa.ledger.entities import Entity
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
 
 _COMPUTED_WITH = ("msgspec", "pyarrow", "pycountry")
 _write = msgspec.msgpack.Encoder().encode
 
-Make = Callable[[Issuer], bytes]
 _PARTS: dict[str, Make] = {}
 
 
@@ -42,6 +50,11 @@ def issuer_part(kind: str) -> Callable[[Make], Make]:
     return declare
 
 
+def declared_parts(kinds: Iterable[str] | None = None) -> dict[str, Make]:
+    """What makes each part, or these; always in the same order."""
+    return {kind: _PARTS[kind] for kind in sorted(_PARTS if kinds is None else kinds)}
+
+
 class Issuers:
     """The parts of every issuer, by service_id. `parts` is for who wants some of them only."""
 
@@ -52,23 +65,45 @@ class Issuers:
         entities: Iterable[Entity],
         path: Path | None = None,
         parts: Iterable[str] | None = None,
+        processes: IssuerProcesses | None = None,
     ) -> None:
-        self._makes = {kind: _PARTS[kind] for kind in sorted(_PARTS if parts is None else parts)}
-        self.count = 0
-        numbers_of = ledger.fact_captures()
-        written = {number: _write((number, *_said(capture))) for number, capture in captures.items()}
+        self._makes = declared_parts(parts)
+        self._ledger = ledger
+        self._captures = captures
         self._cache = IssuerCache(path)
         try:
-            for entity in entities:
-                known = [
-                    (subject, numbers_of[subject]) for subject in entity.subjects if subject in numbers_of
-                ]
-                if known:
-                    self.count += 1
-                    self._take(Issuer(entity, ledger, captures), self._key(entity, known, written))
+            tasks = list(self._tasks(entities))
+            self.count = len(tasks)
+            anew = sum(not self._cache.has(task.entity.service_id, task.key) for task in tasks)
+            if processes is not None and processes.number > 1 and anew >= processes.least_issuers:
+                self._derive_in(processes, tasks)
+            else:
+                for entity, key in tasks:
+                    self._take(Issuer(entity, ledger, captures), key)
             self._cache.finish()
-        finally:
+        except OSError:  # no room: then none is left taken
             self._cache.close()
+            raise
+        except BaseException:
+            self._cache.interrupt()
+            raise
+
+    def _tasks(self, entities: Iterable[Entity]) -> Iterator[IssuerTask]:
+        numbers_of = self._ledger.fact_captures()
+        written = {number: _write((number, *_said(capture))) for number, capture in self._captures.items()}
+        for entity in entities:
+            known = [(subject, numbers_of[subject]) for subject in entity.subjects if subject in numbers_of]
+            if known:
+                yield IssuerTask(entity, self._key(entity, known, written))
+
+    def _derive_in(self, processes: IssuerProcesses, tasks: Iterable[IssuerTask]) -> None:
+        setup = WorkerSetup(
+            processes.open_ledger, self._ledger.capture_filter(), self._captures, list(self._makes)
+        )
+        anew = (one for one in tasks if not self._cache.carry(one.entity.service_id, one.key))
+        with closing(derived_by_processes(processes.number, setup, anew)) as derived:
+            for done in derived:
+                self._cache.put(done.service_id, done.key, done.record)
 
     @property
     def carried(self) -> int:
@@ -90,8 +125,7 @@ class Issuers:
     def _take(self, issuer: Issuer, key: bytes) -> None:
         name = issuer.entity.service_id
         if not self._cache.carry(name, key):
-            parts = ((kind, make(issuer)) for kind, make in self._makes.items())
-            self._cache.put(name, key, {kind: part for kind, part in parts if part})
+            self._cache.put(name, key, make_record(self._makes, issuer))
 
     def _key(self, entity: Entity, known: list[tuple[str, list[int]]], captures: dict[int, bytes]) -> bytes:
         key = blake2b(code_digest(), digest_size=16)

@@ -16,7 +16,7 @@ import msgspec
 from sankofa.derive.quality import HeldFacts
 from sankofa.edition.build.fact_counts import issuer_counts, issuer_holdings
 from sankofa.edition.build.inputs import sum_of_digests
-from sankofa.edition.build.issuer_cache import IssuerCache
+from sankofa.edition.build.issuer_cache import IssuerCache, pack_record
 from sankofa.edition.build.issuer_parts import Issuers
 from sankofa.edition.build.metric_rows import (
     METRICS,
@@ -91,7 +91,7 @@ class PartitionSummaries:
                 self._names.append(partition.first)
                 key = bytes.fromhex(partition.inputs)
                 if not self._cache.carry(partition.first, key):
-                    self._cache.put(partition.first, key, self._summary(partition))
+                    self._cache.put(partition.first, key, pack_record(self._summary(partition)))
             self._cache.finish()
         finally:
             self._cache.close()

@@ -4,7 +4,7 @@ import gc
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 from sankofa.edition.build.build_record import BuildRecord, TableRecord
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import datasets
+from sankofa.edition.build.issuer_workers import IssuerProcesses
 from sankofa.edition.build.tables import tables
 from sankofa.edition.build.taking_over import TakenOver
 from sankofa.edition.build.writer import DatasetWriter
@@ -39,18 +40,26 @@ def publish(
     sources: Mapping[str, Source] | None = None,
     despite_floors: bool = False,
     issuer_cache: Path | None = None,
+    processes: IssuerProcesses | None = None,
     waiting: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Build the next edition from the ledger, check it, and switch to it. Returns its manifest.
 
-    `issuer_cache` is a folder for what is made of issuers, taken again where nothing it depends on changed.
+    `issuer_cache` is a folder for what is made of issuers, taken again where nothing it depends on changed;
+    `processes` make it, where there are more than one.
     One publishes at a time: `waiting` is called where another does, and the ledger is read after it.
     Raises EditionError where the pointer would move back, or was moved by a rollback meanwhile.
     """
     with store.exclusive("publish", waiting), without_cycle_collection():
         before = store.list_editions().current
         with ledger.verified_snapshot():
-            context = BuildContext(ledger, sources, despite_floors=despite_floors, issuer_cache=issuer_cache)
+            context = BuildContext(
+                ledger,
+                sources,
+                despite_floors=despite_floors,
+                issuer_cache=issuer_cache,
+                processes=processes,
+            )
             manifest = _build(store, context, progress)
             del context  # or all of it would be looked through once more where cycles are collected again
         store.open(manifest["edition"], check_all=True).close()  # refuses what did not reach the disk whole
@@ -75,8 +84,8 @@ def _withdrawn_by(store: Datastore, manifest: Mapping[str, Any]) -> list[str]:
         if name == manifest["edition"]:
             continue
         try:
-            with closing(store.open(name)) as older:
-                held = may_hold(older.manifest, refused) or holds_withdrawn(name, older.manifest, withdrawals)
+            older = store.manifest(name)
+            held = may_hold(older, refused) or holds_withdrawn(name, older, withdrawals)
         except EditionError:
             held = bool(refused) or holds_withdrawn(name, {}, withdrawals)
         if held or may_name_a_person(name, manifest["proven"]):

@@ -12,7 +12,7 @@ import pytest
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.edition.read import edition_manager
 from sankofa.edition.read.edition_manager import EditionManager
-from sankofa.engines.datastore import EditionList, EditionWriter, LedgerSession, Turn
+from sankofa.engines.datastore import EditionList, EditionWriter, LedgerRows, LedgerSession, Manifest, Turn
 from sankofa.model.errors import EditionError, Gone, InvalidParameter, NotFound, StoreUnavailable
 from tests.memory import MemoryReader
 from tests.patience import until
@@ -41,6 +41,12 @@ class Store:
             raise EditionError(f"edition {edition}: corrupt")
         return MemoryReader({"format": LAYOUT})
 
+    def manifest(self, edition: str) -> Manifest:
+        raise AssertionError("serving opens what it reads")
+
+    def written_state(self, edition: str) -> str:
+        raise AssertionError("serving publishes nothing")
+
     def list_editions(self) -> EditionList:
         self.shelved += 1
         current = self.editions[-1] if self.editions else None
@@ -50,6 +56,9 @@ class Store:
         raise AssertionError("serving carries nothing away")
 
     def ledger(self) -> LedgerSession:
+        raise AssertionError("serving reads no ledger")
+
+    def ledger_opener(self) -> Callable[[], LedgerRows]:
         raise AssertionError("serving reads no ledger")
 
     def ledger_tables(self) -> frozenset[str]:

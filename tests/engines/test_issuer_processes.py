@@ -1,0 +1,91 @@
+"""Editions of which the issuers are derived by several processes: the same, whatever happens meanwhile."""
+
+import random
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sankofa.edition.build.context import BuildContext
+from sankofa.edition.build.dataset import datasets
+from sankofa.edition.build.issuer_cache import IssuerCache, PackedRecord
+from sankofa.edition.build.issuer_parts import Issuers, declared_parts
+from sankofa.edition.build.issuer_workers import IssuerProcesses
+from sankofa.edition.build.publish import publish
+from sankofa.ledger.entities import Entity
+from sankofa.ledger.withdrawing import withdraw
+from tests.engines.datastores import Engine
+from tests.engines.test_made_again import FIRST, SUBJECTS, Book, a_fact
+
+
+@pytest.fixture
+def book(engine: Engine) -> Book:
+    datasets()  # each declares the part it has in an issuer
+    book = Book(engine)
+    chance = random.Random(5)
+    for _ in range(2):
+        book.take(*[a_fact(chance, subject) for subject in SUBJECTS for _ in range(8)])
+    return book
+
+
+def two(book: Book) -> IssuerProcesses:
+    return IssuerProcesses(2, 2, book.engine.store.ledger_opener())
+
+
+def parts(issuers: Issuers, entities: Sequence[Entity]) -> list[bytes]:
+    return [issuers.part(kind, one.service_id) for one in entities for kind in declared_parts()]
+
+
+@pytest.mark.parametrize("withdrawn", [False, True])
+def test_two_processes_read_what_the_build_reads_though_more_is_ingested(book: Book, withdrawn: bool) -> None:
+    if withdrawn:  # its rows are passed over, those that came again have another number
+        with closing(book.open()) as ledger:
+            withdraw(
+                ledger, "filings", capture=2, file_name="", everywhere=False, reason="wrong", now=book.now
+            )
+    with closing(book.open()) as ledger, ledger.verified_snapshot():
+        context = BuildContext(ledger)
+        reader, captures, entities = context.ledger, context.captures, context.entities
+        alone = Issuers(reader, captures, entities)
+        book.take(FIRST._replace(document="later", value="70"))
+        together = Issuers(reader, captures, entities, processes=two(book))
+        assert together.count == alone.count == len(SUBJECTS)
+        assert parts(together, entities) == parts(alone, entities)
+    assert any(parts(alone, entities))
+
+
+def test_the_edition_is_the_one_that_a_single_process_gives(book: Book) -> None:
+    with closing(book.open()) as ledger:
+        manifests = [publish(book.engine.store, ledger, keep=2, processes=how) for how in (None, two(book))]
+    assert manifests[0] == manifests[1]
+    assert book.engine.leftovers() == []
+
+
+def test_what_was_derived_before_an_interruption_is_not_derived_again(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = book.folder / "issuers"
+    put = IssuerCache.put
+    kept: list[str] = []
+
+    def interrupted(self: IssuerCache, name: str, key: bytes, record: PackedRecord) -> None:
+        if len(kept) == 5:
+            raise KeyboardInterrupt
+        kept.append(name)
+        put(self, name, key, record)
+
+    def derive(path: Path | None) -> tuple[Issuers, list[Entity]]:
+        with closing(book.open()) as ledger:
+            context = BuildContext(ledger)
+            issuers = Issuers(ledger, context.captures, context.entities, path, processes=two(book))
+            return issuers, context.entities
+
+    with monkeypatch.context() as patch:
+        patch.setattr(IssuerCache, "put", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            derive(path)
+    again, entities = derive(path)
+    assert (again.count, again.carried) == (8, 5)
+    assert parts(again, entities) == parts(derive(None)[0], entities)
+    assert [one.name for one in book.folder.iterdir()] == ["issuers"]
