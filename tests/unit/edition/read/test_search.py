@@ -66,7 +66,7 @@ def test_the_index_tells_the_same_hits_and_scores_as_the_records(
 
 @pytest.mark.parametrize(
     "query",
-    ["rare3 cement", "cement rare3 other4", "rare3 cem", "cement", "rare cement trading", "rarx3 cement rare4"],
+    ["rare3 cement", "cement rare3 other4", "rare3 cem", "cement", "rare cement trading", "rarx3 cement"],
 )
 def test_the_index_tells_the_same_of_words_that_many_records_have(query: str) -> None:
     organisations = [[[f"rare{n % 50}", "cement", *["trading"] * (n % 3)]] for n in range(900)]
