@@ -20,6 +20,7 @@ from tests.services import (
     postgres_binaries,
     redis_binary,
 )
+from tests.starter import publish_starter
 from tests.torture import remember_outcome, rounds
 from tests.torture import trial as trial
 from tests.worlds import publish_without_rates
@@ -34,7 +35,7 @@ for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
 hypothesis.settings.register_profile(
     "tests",
     derandomize=os.environ.get("TEST_RANDOM") != "1",
-    max_examples=int(os.environ.get("TEST_EXAMPLES") or rounds(50, 100)),
+    max_examples=int(os.environ.get("TEST_EXAMPLES") or rounds(25, 100)),
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
@@ -140,12 +141,13 @@ def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def starter_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A HOME in which the starter world is published, the same for all workers. Do not change it: copy it."""
+    return made_once(tmp_path_factory, "starter", publish_starter) / "home"
 
-    def make(folder: Path) -> None:
-        published = run(folder / "home", "starter")
-        assert published.returncode == 0, published.stderr
 
-    return made_once(tmp_path_factory, "starter", make) / "home"
+@pytest.fixture(scope="session")
+def starter_output(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What was printed when the starter world was published."""
+    return (made_once(tmp_path_factory, "starter", publish_starter) / "printed").read_text()
 
 
 @pytest.fixture(scope="session")

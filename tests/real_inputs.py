@@ -7,6 +7,7 @@ look; the whole is taken wherever every round is (`tests.torture.ALL_ROUNDS`), a
 import csv
 import gzip
 import json
+import re
 import zipfile
 from collections.abc import Callable, Container, Iterable
 from decimal import Decimal
@@ -45,11 +46,21 @@ def _registrant(line: bytes) -> tuple[int, str]:
     return int(number), name
 
 
-def companyfacts_of(paths: Iterable[Path], to: Path, concepts: Container[str]) -> list[Path]:
-    """The compressed files of registrants: what they report of some concepts (`us-gaap:Assets`)."""
+def companyfacts_of(
+    paths: Iterable[Path], to: Path, wanted: Callable[[int, str], bool], concepts: Container[str]
+) -> list[Path]:
+    """The compressed files of some registrants: what they report of some concepts (`us-gaap:Assets`).
+
+    `wanted` is asked with the number and the name of each.
+    """
     to.mkdir()
     found = []
     for path in paths:
+        with gzip.open(path) as stream:
+            head = _HEAD.match(stream.read(1000))
+        assert head is not None, path
+        if not wanted(int(head[1]), head[2].decode()):
+            continue
         whole = json.loads(gzip.decompress(path.read_bytes()), parse_float=_Digits)
         for taxonomy, facts in whole["facts"].items():
             whole["facts"][taxonomy] = {
@@ -60,6 +71,9 @@ def companyfacts_of(paths: Iterable[Path], to: Path, concepts: Container[str]) -
         found.append(to / path.stem)
         found[-1].write_text(json.dumps(whole))
     return found
+
+
+_HEAD = re.compile(rb'\{"cik": ?"?(\d+)"?, ?"entityName": ?"([^"]*)"')
 
 
 def _of_years(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -5,12 +5,29 @@ from tests.services import RedisServer, free_port
 
 
 class Durable(RedisServer):
-    """Writes down what it was told, and takes nothing that no replica takes: so no count is lost."""
+    """Writes down what it was told, and takes nothing that no replica takes: so no count is lost.
+
+    Its settings are in a file, as on any machine: the sentinels write there whom it follows by now, and a
+    server that is started again goes on from that.
+    """
 
     def command(self) -> list[str]:
-        lasting = ["--appendonly", "yes", "--dir", str(self.home), "--min-replicas-to-write", "1"]
-        lasting += ["--repl-diskless-sync-delay", "0"]  # else a primary that was restarted waits for 5 s
-        return [*super().command(), *lasting]
+        settings = self.home / "redis.conf"
+        if not settings.exists():
+            settings.write_text("\n".join(self.lines()) + "\n")
+        return [self.binary, str(settings)]
+
+    def lines(self) -> list[str]:
+        """What its file says before anybody else writes there."""
+        return [
+            "bind 127.0.0.1",
+            f"port {self.port}",
+            'save ""',
+            "appendonly yes",
+            f"dir {self.home}",
+            "min-replicas-to-write 1",
+            "repl-diskless-sync-delay 0",  # else a primary that was restarted waits for 5 s
+        ]
 
 
 class Replica(RedisServer):
@@ -24,8 +41,15 @@ class Replica(RedisServer):
         return [*super().command(), "--replicaof", "127.0.0.1", str(self._primary.port)]
 
 
-class DurableReplica(Replica, Durable):
-    """Becomes the primary under the same terms."""
+class DurableReplica(Durable):
+    """Follows another, and becomes the primary under the same terms."""
+
+    def __init__(self, binary: str, primary: RedisServer) -> None:
+        super().__init__(binary)
+        self._primary = primary
+
+    def lines(self) -> list[str]:
+        return [*super().lines(), f"replicaof 127.0.0.1 {self._primary.port}"]
 
 
 class SentinelServer(RedisServer):
@@ -66,7 +90,7 @@ class Watched:
     def __init__(self, binary: str) -> None:
         self.primary = RedisServer(binary)
         self.replica: RedisServer = Replica(binary, self.primary)
-        self.replicas = [self.replica]
+        self.replicas: list[RedisServer] = [self.replica]
         self.sentinels = [SentinelServer(binary, self.primary) for _ in range(3)]
 
     @property

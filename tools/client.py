@@ -3,24 +3,22 @@
 python tools/client.py            write the modules
 python tools/client.py --check    exit 1, naming them, when modules are stale
 
-The client that waits is written from the one that is awaited, so that neither can fall behind the other: the
-same lines, without `async` and `await`.
+The session that waits is written from the one that is awaited, so that neither can fall behind the other: the
+same lines, without `async` and `await`. The methods of both are those of the one that waits.
 """
 
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import date
-from decimal import Decimal
 from pathlib import Path
 from textwrap import fill, indent
 from typing import Any, Final
 
 import click
-import msgspec
 
 from sankofa.edition.format.arrow_columns import columns_of
+from sankofa.model.rows import Row
 from sankofa.operations.contract import Operation, endpoints
 from sankofa.operations.schemas import row_schema
 from sankofa.rest.openapi import describe
@@ -28,7 +26,7 @@ from sankofa.settings import Settings
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "src" / "sankofa" / "client"
 _NOTICE: Final = "Written by tools/client.py (make docs). Change the operation, not this module."
-_AWAITED: Final = ("async_client", "async_methods", "async_session")
+_AWAITED: Final = ("async_client", "async_session")
 """Each has a twin that waits."""
 _TWINS: Final = {"async_client": "sync_client"}  # a module is not named as its package
 _WAITING: Final = (
@@ -42,15 +40,16 @@ _WAITING: Final = (
     (r"\bAwaitable\[object\]", "object"),
 )
 """What is another word where nothing is awaited."""
-_KINDS: Final = {
-    str: "text",
-    date: "day",
-    int: "whole",
-    bool: "truth",
-    float: "float",
-    Decimal: "figure",
-    msgspec.Raw: "nested",
-}
+_DATED: Final = {"date": "Day", "date-time": "Instant"}
+_KINDS_OF_VALUES: Final = '''\
+Day = Annotated[str, "day"]
+"""A day, as YYYY-MM-DD. In brackets: what kind of column it is in a frame (`sankofa.client.frames`)."""
+Instant = Annotated[str, "instant"]
+"""An instant in UTC, as RFC 3339 has it."""
+Number = Annotated[int | Decimal, "figure"]
+"""A figure with every digit it was given."""
+Float = Annotated[int | Decimal, "float"]
+"""A number that was never more exact than a float: a score, a confidence."""'''
 _PYTHON: Final = {"string": "str", "integer": "int", "number": "Number", "boolean": "bool", "null": "None"}
 
 
@@ -81,11 +80,12 @@ def modules() -> dict[str, str]:
     texts = {
         "rows.py": _rows(words),
         "endpoints.py": _endpoints(asked),
-        "async_methods.py": _methods(signatures, words),
+        "methods.py": _methods(signatures),
+        "async_methods.py": _async_methods(signatures),
     }
     for name in _AWAITED:
-        awaited = texts.get(f"{name}.py") or (FOLDER / f"{name}.py").read_text()
-        texts[f"{_TWINS.get(name, name.removeprefix('async_'))}.py"] = _waiting(awaited, name)
+        twin = _TWINS.get(name, name.removeprefix("async_"))
+        texts[f"{twin}.py"] = _waiting((FOLDER / f"{name}.py").read_text(), name)
     return {name: _formatted(text) for name, text in texts.items()}
 
 
@@ -106,20 +106,17 @@ def _waiting(awaited: str, name: str) -> str:
 def _rows(words: Words) -> str:
     parts = [
         f'"""The rows of every endpoint, and the words its parameters take.\n\n{_NOTICE}\n"""',
-        "from decimal import Decimal\nfrom typing import Any, Literal, TypedDict",
-        'Number = int | Decimal\n"""A figure with every digit it was given."""',
+        "from decimal import Decimal\nfrom typing import Annotated, Any, Literal, TypedDict",
+        _KINDS_OF_VALUES,
     ]
     parts += [
         f"{name} = Literal[{', '.join(map(repr, taken))}]" for name, taken in sorted(words.named.items())
     ]
-    written: set[str] = set()
+    written: dict[str, str] = {}
     for operation in endpoints():
         for shape in operation.shapes:
-            schema, components = row_schema(shape, "{name}")
-            for name, one in (*components.items(), (shape.__name__, schema)):
-                if name not in written:
-                    written.add(name)
-                    parts.append("\n".join(_typed_dict(name, one)))
+            _write_row(shape, written)
+    parts += written.values()
     for operation in endpoints():
         if operation.also:
             union = " | ".join(shape.__name__ for shape in operation.shapes)
@@ -127,38 +124,62 @@ def _rows(words: Words) -> str:
     return "\n\n".join(parts)
 
 
-def _typed_dict(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    yield f"class {name}(TypedDict):"
+def _write_row(shape: type, written: dict[str, str]) -> None:
+    """A row after whatever it extends or refers to, each once: with the fields that are its own."""
+    if shape.__name__ in written:
+        return
+    base = shape.__bases__[0]
+    inherited: dict[str, Any] = {}
+    if issubclass(base, Row):
+        _write_row(base, written)
+        inherited = row_schema(base, "{name}")[0]["properties"]
+    schema, components = row_schema(shape, "{name}")
+    types = {column.name: column.type for column in columns_of(shape)}
+    for name, component in components.items():
+        written.setdefault(name, "\n".join(_typed_dict(name, "TypedDict", component, {})))
+    own = {name: one for name, one in schema["properties"].items() if inherited.get(name) != one}
+    extended = base.__name__ if inherited else "TypedDict"
+    lines = _typed_dict(shape.__name__, extended, {**schema, "properties": own}, types)
+    written[shape.__name__] = "\n".join(lines)
+
+
+def _typed_dict(name: str, base: str, schema: dict[str, Any], types: dict[str, type]) -> Iterator[str]:
+    yield f"class {name}({base}):"
     yield f'    """{schema.get("description", name)}"""\n'
     for field, one in schema["properties"].items():
-        yield f"    {field}: {_type_of(one)}"
+        never = one.get("type") == "null"  # a day that no source evidences
+        written = 'Annotated[None, "day"]' if never else _type_of(one, types.get(field))
+        yield f"    {field}: {written}"
         if described := one.get("description"):
             yield f'    """{described}"""'
 
 
-def _type_of(schema: dict[str, Any]) -> str:
+def _type_of(schema: dict[str, Any], column: type | None = None) -> str:
+    """The type of a field; `column` is what a frame has of it."""
     if "$ref" in schema:
         return str(schema["$ref"])
     if "anyOf" in schema:
-        return " | ".join(dict.fromkeys(_type_of(part) for part in schema["anyOf"]))
+        return " | ".join(dict.fromkeys(_type_of(part, column) for part in schema["anyOf"]))
     if "enum" in schema:
         return f"Literal[{', '.join(map(repr, schema['enum']))}]"
     kind = schema.get("type", "object")
     kinds = kind if isinstance(kind, list) else [kind]
-    named = [
-        f"list[{_type_of(schema['items'])}]"
-        if one == "array"
-        else "dict[str, Any]"
-        if one == "object"
-        else _PYTHON[one]
-        for one in kinds
-    ]
-    return " | ".join(named)
+    return " | ".join(_scalar(schema, one, column) for one in kinds)
+
+
+def _scalar(schema: dict[str, Any], kind: str, column: type | None) -> str:
+    if kind == "array":
+        return f"list[{_type_of(schema['items'])}]"
+    if kind == "object":
+        return "dict[str, Any]"
+    if kind == "string" and schema.get("format") in _DATED:
+        return _DATED[schema["format"]]
+    return "Float" if kind == "number" and column is float else _PYTHON[kind]
 
 
 def _endpoints(asked: dict[str, list[dict[str, Any]]]) -> str:
     parts = [
-        f'"""What the client knows of an endpoint: where it is, and what its columns are.\n\n{_NOTICE}\n"""',
+        f'"""What the client knows of an endpoint: where it is, and what its rows are.\n\n{_NOTICE}\n"""',
         "from typing import Final, NamedTuple",
         "class Endpoint(NamedTuple):\n"
         '    """Where an endpoint is, what its path asks for, which shapes its rows may have, and what its\n'
@@ -173,22 +194,7 @@ def _endpoints(asked: dict[str, list[dict[str, Any]]]) -> str:
         told = (o.path, in_path, o.rows_under, shapes, tuple(o.members))
         entries.append(f"{o.name!r}: Endpoint({', '.join(map(repr, told))}),")
     parts.append("ENDPOINTS: Final = {\n" + indent("\n".join(entries), "    ") + "\n}")
-    columns = []
-    for name, shape in {shape.__name__: shape for o in endpoints() for shape in o.shapes}.items():
-        fields = row_schema(shape, "{name}")[0]["properties"]
-        kinds = {c.name: _kind(c.type, fields[c.name]) for c in columns_of(shape)}
-        columns.append(f"{name!r}: {kinds!r},")
-    parts.append("COLUMNS: Final = {\n" + indent("\n".join(columns), "    ") + "\n}")
-    parts.append('"""Of each shape its columns in order, and what kind of value each holds."""')
-    return "\n\n".join(parts[:-1]) + "\n" + parts[-1]
-
-
-def _kind(type_: type, schema: dict[str, Any]) -> str:
-    if schema.get("format") == "date-time":
-        return "instant"
-    if type_ is str and schema.get("type") == "null":  # a day that no source evidences
-        return "day"
-    return _KINDS[type_]
+    return "\n\n".join(parts)
 
 
 def _signature(operation: str, parameters: list[dict[str, Any]], words: Words) -> list[tuple[str, str, str]]:
@@ -206,7 +212,7 @@ def _signature(operation: str, parameters: list[dict[str, Any]], words: Words) -
 def _taken(operation: str, parameter: dict[str, Any], words: Words) -> str:
     schema = parameter["schema"]
     if "enum" in schema:
-        return words.name(operation, parameter["name"], tuple(schema["enum"]))
+        return f"rows.{words.name(operation, parameter['name'], tuple(schema['enum']))}"
     if "anyOf" in schema:
         return "date | int | str"
     if schema.get("format") == "date":
@@ -216,52 +222,64 @@ def _taken(operation: str, parameter: dict[str, Any], words: Words) -> str:
     return _PYTHON[schema["type"]]
 
 
-def _methods(signatures: dict[str, list[tuple[str, str, str]]], words: Words) -> str:
-    names = sorted({*words.named, *(_rows_of(o) for o in endpoints())})
-    parts = [
-        f'"""One method per endpoint, awaited.\n\n{_NOTICE}\n"""',
-        f"from collections.abc import AsyncIterator, Sequence\nfrom datetime import date\n\n"
-        f"from sankofa.client.answers import Answer\nfrom sankofa.client.rows import ({', '.join(names)})\n"
-        f"from sankofa.client.async_session import AsyncSession",
-    ]
-    body = ['class AsyncMethods(AsyncSession):\n    """Every endpoint of the service."""']
+def _methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
+    head = (
+        f'"""One method per endpoint.\n\n{_NOTICE}\n"""\n\n'
+        "from collections.abc import Iterator, Sequence\nfrom datetime import date\n\n"
+        "from sankofa.client import rows\nfrom sankofa.client.answers import Answer\n"
+        "from sankofa.client.paging import row_by_row\nfrom sankofa.client.session import Session"
+    )
+    body = ['class Methods(Session):\n    """Every endpoint of the service."""']
     for operation in endpoints():
         body += _method(operation, signatures[operation.name])
-    return "\n\n".join(parts) + "\n\n\n" + "\n\n".join(body)
+    return f"{head}\n\n\n" + "\n\n".join(body)
 
 
 def _method(operation: Operation, signature: list[tuple[str, str, str]]) -> Iterator[str]:
-    rows, name = _rows_of(operation), operation.name
-    pages = any(argument == "cursor" for argument, *_ in signature)
-    taken = [*signature, ("all", "bool", "False")] if pages else signature
+    rows, name = f"rows.{_rows_of(operation)}", operation.name
+    has_pages = _has_pages(signature)
+    taken = [*signature, ("all", "bool", "False")] if has_pages else signature
     # a summary may run on into the next line
     between = "\n\n" if operation.summary.endswith(".") else "\n"
     doc = f"{operation.summary}{between}{operation.description}".strip()
-    doc += "\n\n`all` walks every page, and gives them as one answer." if pages else ""
+    doc += "\n\n`all` walks every page, and gives them as one answer." if has_pages else ""
     yield indent(
-        f"async def {name}(self, {_arguments(taken)}) -> Answer[{rows}]:\n"
+        f"def {name}(self, {_arguments(taken)}) -> Answer[{rows}]:\n"
         f"{_docstring(doc)}\n"
-        f"    return await self._ask({name!r}, {_passed(taken)})",
+        f"    return self._ask({name!r}, {_passed(taken)})",
         "    ",
     )
-    if pages:
+    if has_pages:
         walked = [one for one in signature if one[0] != "cursor"]
         noun = _noun(name)
-        each_page = f"async for page in self._walk({name!r}, {_passed(walked)}):"
         yield indent(
-            f"async def {noun}_pages(self, {_arguments(walked)}) -> AsyncIterator[Answer[{rows}]]:\n"
-            f'    """Every page of `{name}`, all of one edition; `limit` is of each page.\n\n'
-            f"    Raises Gone where that edition is removed meanwhile.\n"
-            f'    """\n'
-            f"    {each_page}\n        yield page",
+            f"def {noun}_pages(self, {_arguments(walked)}) -> Iterator[Answer[{rows}]]:\n"
+            f'    """Every page of `{name}`, of `limit` rows; all of one edition, or Gone is raised."""\n'
+            f"    return self._walk({name!r}, {_passed(walked)})\n\n"
+            f"iter_{noun} = row_by_row({noun}_pages)",
             "    ",
         )
-        yield indent(
-            f"async def iter_{noun}(self, {_arguments(walked)}) -> AsyncIterator[{rows}]:\n"
-            f'    """Every row of `{name}`, page after page; `limit` is of each page."""\n'
-            f"    {each_page}\n        for row in page.rows:\n            yield row",
-            "    ",
-        )
+
+
+def _async_methods(signatures: dict[str, list[tuple[str, str, str]]]) -> str:
+    lines = []
+    for name, signature in signatures.items():
+        lines.append(f"    {name} = awaited(Methods.{name})")
+        if _has_pages(signature):
+            walks = (f"{_noun(name)}_pages", f"iter_{_noun(name)}")
+            lines += [f"    {walk} = walked(Methods.{walk})" for walk in walks]
+    return (
+        f'"""The methods of `methods`, awaited.\n\n{_NOTICE}\n"""\n\n'
+        "from sankofa.client.async_session import AsyncSession\n"
+        "from sankofa.client.awaiting import awaited, walked\n"
+        "from sankofa.client.methods import Methods\n\n\n"
+        "class AsyncMethods(AsyncSession):\n"
+        '    """Every endpoint of the service, asked as `Methods` says."""\n\n' + "\n".join(lines)
+    )
+
+
+def _has_pages(signature: list[tuple[str, str, str]]) -> bool:
+    return any(argument == "cursor" for argument, *_ in signature)
 
 
 def _docstring(text: str) -> str:

@@ -3,7 +3,8 @@
 python tools/reliability.py RECORD...   merge the lines into docs/reliability.jsonl and write the table
 python tools/reliability.py --check     exit 1 when the table is not what docs/reliability.jsonl says
 
-Of a test that ran several times the last full run counts. A failed run is written down as one.
+Of a test that ran several times the last full run counts; of one that is no more, none. A failed run is
+written down as one.
 """
 
 import json
@@ -12,7 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-_DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
+_ROOT: Final = Path(__file__).resolve().parent.parent
+_DOCS: Final = _ROOT / "docs"
 RECORD: Final = _DOCS / "reliability.jsonl"
 PAGE: Final = _DOCS / "reliability.md"
 _BEGIN, _END = "<!-- figures: written by tools/reliability.py -->\n", "<!-- end of figures -->\n"
@@ -22,22 +24,32 @@ Line = dict[str, Any]
 
 
 def merged(lines: list[Line]) -> list[Line]:
-    """The last full run of each test, in the order of their names."""
+    """The last full run of each test that there is, in the order of their names."""
     last: dict[str, Line] = {}
     for line in lines:
         if line["full"]:
             last[line["test"]] = line
-    return [last[name] for name in sorted(last)]
+    return [last[name] for name in sorted(last) if _exists(_parts(name))]
+
+
+def _parts(test: str) -> re.Match[str]:
+    match = _NAME.match(test)
+    if match is None:
+        raise SystemExit(f"not the name of a test: {test}")
+    return match
+
+
+def _exists(test: re.Match[str]) -> bool:
+    file = _ROOT / test["file"]
+    return file.exists() and f"def test_{test['test']}(" in file.read_text()
 
 
 def table(lines: list[Line]) -> str:
     """A table of the runs, folder by folder."""
     rows = ["| what | tries | came of it | seed | day |", "|---|---|---|---|---|"]
     for line in lines:
-        found = _NAME.match(line["test"])
-        if found is None:
-            raise SystemExit(f"not the name of a test: {line['test']}")
-        what = found["test"].replace("_", " ") + (f" ({found['case']})" if found["case"] else "")
+        test = _parts(line["test"])
+        what = test["test"].replace("_", " ") + (f" ({test['case']})" if test["case"] else "")
         came = [f"{outcome}: {count:,}" for outcome, count in line["outcomes"].items()]
         came += [f"{name}: {value:g}" for name, value in line["figures"].items()]
         if not line["passed"]:

@@ -112,7 +112,8 @@ class World:
         own = {f"SANKOFA_{key}": value for key, value in SETTINGS.items()}
         clean = {key: value for key, value in os.environ.items() if not key.startswith("SANKOFA_")}
         compiled = {"PYTHONDONTWRITEBYTECODE": ""}  # or every command compiles the package again
-        self.environment = {**clean, **own, **compiled, "SANKOFA_HOME": str(self.home)}
+        path = os.pathsep.join(filter(None, (str(ROOT), clean.get("PYTHONPATH"))))  # of this very package
+        self.environment = {**clean, **own, **compiled, "PYTHONPATH": path, "SANKOFA_HOME": str(self.home)}
         if datastore:
             self.environment["SANKOFA_DATASTORE"] = datastore
 

@@ -25,6 +25,7 @@ DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
 DIGESTS = re.compile(rb"[0-9a-f]{64,}")
 """The same as a column of text has them, one after another."""
 BUILD = re.compile(rb"(sankofa-[0-9.]+\+)\w+")
+KEY_ID = re.compile(rb"(sankofa:usage#)[0-9a-f]{12}")
 CURSOR = re.compile(rb'(cursor\\*"?[:=] ?\\*"?)[A-Za-z0-9_-]{20,600}')
 
 
@@ -35,7 +36,8 @@ class Answer(NamedTuple):
 
 
 def normal(body: bytes) -> bytes:
-    """Without edition ids, what follows from them, and durations; in what is not text, of the same length."""
+    """Without ids of editions and keys, what follows from them, and durations; binary keeps its length."""
+    body = KEY_ID.sub(rb"\1<id of key>.", body)
     if b"\0" in body[:200]:
         body = EDITION.sub(lambda match: b"e" * len(match[0]), body)
         body = DIGESTS.sub(lambda match: b"d" * len(match[0]), body)

@@ -15,7 +15,7 @@ from sankofa.client import Client
 from tests.live import LiveServer
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(server: LiveServer, paid_key: str) -> Iterator[Client]:
     with Client(paid_key, server.url) as client:
         yield client

@@ -4,12 +4,17 @@ import asyncio
 import inspect
 import json
 from datetime import date
+from decimal import Decimal
 from typing import Any, get_args
 
 import pytest
+from msgspec import Raw
 
 from sankofa.client import AsyncClient, Client, rows
-from sankofa.client.endpoints import COLUMNS, ENDPOINTS
+from sankofa.client.endpoints import ENDPOINTS
+from sankofa.client.shapes import columns_of
+from sankofa.edition.format.arrow_columns import columns_of as service_columns
+from sankofa.operations.contract import endpoints
 from tests.live import LiveServer, run
 from tools import client as generator
 
@@ -62,7 +67,20 @@ def test_every_row_is_typed_with_its_fields(described: dict[str, Any]) -> None:
         for shape in endpoint.shapes:
             fields = list(described[name]["schemas"][shape]["properties"])
             assert list(getattr(rows, shape).__annotations__) == fields
-            assert list(COLUMNS[shape]) == fields
+            assert list(columns_of(shape)) == fields
+
+
+def test_the_kind_of_a_column_is_told_from_the_type_of_its_field(described: dict[str, Any]) -> None:
+    kinds = {date: "day", int: "whole", bool: "truth", float: "float", Decimal: "figure", Raw: "nested"}
+    for operation in endpoints():
+        for shape in operation.shapes:
+            known = columns_of(shape.__name__)
+            fields = described[operation.name]["schemas"][shape.__name__]["properties"]
+            for column in service_columns(shape):
+                field = fields[column.name]
+                never = field.get("type") == "null"  # a day that no source evidences
+                text = "instant" if field.get("format") == "date-time" else "day" if never else "text"
+                assert known[column.name] == kinds.get(column.type, text), (shape, column.name)
 
 
 def test_both_kinds_of_client_have_the_same_methods() -> None:
@@ -71,6 +89,14 @@ def test_both_kinds_of_client_have_the_same_methods() -> None:
         return {name: list(inspect.signature(method).parameters) for name, method in public.items()}
 
     assert methods(Client) == methods(AsyncClient)
+
+
+def test_a_method_that_is_awaited_says_what_the_one_that_waits_says() -> None:
+    waiting, awaited = Client.get_changes, AsyncClient.get_changes
+    assert inspect.iscoroutinefunction(awaited)
+    assert inspect.isasyncgenfunction(AsyncClient.iter_changes)
+    assert (awaited.__name__, awaited.__doc__) == (waiting.__name__, waiting.__doc__)
+    assert inspect.signature(awaited) == inspect.signature(waiting)
 
 
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [

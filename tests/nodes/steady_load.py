@@ -91,7 +91,7 @@ class SteadyLoad:
     def _judge(self, at: float, status: int, headers: dict[str, str], body: bytes) -> None:
         fields = {name.lower(): value for name, value in headers.items()}
         if status == 503 and "retry-after" in fields and "problem+json" in fields.get("content-type", ""):
-            self.outcomes.append(Outcome(at, "unavailable"))
+            self.outcomes.append(Outcome(at, "unavailable", json.loads(body)["detail"]))
         elif status == 502 and "x-request-id" not in fields:  # of the balancer: the node was killed meanwhile
             self.outcomes.append(Outcome(at, "broken", "502"))
         elif status != 200:

@@ -132,7 +132,10 @@ def survive(
     began = time.monotonic()
     with Stopwatch() as watch:
         strike()
-        until(lambda: _answered_in_a_row(load, began) >= answers)
+        try:
+            until(lambda: _answered_in_a_row(load, began) >= answers)
+        except AssertionError as still:
+            raise AssertionError(f"{what}: {still}; {load.story()[-100:]}") from still
     trouble = load.trouble(began)
     outage = max(trouble) - min(trouble) if trouble else 0.0
     stalled = watch.elapsed - watch.seconds

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.live import LiveServer
 from tests.spec.market import CITY, ENTITIES, Desk, identified, party, release
 from tests.spec.register import COLUMNS, lei, record
+from tests.torture import rounds
 
 Copy = dict[tuple[str, ...], Any]
 FILINGS = "entity,line_item,value,currency,period_start,period_end,available_at,document,location,confidence"
@@ -185,7 +186,7 @@ def test_every_change_brings_a_copy_in_step(kept: Kept) -> None:
 
 
 @settings(
-    max_examples=12,
+    max_examples=rounds(5, 12),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

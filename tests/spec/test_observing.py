@@ -72,6 +72,7 @@ def logged(server: LiveServer) -> list[dict[str, object]]:
     return [json.loads(line) for line in server.log.splitlines() if line.startswith('{"time"')]
 
 
+@pytest.mark.slow
 def test_requests_of_every_worker_are_added_up_by_operation_and_status(observed: LiveServer) -> None:
     key = observed.key("starter")
     answered = labelled("sankofa_requests_total", operation="get_screen", status="200")
@@ -122,6 +123,7 @@ def test_calls_of_agents_are_counted_by_tool(observed: LiveServer) -> None:
     until(lambda: metrics(observed).get(name, 0) >= 1)
 
 
+@pytest.mark.slow
 def test_counts_of_a_worker_that_dies_are_kept(observed: LiveServer) -> None:
 
     name = labelled("sankofa_requests_total", operation="page", status="200")

@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from sankofa.model.provenance import SKUS
 from sankofa.operations.contract import Operation, Parameter, operations
 from sankofa.rest.formats import ARROW, CSV, media_types
 from tests.live import LiveServer
+from tests.torture import ALL_ROUNDS
 
 CAP = 3
 SANDBOX = "sankofa-sandbox"
@@ -164,19 +166,25 @@ def assert_no_paid_identifier(world: World, rows: Rows) -> None:
 @pytest.mark.rule("KEY-9")
 @pytest.mark.parametrize("operation", ENDPOINTS, ids=lambda o: o.name)
 def test_no_answer_in_any_form_has_more_rows_than_the_cap(world: World, operation: Operation) -> None:
+    """The first good question in all the ways there are, others in three in turn; with every round in all."""
     edition = world.server.get("/v1/status").json()["edition"]
+    forms = (*media_types(), f"{ARROW};compression=zstd", "text/csv;q=0.1")
+    ways: list[tuple[str, Arguments]] = [
+        (form, more) for form in forms for more in ({}, {"edition": edition})
+    ]
+    turn = count()
     seen: set[int] = set()
     for arguments in questions(operation, dict(operation.query) | _in_path(operation)):
         path, query = address(operation, arguments)
         first = world.get(path, params=query)
+        in_all_ways = ALL_ROUNDS or 200 not in seen
         seen.add(first.status_code)
         assert first.status_code in (200, 400, 402, 404), first.text
-        for form in (*media_types(), f"{ARROW};compression=zstd", "text/csv;q=0.1"):
-            for more in ({}, {"edition": edition}):
-                answer = world.get(path, params=query | more, accept=form, range="bytes=0-100000000")
-                assert answer.status_code == first.status_code, (path, query, form)
-                if answer.status_code == 200 and is_capped(operation):
-                    assert rows_in(answer, operation) <= CAP, (path, query, form)
+        for form, more in ways if in_all_ways else [ways[next(turn) % len(ways)] for _ in range(3)]:
+            answer = world.get(path, params=query | more, accept=form, range="bytes=0-100000000")
+            assert answer.status_code == first.status_code, (path, query, form)
+            if answer.status_code == 200 and is_capped(operation):
+                assert rows_in(answer, operation) <= CAP, (path, query, form)
         head = world.server.http.head(path, params=query, headers={"x-api-key": SANDBOX})
         assert (head.status_code, head.content) == (first.status_code, b"")
         if first.status_code == 200:

@@ -34,7 +34,7 @@ def test_server_does_what_its_description_says(
     description.write_bytes(server.get("/openapi.json").content)
 
     edition = server.get("/v1/status").json()["edition"]
-    extent = ["--generation-deterministic", "--max-examples", str(rounds(5, 40))]
+    extent = ["--generation-deterministic", "--max-examples", str(rounds(2, 40))]
     if FULL:
         extent = ["--seed", str(trial.seed), "--max-examples", str(trial.count(0, 150))]
 

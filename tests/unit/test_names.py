@@ -1,6 +1,7 @@
 """Names say what a thing is to a reader who is new here, and one name means one thing."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -24,44 +25,40 @@ SHARED_NAMES = {
 OLD_WORDS = frozenset({"told", "found", "made"})
 """Past participles that say nothing of what a variable holds."""
 
-CLEANED = (
-    "cli",
-    "client",
-    "derive/annual.py",
-    "derive/awards.py",
-    "derive/issuers.py",
-    "derive/quality.py",
-    "derive/rounding.py",
-    "derive/series.py",
-    "derive/signals",
-    "derive/tender_values.py",
-    "derive/tenders.py",
-    "mcp",
-    "model",
-    "operations",
-    "rest",
-    "settings.py",
+WITH_OLD_WORDS = (
+    "edition/build/metric_rows.py",
+    "engines/postgres_edition.py",
+    "engines/postgres_store.py",
+    "ledger/reports.py",
 )
-"""Packages and modules without these words. Add yours once it is."""
+"""What still has them. Nothing is added here, and each goes once it is clean."""
+
+
+_CLASS = re.compile(r"^ *class ([A-Za-z]\w*)[(:\[]", re.MULTILINE)
 
 
 def test_no_two_public_classes_have_the_same_name() -> None:
     """The client is a package of its own: it mirrors the rows and the errors of the service on purpose."""
     places = defaultdict(list)
-    for path, node in _nodes(PACKAGE):
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            places["client" in path.parts, node.name].append(f"{path}:{node.lineno}")
+    for path in PACKAGE.rglob("*.py"):
+        for name in _CLASS.findall(path.read_text()):
+            places["client" in path.parts, name].append(str(path))
     twice = {name: where for (_, name), where in places.items() if len(where) > 1}
     assert not twice.keys() - SHARED_NAMES.keys(), twice
 
 
-@pytest.mark.parametrize("part", CLEANED)
-def test_variables_and_functions_are_not_named_by_the_old_words(part: str) -> None:
-    assert (PACKAGE / part).exists(), f"{part} was moved: change CLEANED"
+def test_variables_and_functions_are_not_named_by_the_old_words() -> None:
     old = [
-        f"{path}:{node.lineno} {name}" for path, node in _nodes(PACKAGE / part) if (name := _old_name(node))
+        f"{path}:{node.lineno} {name}"
+        for path, node in _nodes(PACKAGE)
+        if (name := _old_name(node)) and not str(path).startswith(WITH_OLD_WORDS)
     ]
     assert not old
+
+
+@pytest.mark.parametrize("part", WITH_OLD_WORDS)
+def test_the_list_of_what_has_old_words_is_not_longer_than_it_has_to_be(part: str) -> None:
+    assert any(_old_name(node) for path, node in _nodes(PACKAGE) if str(path).startswith(part))
 
 
 @pytest.mark.parametrize("folder", ["src"])

@@ -12,6 +12,8 @@ from tests.spec.register import COLUMNS, lei, record
 
 ISSUER = "DC0DBD6CD9CB9E410EE2BEEB08"
 """Kilimani Sample Cement: its profit of 2022 was restated twice."""
+COMPANY = f"/company/{ISSUER}"
+BROWSER = {"accept": "text/html,application/xhtml+xml"}
 PAGES = (
     "/",
     "/search?q=sample",

@@ -7,8 +7,6 @@ import io
 import os
 import random
 import re
-from collections import defaultdict
-from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -17,36 +15,9 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
-from sankofa.derive.metrics.contract import metrics, slugs
-from sankofa.derive.signals.contract import panels
-from sankofa.model.line_items import LINE_ITEMS
 from sankofa.web.documents import documents
-from sankofa.web.labels import LABELS, label
-from sankofa.web.languages import language as language_of
-from sankofa.web.pages.signals import NOT_SHOWN
 from tests.live import LiveServer
-from tests.web.site import (
-    HOSTILE_NAME,
-    HOSTILE_TITLE,
-    ISSUER,
-    PAGES,
-    ZEBRA_ID,
-    Html,
-    figures,
-    publish_hostile_world,
-    tender_walk,
-)
-
-BROWSER = {"accept": "text/html,application/xhtml+xml"}
-COMPANY = f"/company/{ISSUER}"
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    home: Path = tmp_path_factory.mktemp("hostile") / "home"
-    publish_hostile_world(home)
-    with LiveServer(home) as server:
-        yield server
+from tests.web.site import BROWSER, COMPANY, ISSUER, PAGES, Html, figures
 
 
 @pytest.mark.rule("WEB-1")
@@ -222,132 +193,6 @@ def test_the_key_of_a_visitor_is_a_cookie_of_the_session_that_the_api_does_not_r
         assert visitor.get("/").status_code == 401
 
 
-@pytest.mark.rule("WEB-7")
-def test_names_and_titles_that_are_markup_are_shown_as_text(hostile: LiveServer) -> None:
-    listing = hostile.get("/tenders").text
-    (process,) = {
-        a.attributes["href"] for a in Html.of(listing).all("a") if "/tender/" in a.attributes["href"]
-    }
-    for address in (
-        f"/company/{ZEBRA_ID}",
-        f"/company/{ZEBRA_ID}/figure?line_item=revenue&period_end=2024-12-31",
-        f"/company/{ZEBRA_ID}/figure?line_item=revenue&period_end=2024-12-31&part=figure",
-        "/companies",
-        "/tenders",
-        process,
-        "/search?q=zebra",
-        "/search?q=%3Cscript%3Ealert(1)%3C/script%3E",
-        "/screen?metric=revenue_growth",
-        "/signals/fundamentals-revisions",
-        "/docs?q=%22%3E%3Cimg%20src=x%3E",
-        "/%3Cscript%3Ealert(1)%3C/script%3E",
-    ):
-        answer = hostile.http.get(address, headers=BROWSER)
-        assert answer.status_code in (200, 404), address
-        page = Html.of(answer.text)
-        assert not [e for e in page.elements if e.name in ("img", "i", "b")], address
-        assert len(page.all("script")) <= 1, address
-        assert not [n for e in page.elements for n in e.attributes if n.startswith("on")], address
-    assert HOSTILE_NAME in Html.of(hostile.get(f"/company/{ZEBRA_ID}").text).all("h1")[0].text
-    assert HOSTILE_TITLE in Html.of(hostile.get(process).text).all("h1")[0].text
-
-
-@pytest.mark.rule("WEB-9")
-def test_a_process_shows_its_releases_in_time_and_what_each_changed(hostile: LiveServer) -> None:
-    page = Html.of(hostile.get("/tender/ZA/ocds-zebra-1").text)
-    days = [time.attributes["datetime"][:10] for time in page.all("time") if "ol" in time.inside]
-    assert days == ["2025-07-01", "2025-06-01"]
-    (changed,) = [table for table in page.all("table") if "ol" in table.inside]
-    assert "status" in changed.text
-    assert "active" in changed.text
-    assert hostile.http.get("/tender/ZA/ocds-zebra-2", headers=BROWSER).status_code == 404
-
-
-@pytest.mark.rule("WEB-9")
-def test_the_parties_of_a_process_lead_to_the_organisations_they_are_resolved_to(
-    server: LiveServer, paid_key: str, sample_key: str
-) -> None:
-    """As `/v1/tender-parties` resolves them; whoever is withheld is counted."""
-    rows = server.get("/v1/tender-parties?limit=1000", paid_key).json()["data"]
-    resolved = {(row["name"], (row["identifier"] or {}).get("id", "")): row["service_id"] for row in rows}
-    releases = server.get("/v1/tenders?country=KE&limit=1000", paid_key).json()["data"]
-    named: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    withheld: dict[str, int] = defaultdict(int)
-    for row in releases:
-        withheld[row["ocid"]] = max(withheld[row["ocid"]], row["withheld_parties"])
-        for party in row["release"].get("parties", []):
-            if "name" in party:  # one that is withheld has none
-                named[row["ocid"]].add((party["name"], (party.get("identifier") or {}).get("id", "")))
-    with_links = [ocid for ocid, parties in named.items() if any(resolved[party] for party in parties)]
-    with_people = [ocid for ocid, count in withheld.items() if count]
-    assert len(with_links) > 5
-    assert with_people
-    linked_in_sandbox = 0
-    for ocid in {*with_links[:4], with_people[0]}:
-        main = (
-            server.get(f"/tender/KE/{ocid}", paid_key)
-            .text.partition("<main")[2]
-            .partition("</section></div>")[0]
-        )
-        parties = main.partition('class="entries parties"')[2]
-        links = Html.of(f"<ul {parties.partition('</ul>')[0]}</ul>").all("a")
-        assert sorted(a.attributes["href"].removeprefix("/company/") for a in links) == sorted(
-            filter(None, (resolved[party] for party in named[ocid]))
-        )
-        assert all(server.get(a.attributes["href"], paid_key).status_code == 200 for a in links)
-        assert (f"{withheld[ocid]} parties are withheld" in main) == bool(withheld[ocid])
-        linked_in_sandbox += server.get(f"/tender/KE/{ocid}", sample_key).text.count(
-            'class="t" href="/company/'
-        )
-    assert linked_in_sandbox
-
-
-def test_what_a_publication_changed_is_counted_for_everybody_and_told_row_by_row_to_a_paid_key(
-    hostile: LiveServer,
-) -> None:
-    listing = Html.of(hostile.get("/editions").text)
-    (address,) = [a.attributes["href"] for a in listing.all("a") if a.text == "what it changed"]
-    sandbox = Html.of(hostile.get(address).text)
-    assert "+1" in sandbox.all("main")[0].text
-    assert "https://sankofa.example/upgrade" in [a.attributes["href"] for a in sandbox.all("a")]
-    assert not [row for row in sandbox.all("tr") if "data-key" in row.attributes]
-    key = hostile.key("starter")
-    paid = Html.of(hostile.get(address, key).text)
-    shown = [row.attributes["data-key"] for row in paid.all("tr") if "data-key" in row.attributes]
-    since, edition = re.findall(r"(?:since|edition)=([^&]+)", address)
-    rows = hostile.get(f"/v1/changes?since={since}&edition={edition}", key).json()["data"]
-    assert shown == [" | ".join(row["key"]) for row in rows]
-    assert shown
-
-
-def test_every_line_item_metric_and_panel_has_a_name_in_every_language() -> None:
-    names = [*LINE_ITEMS, *slugs(), *panels()]
-    assert [name for name in names if name not in LABELS] == []
-    for code in ("fr", "pt", "ar", "sw"):
-        same = {name for name in LINE_ITEMS if label(language_of(code), name) == LABELS[name]}
-        assert same == set(), code
-        said = [metric.summary for metric in metrics()] + [panel.summary for panel in panels().values()]
-        assert [words for words in said if language_of(code).text(words) == words] == [], code
-        columns = {name for panel in panels().values() for name in panel.row.__struct_fields__}
-        assert columns - LABELS.keys() <= set(NOT_SHOWN)
-
-
-def test_figures_are_written_as_the_language_writes_them(server: LiveServer) -> None:
-    for code, revenue, percent in (("fr", "Chiffre d&#39;affaires", ","), ("ar", "الإيرادات", ".")):
-        headers = {"accept-language": code}  # ?lang= would be remembered
-        text = server.http.get(f"{COMPANY}?as_of=2024-06-01", headers=headers).text
-        assert revenue in text
-        margins = re.findall(r'<data value="0\.\d+" title="[^"]+">(\d+.\d)\N{NO-BREAK SPACE}%', text)
-        assert margins
-        assert {value[-2] for value in margins} == {percent}
-
-
-def test_an_arabic_day_has_its_parts_in_one_order_wherever_it_stands() -> None:
-    arabic = language_of("ar")
-    assert arabic.day("2024-06-01") == "01/06/2024"
-    assert "\N{RIGHT-TO-LEFT MARK}" not in arabic.instant("2024-06-01T10:00:00Z")
-
-
 def test_a_screen_beside_another_day_says_who_moved_because_of_what(
     server: LiveServer, paid_key: str
 ) -> None:
@@ -385,35 +230,6 @@ def test_every_chart_has_its_figures_as_csv_and_its_picture_as_svg(server: LiveS
         else:
             assert answer.headers["content-type"] == "image/svg+xml"
             assert answer.text.startswith("<?xml")
-
-
-@pytest.mark.rule("WEB-9")
-def test_the_pages_of_tenders_give_what_the_api_walks(server: LiveServer, paid_key: str) -> None:
-    address, shown = "/tenders?country=KE", []
-    while address:
-        page = Html.of(server.get(address, paid_key).text)
-        shown += [li.attributes["data-release"] for li in page.all("li") if "data-release" in li.attributes]
-        following = page.all("a", rel="next")
-        address = following[0].attributes["href"] if following else ""
-    assert shown == tender_walk(server, paid_key, "KE")
-
-
-@pytest.mark.rule("WEB-10")
-def test_the_interface_speaks_five_languages_and_writes_figures_as_each_does(server: LiveServer) -> None:
-    for language, direction, grouped in (
-        ("en", "ltr", "3,056"),
-        ("fr", "ltr", "3\N{NARROW NO-BREAK SPACE}056"),
-        ("pt", "ltr", "3.056"),
-        ("ar", "rtl", "3,056"),
-        ("sw", "ltr", "3,056"),
-    ):
-        with httpx.Client(base_url=server.url, verify=False) as visitor:  # noqa: S501 - no TLS here
-            answer = visitor.get("/", headers={"accept-language": f"{language}-XX,en;q=0.3"})
-            (html,) = Html.of(answer.text).all("html")
-            assert (html.attributes["lang"], html.attributes["dir"]) == (language, direction)
-            assert grouped in answer.text, language
-            assert 'lang="pt"' in visitor.get("/?lang=pt").text
-            assert '<html lang="pt"' in visitor.get("/").text, "the choice is remembered"
 
 
 def test_a_pinned_edition_stays_in_every_link(server: LiveServer) -> None:

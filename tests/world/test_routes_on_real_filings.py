@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,8 @@ in June, whose first full year opens with the balance of half a year. With how m
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> BuildContext:
-    """What a route may read in the files; with every round all that is in them."""
+    """What a route may read in the files, of the registrants that are looked at and some others; with every
+    round all that is in them."""
     folder = tmp_path_factory.mktemp("real")
     desk = Desk(folder / "home", date(2026, 1, 1))
     facts = shared_data / "fundamentals"
@@ -64,8 +66,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> BuildC
     if not (ALL_ROUNDS or "UPDATE_SNAPSHOTS" in os.environ):
         concepts = table().concepts
         tags = {concept.partition(":")[2] for concept in concepts}
-        registrants = companyfacts_of(registrants, folder / "registrants", concepts)
-        quarters = statements_of(quarters, folder / "quarters", lambda *_: True, tags.__contains__)
+        registrants = companyfacts_of(registrants, folder / "registrants", is_looked_at, concepts)
+        quarters = statements_of(quarters, folder / "quarters", is_looked_at, tags.__contains__)
     ours = shared_data.parent / "starter" / "filings" / "companyfacts"
     for source, paths in (
         ("sec-companyfacts", registrants),
@@ -75,6 +77,19 @@ def world(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> BuildC
         summary = desk.take(source, *paths)
         assert not summary.failures
     return BuildContext(desk.ledger())
+
+
+def is_looked_at(number: int, name: str) -> bool:
+    """Whether a registrant may be one that a test here compares with, or is of the half taken besides.
+
+    By the first word of its name, as the two sources write the rest in different ways.
+    """
+    return number % 2 == 0 or name.split()[0].casefold() in _listed() or f"{number:010}" in REPLAYED
+
+
+@cache
+def _listed() -> frozenset[str]:
+    return frozenset(example.issuer.split()[0].casefold() for example in read_examples().values())
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +129,7 @@ def test_every_line_item_of_real_filings_is_what_brute_force_finds(
     years: list[tuple[str, int, Lines]],
 ) -> None:
     compared: Counter[str] = Counter()
-    for name, end, lines in years[:: 4 if ALL_ROUNDS else 8]:
+    for name, end, lines in years[::4]:
         expected = line_items(sorted(ITEMS), as_filed(lines, end))
         for item in sorted(ITEMS):
             figure = lines.figure(item)

@@ -165,13 +165,13 @@ class Keys:
 
     async def revoke(self, named: str) -> KeyRecord:
         """Refuse a key from now on. Raises OperatorError."""
-        found = await self.find(named)
+        key = await self.find(named)
         revoked_at = instant(self._clock())
 
         def revoked(record: KeyRecord) -> KeyRecord:
             return msgspec.structs.replace(record, revoked_at=record.revoked_at or revoked_at)
 
-        return await self._records.change(found.hash, revoked) or found
+        return await self._records.change(key.hash, revoked) or key
 
     async def reseal(self) -> tuple[int, int]:
         """Seal the records of keys and domains with the newest secret; how many were, and were refused."""

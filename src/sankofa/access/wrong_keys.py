@@ -15,9 +15,8 @@ from sankofa.engines.keyvalue import KeyValue, Window
 from sankofa.model.errors import Problem, RateLimited, StoreUnavailable, Unauthorized
 
 WRONG_KEYS_PER_MINUTE: Final = 200
-_BUCKETS: Final = (
-    65_536  # a bound on the counters that strangers can make, whatever number of addresses they have
-)
+_BUCKETS: Final = 65_536
+"""A bound on the counters that strangers can make, whatever number of addresses they have."""
 
 
 class WrongKeys:

@@ -6,7 +6,6 @@ skips ends it, with the digest of everything before: one changed byte anywhere i
 
 import hashlib
 import os
-import sys
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,12 +14,9 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
+from sankofa.engines.compression import zstd
+from sankofa.engines.private_files import open_private
 from sankofa.model.errors import OperatorError
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 FORMAT: Final = 1
 _LISTING: Final = "manifest.json"
@@ -91,7 +87,7 @@ def new_archive(path: Path) -> Iterator[ArchiveWriter]:
         raise OperatorError(f"{path}: is there already; name another file")
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with open(partial, "xb", opener=lambda p, flags: os.open(p, flags | os.O_CLOEXEC, 0o600)) as stream:
+        with open(partial, "xb", opener=open_private) as stream:
             yield ArchiveWriter(stream)
             stream.flush()
             with partial.open("rb") as written:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,6 +24,7 @@ from sankofa.cli.key_store import opened_keys
 from sankofa.cli.progress import Advance
 from sankofa.cli.publishing import open_ledger
 from sankofa.engines.datastore import Datastore
+from sankofa.engines.private_files import open_private
 from sankofa.ledger import seals
 from sankofa.ledger.transfer import dump_rows, load_rows
 from sankofa.model.days import instant
@@ -113,7 +115,7 @@ def _without_vault(home: Path, members: Iterator[tuple[str, bytes]]) -> Iterator
         if ".." in path.parts:
             raise OperatorError(f"{name}: not a file of a vault")
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(path, "ab", opener=_private) as stream:
+        with open(path, "ab", opener=open_private) as stream:
             stream.write(content)
             os.fsync(stream.fileno())
 
@@ -155,17 +157,12 @@ def restore(settings: Settings, path: Path, progress: Advance) -> Restored:
         members = archive.members()
         for name, content in members:
             if name.startswith("ledger/"):
-                chunks = _without_vault(folder, _chained((name, content), members))
+                chunks = _without_vault(folder, chain([(name, content)], members))
                 break
             small[name] = content
         _write_small_files(staged, small)
         captures, count = _restore_stores(staged, small, chunks, progress)
     return Restored(listing, captures, count)
-
-
-def _chained(first: tuple[str, bytes], rest: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    yield first
-    yield from rest
 
 
 def _refuse_unless_empty(settings: Settings) -> None:
@@ -207,13 +204,9 @@ def _write_small_files(settings: Settings, small: dict[str, bytes]) -> None:
         if kind == "secrets" and file == "gate-secret" and setting and setting != content.decode().strip():
             raise OperatorError("SANKOFA_GATE_SECRET: not the one of the backup; unset it, or set that one")
         if name == "sources.toml" or (kind == "secrets" and not setting):
-            with open(settings.home / Path(file).name, "xb", opener=_private) as stream:
+            with open(settings.home / Path(file).name, "xb", opener=open_private) as stream:
                 stream.write(content)
                 os.fsync(stream.fileno())
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
 def _restore_stores(

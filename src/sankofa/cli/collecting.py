@@ -1,12 +1,10 @@
 """What `sankofa collect` does: one run, or one after another on the schedule of the registry."""
 
-import fcntl
-import os
 import signal
 import threading
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +15,7 @@ from sankofa.collect.fetch import Fetched
 from sankofa.collect.plan import walks
 from sankofa.collect.run import Collector, SourceOutcome, scheduled
 from sankofa.edition.build.publish import without_cycle_collection
+from sankofa.engines.private_files import locked
 from sankofa.ledger.ingest import Summary, ingest
 from sankofa.model.errors import OperatorError, SourceError
 from sankofa.settings import Settings
@@ -162,19 +161,11 @@ def _is_due(collector: Collector, source: Source, tried: dict[str, datetime], at
     return last is None or last + min(interval, _RETRY) <= at
 
 
-@contextmanager
-def _one_at_a_time(settings: Settings) -> Iterator[None]:
+def _one_at_a_time(settings: Settings) -> AbstractContextManager[None]:
     """Raises OperatorError where another process collects into this HOME."""
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(settings.home / ".collect.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OperatorError("another `sankofa collect` is running on this HOME") from None
-        yield
-    finally:
-        os.close(descriptor)
+    refusal = "another `sankofa collect` is running on this HOME"
+    return locked(settings.home / ".collect.lock", refusal=refusal)
 
 
 @contextmanager

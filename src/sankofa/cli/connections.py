@@ -26,9 +26,7 @@ from sankofa.settings import Settings
 _log = logging.getLogger("sankofa.serving")
 
 _RECEIVE_BYTES: Final = 64 * 1024  # requests wait here; the kernel would take megabytes of pipelined ones
-_UNSENT_BYTES: Final = (
-    128 * 1024
-)  # of an answer beyond what is under way, which the kernel still sizes itself
+_UNSENT_BYTES: Final = 128 * 1024  # of an answer beyond what is under way, which the kernel sizes itself
 _TCP_NOTSENT_LOWAT: Final = 25  # of linux/tcp.h; Python 3.11 has no name for it
 _MOST_DESCRIPTORS: Final = 65_536
 _OWN_DESCRIPTORS: Final = 2_048  # the parts of several editions, stores, downloads
@@ -41,11 +39,11 @@ _SLICE: Final = 100  # connections looked at in one turn of the event loop
 _LEFT: Final = 8  # connections that stay, however few descriptors there are
 _STALLED_MS: Final = 2_000  # longer than any request is worked on
 _ONE_REQUEST: Final = 32 * 1024  # more than a request without a valid key has to say
+_MOST_KNOWN: Final = 10_000  # connections in each of two sets
 _LEAST_BYTES: Final = 16 * 1024  # that a client takes in STALL_SECONDS while more waits for it
 
-_INFO: Final = struct.Struct(
-    "=B43xI4xI64xQQ8xI"
-)  # tcp_info: state, last_data_sent, last_data_recv, bytes_acked, bytes_received, unsent
+# Of tcp_info: state, last_data_sent, last_data_recv, bytes_acked, bytes_received, unsent.
+_INFO: Final = struct.Struct("=B43xI4xI64xQQ8xI")
 _OPEN: Final = (1, 8)  # established, or closed by the client only
 
 
@@ -80,14 +78,13 @@ class ConnectionLimits:
 class KnownClients:
     """Connections that carried a valid key lately, which are closed last. The oldest are forgotten."""
 
-    def __init__(self, most: int = 20_000) -> None:
-        self._most = most // 2
+    def __init__(self) -> None:
         self._newer: set[tuple[str, int]] = set()
         self._older: set[tuple[str, int]] = set()
 
     def add(self, client: tuple[str, int]) -> None:
         self._newer.add(client)
-        if len(self._newer) > self._most:
+        if len(self._newer) > _MOST_KNOWN:
             self._older, self._newer = self._newer, set()
 
     def __contains__(self, client: object) -> bool:
@@ -129,9 +126,8 @@ class _Shedder:
         self._known = known
         self._spare: int | None = None
         self._scanned = 0.0
-        self._taken: dict[
-            int, tuple[int, float]
-        ] = {}  # by inode: bytes the client took, and when it was seen
+        self._taken: dict[int, tuple[int, float]] = {}
+        """By inode: bytes the client took, and when it was seen."""
 
     async def look(self) -> bool:
         """Close what must be closed; True where that was necessary, and more is likely to be waiting.

@@ -9,9 +9,11 @@ large answers without a key are sent at once, each as fast as its client reads.
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Awaitable, MutableMapping
-from typing import Any, Final
+from collections.abc import Awaitable
+from typing import Final
 from urllib.parse import quote
+
+from starlette.types import Message
 
 from sankofa.cli.connections import KnownClients
 from sankofa.model.errors import RateLimited
@@ -30,8 +32,6 @@ _CROWDED_SWITCH_SECONDS: Final = 0.0005
 wait ten times as long for it, and everybody's next request with it; otherwise the short one only costs."""
 _MOST_PROVEN: Final = 65_536
 _CLOSE: Final = (b"connection", b"close")
-
-Message = MutableMapping[str, Any]
 
 
 class Lanes:

@@ -16,12 +16,10 @@ from sankofa.edition.build.publish import count_parts, publish, without_cycle_co
 from sankofa.edition.format.edition_id import holds_withdrawn, may_hold, may_name_a_person
 from sankofa.edition.read.diff import Difference, diff
 from sankofa.edition.read.edition import open_edition
-from sankofa.engines.datastore import Datastore, EditionList
+from sankofa.engines.datastore import Datastore
 from sankofa.ledger.clock import refuse_doubtful_clock
 from sankofa.ledger.ingest import Summary, files_under, ingest
-from sankofa.ledger.reader import CaptureInfo
 from sankofa.ledger.replaying import VaultFiles
-from sankofa.ledger.seals import Checked
 from sankofa.ledger.store import Ledger
 from sankofa.ledger.withdrawing import Withdrawn, withdraw
 from sankofa.model.days import instant
@@ -101,12 +99,6 @@ def publish_edition(settings: Settings, *, despite_floors: bool = False) -> dict
     return manifest
 
 
-def verify_ledger(settings: Settings) -> Checked:
-    """Hold every row of the ledger against its seals. Raises LedgerDamaged."""
-    with open_ledger(settings) as ledger:
-        return ledger.verify()
-
-
 def withdraw_captures(
     settings: Settings, source_id: str, *, capture: int, file_name: str, everywhere: bool, reason: str
 ) -> Withdrawn:
@@ -136,26 +128,6 @@ def withdraw_captures(
             reads_again=again,
             appended=journalled,
         )
-
-
-def standing_captures(settings: Settings, source_id: str | None) -> dict[int, CaptureInfo]:
-    """What of the ledger is read today, by the number of the capture."""
-    with open_ledger(settings) as ledger:
-        return {
-            number: capture
-            for number, capture in sorted(ledger.without(()).captures().items())
-            if source_id in (None, capture.source_id)
-        }
-
-
-def edition_list(settings: Settings) -> EditionList:
-    return open_store(settings).list_editions()
-
-
-def captured_sources(settings: Settings) -> frozenset[str]:
-    """The sources with a capture in the ledger."""
-    with open_ledger(settings) as ledger:
-        return frozenset(ledger.holdings())
 
 
 def roll_back(settings: Settings, edition: str) -> None:

@@ -1,15 +1,13 @@
 """What `sankofa push` and `sankofa follow` do, and the follower beside a server."""
 
 import ctypes
-import fcntl
 import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import urlsplit
@@ -23,6 +21,7 @@ from sankofa.cli.publishing import now, refuse_where_editions_are_followed
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.edition_folder import make_private_folder
 from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
+from sankofa.engines.private_files import locked
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.operations.service import open_store
 from sankofa.replication.follow import Follower
@@ -89,19 +88,10 @@ def _source(settings: Settings) -> ObjectSource:
         raise SettingsError(f"SANKOFA_EDITIONS: {failure}") from None
 
 
-@contextmanager
-def _only_follower(settings: Settings) -> Iterator[None]:
+def _only_follower(settings: Settings) -> AbstractContextManager[None]:
     """One process on a HOME; the lock ends with it."""
     make_private_folder(settings.home)
-    descriptor = os.open(settings.home / ".follow.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OperatorError("another process follows editions into this HOME") from None
-        yield
-    finally:
-        os.close(descriptor)
+    return locked(settings.home / ".follow.lock", refusal="another process follows editions into this HOME")
 
 
 def start_follower(settings: Settings) -> None:

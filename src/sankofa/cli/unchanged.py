@@ -7,7 +7,6 @@ it might be damaged.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -19,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.edition_folder import replace_file
+from sankofa.engines.private_files import replace_file
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.settings import Settings
@@ -97,7 +96,7 @@ def record_publication(settings: Settings, edition: str, inputs: PublicationInpu
     """Write down what was published of what, once the ledger is closed."""
     last = _Publication(edition, inputs, ledger_file(settings), _edition_files(settings, edition))
     with suppress(OSError, OperatorError):  # without it the next publish only takes longer
-        replace_file(settings.home / _FILE, json.dumps(msgspec.to_builtins(last)) + "\n")
+        replace_file(settings.home / _FILE, msgspec.json.encode(last))
 
 
 def _edition_files(settings: Settings, edition: str) -> str:

@@ -14,9 +14,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from sankofa.cli.publishing import captured_sources, edition_list, ingest_files, publish_edition
+from sankofa.cli.publishing import ingest_files, open_ledger, publish_edition
 from sankofa.ledger.ingest import Summary
 from sankofa.model.errors import OperatorError
+from sankofa.operations.service import open_store
 from sankofa.settings import Settings
 
 _RATES_FILE: Final = ("currency_converter", "eurofxref-hist.zip")
@@ -69,7 +70,7 @@ def publish_world(
     settings: Settings, world: BundledWorld, *, if_empty: bool
 ) -> tuple[dict[str, Any] | None, list[Summary]]:
     """Ingest a bundled world and publish it; nothing where an edition is there and `if_empty` is given."""
-    if if_empty and edition_list(settings).current is not None:
+    if if_empty and open_store(settings).list_editions().current is not None:
         return None, []
     _refuse_to_mix(settings, world)
     with ExitStack() as stack:
@@ -83,8 +84,10 @@ def publish_world(
 
 def _refuse_to_mix(settings: Settings, world: BundledWorld) -> None:
     """Fictional and real figures in one edition could be taken for each other."""
+    with open_ledger(settings) as ledger:
+        captured = ledger.holdings().keys()
     for other in (SAMPLE, STARTER):
-        if other is not world and other.sources & captured_sources(settings):
+        if other is not world and other.sources & captured:
             raise OperatorError(
                 f"HOME ({settings.home}) holds data of the {other.name} world: "
                 f"use another SANKOFA_HOME for the {world.name} world"

@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from sankofa.client import frames
-from sankofa.client.endpoints import COLUMNS, Endpoint
+from sankofa.client.endpoints import Endpoint
 from sankofa.client.errors import InvalidAnswer, TruncatedWarning
 from sankofa.client.exchange import ARROW, Reply, read_json
 from sankofa.client.notebook import html_table
+from sankofa.client.shapes import columns_of
 
 if TYPE_CHECKING:
     import pandas
@@ -157,7 +158,7 @@ class Answer(Generic[Row_co]):
     @cached_property
     def _shape(self) -> dict[str, str]:
         """The columns of its rows, each with its kind."""
-        shapes = [COLUMNS[name] for name in self._endpoint.shapes]
+        shapes = [columns_of(name) for name in self._endpoint.shapes]
         if len(shapes) == 1:
             return shapes[0]
         if self._columns is not None:

@@ -133,6 +133,11 @@ class AsyncSession(SessionBase):
             # with the edition, so that its removal during the walk is reported as Gone
             arguments |= {"cursor": page.next_cursor, "edition": page.edition}
 
+    async def _each_row(self, pages: AsyncIterator[Answer[Any]]) -> AsyncIterator[Any]:
+        async for page in pages:
+            for row in page.rows:
+                yield row
+
     async def _body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = read_json(await self._run(self._exchange(request)))
         return body

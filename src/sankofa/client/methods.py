@@ -1,52 +1,14 @@
-"""What `async_methods` does, waiting for each answer.
+"""One method per endpoint.
 
-Written by tools/client.py (make docs) from it.
+Written by tools/client.py (make docs). Change the operation, not this module.
 """
 
 from collections.abc import Iterator, Sequence
 from datetime import date
 
+from sankofa.client import rows
 from sankofa.client.answers import Answer
-from sankofa.client.rows import (
-    ChangeRow,
-    CoverageRow,
-    CrossRateRow,
-    CrosswalkMatchRow,
-    CrosswalkRow,
-    Dataset,
-    Detail,
-    EntityRow,
-    ExportRow,
-    FactRow,
-    Frequency,
-    FundamentalsRow,
-    IdType,
-    IssuerRow,
-    Kind,
-    MacroRow,
-    Metric,
-    MetricsRow,
-    Order,
-    PeriodType,
-    ProcurementDemandRow,
-    QualityRow,
-    ScreenOrder,
-    ScreenRow,
-    SearchRow,
-    SeriesCatalogueRow,
-    SeriesReleaseRow,
-    Shape,
-    SharedFactsDataset,
-    SignalRow,
-    Sku,
-    SourceRow,
-    StatementRow,
-    TenderPartyRow,
-    TendersRow,
-    Type,
-    UsageRow,
-    Vintages,
-)
+from sankofa.client.paging import row_by_row
 from sankofa.client.session import Session
 
 
@@ -57,12 +19,12 @@ class Methods(Session):
         self,
         *,
         since: str | None = None,
-        dataset: Dataset | None = None,
+        dataset: rows.Dataset | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[ChangeRow]:
+    ) -> Answer[rows.ChangeRow]:
         """What an edition has that an earlier one had not, for those who keep a copy in step.
 
         Every row that was added, changed or removed since the edition named by `since`, as (`dataset`,
@@ -83,38 +45,25 @@ class Methods(Session):
         self,
         *,
         since: str | None = None,
-        dataset: Dataset | None = None,
+        dataset: rows.Dataset | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[ChangeRow]]:
-        """Every page of `get_changes`, all of one edition; `limit` is of each page.
+    ) -> Iterator[Answer[rows.ChangeRow]]:
+        """Every page of `get_changes`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk("get_changes", since=since, dataset=dataset, limit=limit, edition=edition)
 
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk("get_changes", since=since, dataset=dataset, limit=limit, edition=edition)
-
-    def iter_changes(
-        self,
-        *,
-        since: str | None = None,
-        dataset: Dataset | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[ChangeRow]:
-        """Every row of `get_changes`, page after page; `limit` is of each page."""
-        for page in self._walk("get_changes", since=since, dataset=dataset, limit=limit, edition=edition):
-            yield from page.rows
+    iter_changes = row_by_row(changes_pages)
 
     def get_coverage(
         self,
         *,
         country: str | None = None,
-        sku: Sku | None = None,
+        sku: rows.Sku | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[CoverageRow]:
+    ) -> Answer[rows.CoverageRow]:
         """What there is of each dataset, by country and source: how much, from when to when, how fresh.
 
         Counts issuers (AF-FUND), releases (AF-TENDER), series and indicators (AF-MACRO), ordered by sku,
@@ -131,27 +80,14 @@ class Methods(Session):
         self,
         *,
         country: str | None = None,
-        sku: Sku | None = None,
+        sku: rows.Sku | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[CoverageRow]]:
-        """Every page of `get_coverage`, all of one edition; `limit` is of each page.
+    ) -> Iterator[Answer[rows.CoverageRow]]:
+        """Every page of `get_coverage`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition)
 
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition)
-
-    def iter_coverage(
-        self,
-        *,
-        country: str | None = None,
-        sku: Sku | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[CoverageRow]:
-        """Every row of `get_coverage`, page after page; `limit` is of each page."""
-        for page in self._walk("get_coverage", country=country, sku=sku, limit=limit, edition=edition):
-            yield from page.rows
+    iter_coverage = row_by_row(coverage_pages)
 
     def get_cross_rates(
         self,
@@ -166,7 +102,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[CrossRateRow]:
+    ) -> Answer[rows.CrossRateRow]:
         """What one currency was worth in another, derived from two published daily rates against a third.
 
         Nobody published these: `method` is `derived`, and `inputs` name both rates with their vintages,
@@ -202,12 +138,9 @@ class Methods(Session):
         to: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[CrossRateRow]]:
-        """Every page of `get_cross_rates`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+    ) -> Iterator[Answer[rows.CrossRateRow]]:
+        """Every page of `get_cross_rates`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "get_cross_rates",
             base=base,
             quote=quote,
@@ -219,42 +152,18 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_cross_rates(
-        self,
-        base: str,
-        quote: str,
-        *,
-        via: str | None = None,
-        as_of: date | str | None = None,
-        from_: date | str | None = None,
-        to: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[CrossRateRow]:
-        """Every row of `get_cross_rates`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "get_cross_rates",
-            base=base,
-            quote=quote,
-            via=via,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            edition=edition,
-        ):
-            yield from page.rows
+    iter_cross_rates = row_by_row(cross_rates_pages)
 
     def find_by_identifier(
         self,
-        id_type: IdType,
+        id_type: rows.IdType,
         id_value: str,
         *,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[CrosswalkMatchRow]:
+    ) -> Answer[rows.CrosswalkMatchRow]:
         """The organisations behind an outside identifier.
 
         `lei` and `ticker` work on any tier, the others need the starter tier or above. A registry number is
@@ -274,24 +183,14 @@ class Methods(Session):
         )
 
     def by_identifier_pages(
-        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[Answer[CrosswalkMatchRow]]:
-        """Every page of `find_by_identifier`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+        self, id_type: rows.IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
+    ) -> Iterator[Answer[rows.CrosswalkMatchRow]]:
+        """Every page of `find_by_identifier`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
         )
 
-    def iter_by_identifier(
-        self, id_type: IdType, id_value: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[CrosswalkMatchRow]:
-        """Every row of `find_by_identifier`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "find_by_identifier", id_type=id_type, id_value=id_value, limit=limit, edition=edition
-        ):
-            yield from page.rows
+    iter_by_identifier = row_by_row(by_identifier_pages)
 
     def get_crosswalk(
         self,
@@ -301,7 +200,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[CrosswalkRow]:
+    ) -> Answer[rows.CrosswalkRow]:
         """Every identifier held for one organisation.
 
         Current mappings only, ordered by id_type, scheme and value. The LEI and the listing ticker are free
@@ -316,21 +215,13 @@ class Methods(Session):
 
     def crosswalk_pages(
         self, service_id: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[Answer[CrosswalkRow]]:
-        """Every page of `get_crosswalk`, all of one edition; `limit` is of each page.
+    ) -> Iterator[Answer[rows.CrosswalkRow]]:
+        """Every page of `get_crosswalk`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition)
 
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition)
+    iter_crosswalk = row_by_row(crosswalk_pages)
 
-    def iter_crosswalk(
-        self, service_id: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[CrosswalkRow]:
-        """Every row of `get_crosswalk`, page after page; `limit` is of each page."""
-        for page in self._walk("get_crosswalk", service_id=service_id, limit=limit, edition=edition):
-            yield from page.rows
-
-    def get_entity(self, service_id: str, *, edition: str | None = None) -> Answer[EntityRow]:
+    def get_entity(self, service_id: str, *, edition: str | None = None) -> Answer[rows.EntityRow]:
         """One organisation's resolved entity record.
 
         `/v1/search` finds organisations by name. An id that was merged into another answers with the
@@ -339,7 +230,7 @@ class Methods(Session):
         """
         return self._ask("get_entity", service_id=service_id, edition=edition)
 
-    def get_export(self, *, edition: str | None = None) -> Answer[ExportRow]:
+    def get_export(self, *, edition: str | None = None) -> Answer[rows.ExportRow]:
         """The Parquet files of the current edition, ordered by name, and where to fetch them.
 
         Open panels are licensed CC-BY-4.0 and are read by their URL with no key. The files of the datasets
@@ -355,15 +246,15 @@ class Methods(Session):
         service_id: str,
         *,
         as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        vintages: Vintages = "latest",
+        period_type: rows.PeriodType | None = None,
+        vintages: rows.Vintages = "latest",
         line_items: Sequence[str] | None = None,
-        order: Order | None = None,
+        order: rows.Order | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[FundamentalsRow]:
+    ) -> Answer[rows.FundamentalsRow]:
         """Point-in-time reported facts for one issuer.
 
         Ordered by period_end descending, period_type, line_item and vintage. Without `limit` the sample
@@ -392,18 +283,15 @@ class Methods(Session):
         service_id: str,
         *,
         as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        vintages: Vintages = "latest",
+        period_type: rows.PeriodType | None = None,
+        vintages: rows.Vintages = "latest",
         line_items: Sequence[str] | None = None,
-        order: Order | None = None,
+        order: rows.Order | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[FundamentalsRow]]:
-        """Every page of `get_fundamentals`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+    ) -> Iterator[Answer[rows.FundamentalsRow]]:
+        """Every page of `get_fundamentals`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "get_fundamentals",
             service_id=service_id,
             as_of=as_of,
@@ -415,31 +303,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_fundamentals(
-        self,
-        service_id: str,
-        *,
-        as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        vintages: Vintages = "latest",
-        line_items: Sequence[str] | None = None,
-        order: Order | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[FundamentalsRow]:
-        """Every row of `get_fundamentals`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "get_fundamentals",
-            service_id=service_id,
-            as_of=as_of,
-            period_type=period_type,
-            vintages=vintages,
-            line_items=line_items,
-            order=order,
-            limit=limit,
-            edition=edition,
-        ):
-            yield from page.rows
+    iter_fundamentals = row_by_row(fundamentals_pages)
 
     def list_issuers(
         self,
@@ -451,7 +315,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[IssuerRow]:
+    ) -> Answer[rows.IssuerRow]:
         """The universe as it was knowable on a day: every issuer with a figure that was public by then.
 
         An issuer is in from the day its first figure was public and never leaves, whether it was delisted
@@ -480,29 +344,13 @@ class Methods(Session):
         as_of: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[IssuerRow]]:
-        """Every page of `list_issuers`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+    ) -> Iterator[Answer[rows.IssuerRow]]:
+        """Every page of `list_issuers`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "list_issuers", country=country, exchange=exchange, as_of=as_of, limit=limit, edition=edition
         )
 
-    def iter_issuers(
-        self,
-        *,
-        country: str | None = None,
-        exchange: str | None = None,
-        as_of: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[IssuerRow]:
-        """Every row of `list_issuers`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "list_issuers", country=country, exchange=exchange, as_of=as_of, limit=limit, edition=edition
-        ):
-            yield from page.rows
+    iter_issuers = row_by_row(issuers_pages)
 
     def get_macro(
         self,
@@ -511,7 +359,7 @@ class Methods(Session):
         indicator: str | None = None,
         series: str | None = None,
         series_type: str | None = None,
-        frequency: Frequency | None = None,
+        frequency: rows.Frequency | None = None,
         as_of: date | str | None = None,
         from_: date | int | str | None = None,
         to: date | int | str | None = None,
@@ -519,7 +367,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[MacroRow]:
+    ) -> Answer[rows.MacroRow]:
         """Annual indicators of countries, or point-in-time series such as exchange rates and price indices.
 
         Series mode, where `series` or `as_of` is given: the latest vintage of each value known on the day,
@@ -556,18 +404,15 @@ class Methods(Session):
         indicator: str | None = None,
         series: str | None = None,
         series_type: str | None = None,
-        frequency: Frequency | None = None,
+        frequency: rows.Frequency | None = None,
         as_of: date | str | None = None,
         from_: date | int | str | None = None,
         to: date | int | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[MacroRow]]:
-        """Every page of `get_macro`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+    ) -> Iterator[Answer[rows.MacroRow]]:
+        """Every page of `get_macro`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "get_macro",
             country=country,
             indicator=indicator,
@@ -581,47 +426,19 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_macro(
-        self,
-        *,
-        country: str | None = None,
-        indicator: str | None = None,
-        series: str | None = None,
-        series_type: str | None = None,
-        frequency: Frequency | None = None,
-        as_of: date | str | None = None,
-        from_: date | int | str | None = None,
-        to: date | int | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[MacroRow]:
-        """Every row of `get_macro`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "get_macro",
-            country=country,
-            indicator=indicator,
-            series=series,
-            series_type=series_type,
-            frequency=frequency,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            edition=edition,
-        ):
-            yield from page.rows
+    iter_macro = row_by_row(macro_pages)
 
     def get_metrics(
         self,
         service_id: str,
         *,
-        metric: Metric | None = None,
+        metric: rows.Metric | None = None,
         as_of: date | str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[MetricsRow]:
+    ) -> Answer[rows.MetricsRow]:
         """Every metrics-v1 value for one issuer.
 
         The same values that `/v1/screen` ranks, under the same rules for `as_of`, ordered by metric.
@@ -645,33 +462,17 @@ class Methods(Session):
         self,
         service_id: str,
         *,
-        metric: Metric | None = None,
+        metric: rows.Metric | None = None,
         as_of: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[MetricsRow]]:
-        """Every page of `get_metrics`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+    ) -> Iterator[Answer[rows.MetricsRow]]:
+        """Every page of `get_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
         )
 
-    def iter_metrics(
-        self,
-        service_id: str,
-        *,
-        metric: Metric | None = None,
-        as_of: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[MetricsRow]:
-        """Every row of `get_metrics`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "get_metrics", service_id=service_id, metric=metric, as_of=as_of, limit=limit, edition=edition
-        ):
-            yield from page.rows
+    iter_metrics = row_by_row(metrics_pages)
 
     def get_quality_metrics(
         self,
@@ -681,7 +482,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[QualityRow]:
+    ) -> Answer[rows.QualityRow]:
         """Coverage and freshness of one dataset, ordered by measure.
 
         Each measure is held against the floor its sources set: `PASS`, `FAIL`, or `UNMEASURED` where there
@@ -694,32 +495,24 @@ class Methods(Session):
 
     def quality_metrics_pages(
         self, sku: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[Answer[QualityRow]]:
-        """Every page of `get_quality_metrics`, all of one edition; `limit` is of each page.
+    ) -> Iterator[Answer[rows.QualityRow]]:
+        """Every page of `get_quality_metrics`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition)
 
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition)
-
-    def iter_quality_metrics(
-        self, sku: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[QualityRow]:
-        """Every row of `get_quality_metrics`, page after page; `limit` is of each page."""
-        for page in self._walk("get_quality_metrics", sku=sku, limit=limit, edition=edition):
-            yield from page.rows
+    iter_quality_metrics = row_by_row(quality_metrics_pages)
 
     def get_screen(
         self,
-        metric: Metric,
+        metric: rows.Metric,
         *,
-        order: ScreenOrder = "desc",
+        order: rows.ScreenOrder = "desc",
         as_of: date | str | None = None,
         country: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[ScreenRow]:
+    ) -> Answer[rows.ScreenRow]:
         """Issuers ranked on a metric.
 
         Per issuer the latest full year published by `as_of` counts. Its value is there only if everything
@@ -743,19 +536,16 @@ class Methods(Session):
 
     def screen_pages(
         self,
-        metric: Metric,
+        metric: rows.Metric,
         *,
-        order: ScreenOrder = "desc",
+        order: rows.ScreenOrder = "desc",
         as_of: date | str | None = None,
         country: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[ScreenRow]]:
-        """Every page of `get_screen`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+    ) -> Iterator[Answer[rows.ScreenRow]]:
+        """Every page of `get_screen`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "get_screen",
             metric=metric,
             order=order,
@@ -765,39 +555,19 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_screen(
-        self,
-        metric: Metric,
-        *,
-        order: ScreenOrder = "desc",
-        as_of: date | str | None = None,
-        country: str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[ScreenRow]:
-        """Every row of `get_screen`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "get_screen",
-            metric=metric,
-            order=order,
-            as_of=as_of,
-            country=country,
-            limit=limit,
-            edition=edition,
-        ):
-            yield from page.rows
+    iter_screen = row_by_row(screen_pages)
 
     def search(
         self,
         q: str,
         *,
         country: str | None = None,
-        type: Type | None = None,
+        type: rows.Type | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[SearchRow]:
+    ) -> Answer[rows.SearchRow]:
         """Organisations, series and indicators by name or identifier.
 
         Case, accents, legal forms, the order of words and small slips do not matter, and a word may be
@@ -817,28 +587,14 @@ class Methods(Session):
         q: str,
         *,
         country: str | None = None,
-        type: Type | None = None,
+        type: rows.Type | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[SearchRow]]:
-        """Every page of `search`, all of one edition; `limit` is of each page.
+    ) -> Iterator[Answer[rows.SearchRow]]:
+        """Every page of `search`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition)
 
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition)
-
-    def iter_(
-        self,
-        q: str,
-        *,
-        country: str | None = None,
-        type: Type | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[SearchRow]:
-        """Every row of `search`, page after page; `limit` is of each page."""
-        for page in self._walk("search", q=q, country=country, type=type, limit=limit, edition=edition):
-            yield from page.rows
+    iter_ = row_by_row(_pages)
 
     def list_series(
         self,
@@ -849,7 +605,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[SeriesCatalogueRow]:
+    ) -> Answer[rows.SeriesCatalogueRow]:
         """The series and annual indicators that `/v1/macro` serves.
 
         Ordered by series, frequency and country. An annual indicator has a row for each country, frequency
@@ -869,24 +625,11 @@ class Methods(Session):
         q: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[SeriesCatalogueRow]]:
-        """Every page of `list_series`, all of one edition; `limit` is of each page.
+    ) -> Iterator[Answer[rows.SeriesCatalogueRow]]:
+        """Every page of `list_series`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk("list_series", country=country, q=q, limit=limit, edition=edition)
 
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk("list_series", country=country, q=q, limit=limit, edition=edition)
-
-    def iter_series(
-        self,
-        *,
-        country: str | None = None,
-        q: str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[SeriesCatalogueRow]:
-        """Every row of `list_series`, page after page; `limit` is of each page."""
-        for page in self._walk("list_series", country=country, q=q, limit=limit, edition=edition):
-            yield from page.rows
+    iter_series = row_by_row(series_pages)
 
     def get_series_vintages(
         self,
@@ -896,7 +639,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[SeriesReleaseRow]:
+    ) -> Answer[rows.SeriesReleaseRow]:
         """The days on which values of a series were released, and how many each added or changed.
 
         Newest first, then by frequency and country where several series share the key. A release that
@@ -910,33 +653,25 @@ class Methods(Session):
 
     def series_vintages_pages(
         self, series: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[Answer[SeriesReleaseRow]]:
-        """Every page of `get_series_vintages`, all of one edition; `limit` is of each page.
+    ) -> Iterator[Answer[rows.SeriesReleaseRow]]:
+        """Every page of `get_series_vintages`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk("get_series_vintages", series=series, limit=limit, edition=edition)
 
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk("get_series_vintages", series=series, limit=limit, edition=edition)
-
-    def iter_series_vintages(
-        self, series: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[SeriesReleaseRow]:
-        """Every row of `get_series_vintages`, page after page; `limit` is of each page."""
-        for page in self._walk("get_series_vintages", series=series, limit=limit, edition=edition):
-            yield from page.rows
+    iter_series_vintages = row_by_row(series_vintages_pages)
 
     def get_shared_facts(
         self,
         *,
         entity_id: str | None = None,
         country: str | None = None,
-        dataset: SharedFactsDataset | None = None,
+        dataset: rows.SharedFactsDataset | None = None,
         as_of: date | str | None = None,
         measure: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[FactRow]:
+    ) -> Answer[rows.FactRow]:
         """Any dataset as entity, fact and provenance rows: the latest vintage of each value.
 
         Exactly one of `entity_id` and `country` is given. An organisation's `entity_id` selects its AF-FUND
@@ -970,17 +705,14 @@ class Methods(Session):
         *,
         entity_id: str | None = None,
         country: str | None = None,
-        dataset: SharedFactsDataset | None = None,
+        dataset: rows.SharedFactsDataset | None = None,
         as_of: date | str | None = None,
         measure: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[FactRow]]:
-        """Every page of `get_shared_facts`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+    ) -> Iterator[Answer[rows.FactRow]]:
+        """Every page of `get_shared_facts`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "get_shared_facts",
             entity_id=entity_id,
             country=country,
@@ -991,29 +723,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_shared_facts(
-        self,
-        *,
-        entity_id: str | None = None,
-        country: str | None = None,
-        dataset: SharedFactsDataset | None = None,
-        as_of: date | str | None = None,
-        measure: str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[FactRow]:
-        """Every row of `get_shared_facts`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "get_shared_facts",
-            entity_id=entity_id,
-            country=country,
-            dataset=dataset,
-            as_of=as_of,
-            measure=measure,
-            limit=limit,
-            edition=edition,
-        ):
-            yield from page.rows
+    iter_shared_facts = row_by_row(shared_facts_pages)
 
     def get_procurement_demand(
         self,
@@ -1027,7 +737,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[ProcurementDemandRow]:
+    ) -> Answer[rows.ProcurementDemandRow]:
         """Category share, buyer concentration and momentum of public procurement, by month.
 
         Only months closed by `as_of`, computed only from releases dated by then. Ordered by month
@@ -1058,12 +768,9 @@ class Methods(Session):
         to: date | str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[ProcurementDemandRow]]:
-        """Every page of `get_procurement_demand`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+    ) -> Iterator[Answer[rows.ProcurementDemandRow]]:
+        """Every page of `get_procurement_demand`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "get_procurement_demand",
             country=country,
             category=category,
@@ -1074,29 +781,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_procurement_demand(
-        self,
-        *,
-        country: str = "ZA",
-        category: str | None = None,
-        as_of: date | str | None = None,
-        from_: date | str | None = None,
-        to: date | str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[ProcurementDemandRow]:
-        """Every row of `get_procurement_demand`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "get_procurement_demand",
-            country=country,
-            category=category,
-            as_of=as_of,
-            from_=from_,
-            to=to,
-            limit=limit,
-            edition=edition,
-        ):
-            yield from page.rows
+    iter_procurement_demand = row_by_row(procurement_demand_pages)
 
     def get_signal(
         self,
@@ -1106,7 +791,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[SignalRow]:
+    ) -> Answer[rows.SignalRow]:
         """One published signal panel.
 
         Every panel has rows of its own; its method, its columns and their order are explained at
@@ -1120,21 +805,13 @@ class Methods(Session):
 
     def signal_pages(
         self, signal_key: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[Answer[SignalRow]]:
-        """Every page of `get_signal`, all of one edition; `limit` is of each page.
+    ) -> Iterator[Answer[rows.SignalRow]]:
+        """Every page of `get_signal`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition)
 
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition)
+    iter_signal = row_by_row(signal_pages)
 
-    def iter_signal(
-        self, signal_key: str, *, limit: int | None = None, edition: str | None = None
-    ) -> Iterator[SignalRow]:
-        """Every row of `get_signal`, page after page; `limit` is of each page."""
-        for page in self._walk("get_signal", signal_key=signal_key, limit=limit, edition=edition):
-            yield from page.rows
-
-    def get_sources(self, *, edition: str | None = None) -> Answer[SourceRow]:
+    def get_sources(self, *, edition: str | None = None) -> Answer[rows.SourceRow]:
         """Who publishes the data, under which licence, and whom to name.
 
         Every source that the edition has rows of, ordered by source_id. The first and last date are those
@@ -1149,14 +826,14 @@ class Methods(Session):
         service_id: str,
         *,
         as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        kind: Kind | None = None,
-        shape: Shape = "long",
+        period_type: rows.PeriodType | None = None,
+        kind: rows.Kind | None = None,
+        shape: rows.Shape = "long",
         limit: int | None = None,
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[StatementRow]:
+    ) -> Answer[rows.StatementRow]:
         """The statements of one issuer: one figure per line item and period.
 
         Each is a figure as it was reported, chosen by the order of concepts that the metrics use;
@@ -1186,17 +863,14 @@ class Methods(Session):
         service_id: str,
         *,
         as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        kind: Kind | None = None,
-        shape: Shape = "long",
+        period_type: rows.PeriodType | None = None,
+        kind: rows.Kind | None = None,
+        shape: rows.Shape = "long",
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[StatementRow]]:
-        """Every page of `get_statement`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+    ) -> Iterator[Answer[rows.StatementRow]]:
+        """Every page of `get_statement`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "get_statement",
             service_id=service_id,
             as_of=as_of,
@@ -1207,29 +881,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_statement(
-        self,
-        service_id: str,
-        *,
-        as_of: date | str | None = None,
-        period_type: PeriodType | None = None,
-        kind: Kind | None = None,
-        shape: Shape = "long",
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[StatementRow]:
-        """Every row of `get_statement`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "get_statement",
-            service_id=service_id,
-            as_of=as_of,
-            period_type=period_type,
-            kind=kind,
-            shape=shape,
-            limit=limit,
-            edition=edition,
-        ):
-            yield from page.rows
+    iter_statement = row_by_row(statement_pages)
 
     def get_resolved_parties(
         self,
@@ -1241,7 +893,7 @@ class Methods(Session):
         cursor: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[TenderPartyRow]:
+    ) -> Answer[rows.TenderPartyRow]:
         """Buyers and suppliers named in releases, resolved to organisations.
 
         `service_id` is given where an identifier, or a name that only one organisation of the country has,
@@ -1270,12 +922,9 @@ class Methods(Session):
         service_id: str | None = None,
         limit: int | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[TenderPartyRow]]:
-        """Every page of `get_resolved_parties`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+    ) -> Iterator[Answer[rows.TenderPartyRow]]:
+        """Every page of `get_resolved_parties`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "get_resolved_parties",
             country=country,
             role=role,
@@ -1284,25 +933,7 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_resolved_parties(
-        self,
-        *,
-        country: str | None = None,
-        role: str | None = None,
-        service_id: str | None = None,
-        limit: int | None = None,
-        edition: str | None = None,
-    ) -> Iterator[TenderPartyRow]:
-        """Every row of `get_resolved_parties`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "get_resolved_parties",
-            country=country,
-            role=role,
-            service_id=service_id,
-            limit=limit,
-            edition=edition,
-        ):
-            yield from page.rows
+    iter_resolved_parties = row_by_row(resolved_parties_pages)
 
     def search_tenders(
         self,
@@ -1312,11 +943,11 @@ class Methods(Session):
         limit: int | None = None,
         cursor: str | None = None,
         query: str | None = None,
-        detail: Detail = "full",
+        detail: rows.Detail = "full",
         ocid: str | None = None,
         edition: str | None = None,
         all: bool = False,
-    ) -> Answer[TendersRow]:
+    ) -> Answer[rows.TendersRow]:
         """Public tenders: OCDS releases, only from portals whose licences permit commercial redistribution.
 
         Newest release first, then by ocid and release id. A page ends with `next_cursor`, to be passed back
@@ -1346,15 +977,12 @@ class Methods(Session):
         from_: date | str | None = None,
         limit: int | None = None,
         query: str | None = None,
-        detail: Detail = "full",
+        detail: rows.Detail = "full",
         ocid: str | None = None,
         edition: str | None = None,
-    ) -> Iterator[Answer[TendersRow]]:
-        """Every page of `search_tenders`, all of one edition; `limit` is of each page.
-
-        Raises Gone where that edition is removed meanwhile.
-        """
-        yield from self._walk(
+    ) -> Iterator[Answer[rows.TendersRow]]:
+        """Every page of `search_tenders`, of `limit` rows; all of one edition, or Gone is raised."""
+        return self._walk(
             "search_tenders",
             country=country,
             from_=from_,
@@ -1365,31 +993,9 @@ class Methods(Session):
             edition=edition,
         )
 
-    def iter_tenders(
-        self,
-        *,
-        country: str = "ZA",
-        from_: date | str | None = None,
-        limit: int | None = None,
-        query: str | None = None,
-        detail: Detail = "full",
-        ocid: str | None = None,
-        edition: str | None = None,
-    ) -> Iterator[TendersRow]:
-        """Every row of `search_tenders`, page after page; `limit` is of each page."""
-        for page in self._walk(
-            "search_tenders",
-            country=country,
-            from_=from_,
-            limit=limit,
-            query=query,
-            detail=detail,
-            ocid=ocid,
-            edition=edition,
-        ):
-            yield from page.rows
+    iter_tenders = row_by_row(tenders_pages)
 
-    def get_usage(self, *, edition: str | None = None) -> Answer[UsageRow]:
+    def get_usage(self, *, edition: str | None = None) -> Answer[rows.UsageRow]:
         """What the key has used of its limits, this request included.
 
         Limits hold per UTC minute and per UTC calendar month; `minute_reset_at` and `month_reset_at` say

@@ -4,10 +4,16 @@ Written by tools/client.py (make docs). Change the operation, not this module.
 """
 
 from decimal import Decimal
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
-Number = int | Decimal
+Day = Annotated[str, "day"]
+"""A day, as YYYY-MM-DD. In brackets: what kind of column it is in a frame (`sankofa.client.frames`)."""
+Instant = Annotated[str, "instant"]
+"""An instant in UTC, as RFC 3339 has it."""
+Number = Annotated[int | Decimal, "figure"]
 """A figure with every digit it was given."""
+Float = Annotated[int | Decimal, "float"]
+"""A number that was never more exact than a float: a score, a confidence."""
 
 Dataset = Literal["crosswalk", "entities", "fundamentals", "macro-annual", "macro-series", "tenders"]
 
@@ -67,15 +73,20 @@ Type = Literal["organisation", "series", "indicator"]
 Vintages = Literal["latest", "as_reported", "all"]
 
 
-class ChangeRow(TypedDict):
-    """One row that is not as it was in an earlier edition."""
+class Row(TypedDict):
+    """What every row carries."""
 
     source_ref: str
     """Where it is from: `<source id>:<document>#<location>`."""
     license_class: str
     """Licence class the source is held under."""
-    observed_at: str
+    observed_at: Instant
     """When Sankofa captured it (RFC 3339, UTC)."""
+
+
+class ChangeRow(Row):
+    """One row that is not as it was in an earlier edition."""
+
     dataset: Literal["crosswalk", "entities", "fundamentals", "macro-annual", "macro-series", "tenders"]
     """Which rows it is one of."""
     change: Literal["added", "changed", "removed"]
@@ -86,15 +97,9 @@ class ChangeRow(TypedDict):
     """The row as its endpoint serves it; null where it was removed."""
 
 
-class CoverageRow(TypedDict):
+class CoverageRow(Row):
     """How much there is of a dataset for a country, by source."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     sku: Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]
     """The dataset."""
     country: str | None
@@ -105,9 +110,9 @@ class CoverageRow(TypedDict):
     """How many there are."""
     unit_of_count: Literal["issuers", "releases", "series", "indicators"]
     """Of what."""
-    first_date: str | None
+    first_date: Day | None
     """The earliest period_end, release date or observation."""
-    last_date: str | None
+    last_date: Day | None
     """The latest of these."""
     freshness_days: int | None
     """Days from the newest evidenced publication to the last capture; null without evidence."""
@@ -122,7 +127,7 @@ class CrossRateInput(TypedDict):
     """As published, every digit."""
     unit: str | None
     """Unit as the source writes it."""
-    available_at: str
+    available_at: Day
     """The day this vintage became public."""
     vintage: int
     """Which vintage of the value it is."""
@@ -130,34 +135,28 @@ class CrossRateInput(TypedDict):
     """Source reference: document plus location."""
     license_class: str
     """Licence class its source is held under."""
-    observed_at: str
+    observed_at: Instant
     """When Sankofa captured it."""
 
 
-class CrossRateRow(TypedDict):
+class CrossRateRow(Row):
     """A rate that nobody published: computed from two that were.
 
     `source_ref` is that of the first input, `license_class` the stricter, `observed_at` the later."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     base: str
     """ISO 4217 code: one unit of it is priced."""
     quote: str
     """ISO 4217 code: the price is in units of it."""
     via: str
     """ISO 4217 code of the currency that both inputs are rates of."""
-    date: str
+    date: Day
     """The day that both inputs are of."""
     value: Number
     """Quote units for one base unit, every digit: 10 significant, rounded half-even."""
     unit: str
     """In words: `KES per NGN`."""
-    available_at: str
+    available_at: Day
     """The day on which the later of the inputs became public."""
     method: Literal["derived"]
     """Never published, always derived."""
@@ -167,36 +166,9 @@ class CrossRateRow(TypedDict):
     """The rate of the base currency, then that of the quote currency."""
 
 
-class CrosswalkMatchRow(TypedDict):
-    """An organisation that an outside identifier leads to."""
-
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
-    service_id: str
-    """Organisation identifier."""
-    id_type: Literal["aggregator", "figi", "isin", "lei", "registry", "ticker"]
-    """Kind of identifier."""
-    id_value: str
-    """The identifier; a ticker is written EXCHANGE:TICKER."""
-    scheme: str | None
-    """The register, exchange or aggregator that issued it."""
-    legal_name: str | None
-    """As registered; null where no source says."""
-
-
-class CrosswalkRow(TypedDict):
+class CrosswalkRow(Row):
     """One identifier held for an organisation."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     service_id: str
     """Organisation identifier."""
     id_type: Literal["aggregator", "figi", "isin", "lei", "registry", "ticker"]
@@ -205,6 +177,13 @@ class CrosswalkRow(TypedDict):
     """The identifier; a ticker is written EXCHANGE:TICKER."""
     scheme: str | None
     """The register, exchange or aggregator that issued it."""
+
+
+class CrosswalkMatchRow(CrosswalkRow):
+    """An organisation that an outside identifier leads to."""
+
+    legal_name: str | None
+    """As registered; null where no source says."""
 
 
 class Listing(TypedDict):
@@ -216,15 +195,9 @@ class Listing(TypedDict):
     """Its symbol there."""
 
 
-class EntityRow(TypedDict):
+class EntityRow(Row):
     """One organisation's resolved entity record."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
@@ -247,15 +220,9 @@ class EntityRow(TypedDict):
     """Where its shares are listed."""
 
 
-class ExportRow(TypedDict):
+class ExportRow(Row):
     """One published Parquet file."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     name: str
     """Of the file; a large table is several."""
     sku: str | None
@@ -280,19 +247,13 @@ class ExportRow(TypedDict):
     """Names of its columns, in order."""
     min_tier: str | None
     """The least tier of a key that may fetch it; null where none is needed."""
-    updated_at: str
+    updated_at: Instant
     """The instant of the edition's last capture."""
 
 
-class FundamentalsRow(TypedDict):
+class FundamentalsRow(Row):
     """One vintage of one reported fact."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     service_id: str
     """Organisation identifier."""
     record_ref: str
@@ -307,39 +268,33 @@ class FundamentalsRow(TypedDict):
     """ISO 4217 code; null where the unit is not money."""
     unit: str | None
     """Unit as the source writes it."""
-    period_start: str | None
+    period_start: Day | None
     """Null for an instant."""
-    period_end: str
+    period_end: Day
     """The last day of the period, or the day of an instant."""
     period_type: Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", "TTM"]
     """Told from the dates; TTM are twelve months that end on no year-end of the issuer."""
     fiscal_year: int | None
     """The year in which the financial year ends."""
-    available_at: str
+    available_at: Day
     """The day it became public."""
     vintage: int
     """1 is the figure as first reported."""
     restated: bool
     """True where this figure replaced an earlier one."""
-    superseded_at: str | None
+    superseded_at: Day | None
     """The day a later figure replaced it, where knowable."""
     superseding_record_ref: str | None
     """The vintage that replaced it, where knowable."""
-    extraction_confidence: Number | None
+    extraction_confidence: Float | None
     """Null where structured."""
     method: Literal["extracted", "structured", "structured-rounded"]
     """Extracted from a document, or published as data, maybe with rounded dates."""
 
 
-class IssuerRow(TypedDict):
+class IssuerRow(Row):
     """An issuer as it was knowable on a day."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
@@ -350,23 +305,17 @@ class IssuerRow(TypedDict):
     """Legal Entity Identifier."""
     listings: list[Listing]
     """Where it is listed, as far as known today."""
-    first_available: str
+    first_available: Day
     """The day the first of its figures known by then became public."""
-    last_available: str
+    last_available: Day
     """The day the last of its figures known by then became public."""
     fact_count: int
     """Facts known by then: the rows of `/v1/fundamentals` for that day."""
 
 
-class MacroAnnualRow(TypedDict):
+class MacroAnnualRow(Row):
     """One annual indicator of one country in one year: the value of the table captured last."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     country: str
     """ISO 3166-1 alpha-2."""
     country_iso3: str
@@ -381,21 +330,15 @@ class MacroAnnualRow(TypedDict):
     """Every digit; null where withdrawn."""
     unit: str | None
     """As the indicator's name has it in parentheses."""
-    available_at: None
+    available_at: Annotated[None, "day"]
     """Always null: no release date is evidenced."""
     vintage: int
     """Counts the captures that changed the value."""
 
 
-class MacroSeriesRow(TypedDict):
+class MacroSeriesRow(Row):
     """One value of a dated series: its latest vintage known on the day."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     series: str
     """Series key; FX.<base>.<quote> is quote units for one base unit."""
     series_type: str
@@ -404,13 +347,13 @@ class MacroSeriesRow(TypedDict):
     """How often it is observed."""
     country: str | None
     """ISO 3166-1 alpha-2; null where it is of no one country."""
-    date: str
+    date: Day
     """The day, or the period by the day its source dates it with."""
     value: Number | None
     """Every digit; null where withdrawn."""
     unit: str | None
     """Unit as the source writes it."""
-    available_at: str
+    available_at: Day
     """The day this vintage became public."""
     vintage: int
     """1 is the value as first released."""
@@ -423,7 +366,7 @@ class MetricInput(TypedDict):
     """The line item of the formula that it is for."""
     concept: str | None
     """As the taxonomy names it; null where the source names none."""
-    period_end: str
+    period_end: Day
     """Of the full year, or of the one before."""
     value: Number
     """As reported, every digit."""
@@ -433,15 +376,9 @@ class MetricInput(TypedDict):
     """Source reference: document plus location."""
 
 
-class MetricsRow(TypedDict):
+class MetricsRow(Row):
     """One derived value. Its provenance is that of the input that became public last."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
@@ -454,11 +391,11 @@ class MetricsRow(TypedDict):
     """Exact, rounded half-even to 10 significant digits."""
     unit: Literal["days", "ratio"]
     """Of the value."""
-    period_end: str
+    period_end: Day
     """The last day of the full year."""
-    as_of: str
+    as_of: Day
     """The day applied."""
-    available_at: str
+    available_at: Day
     """The day the last of its inputs became public."""
     methodology_ref: str
     """Names the documented formula; the service explains it under /methodology/."""
@@ -466,15 +403,9 @@ class MetricsRow(TypedDict):
     """The figures it is computed from."""
 
 
-class QualityRow(TypedDict):
+class QualityRow(Row):
     """One measure of a dataset's coverage or freshness."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     sku: Literal["AF-FUND", "AF-TENDER", "AF-MACRO"]
     """The dataset."""
     measure: str
@@ -485,54 +416,20 @@ class QualityRow(TypedDict):
     """The least it may be (of age, rejects and restatements: the most)."""
     status: str | None
     """Null where there is no floor; a floor not measured is never a pass."""
-    measured_at: str
+    measured_at: Instant
     """The instant of the last capture."""
 
 
-class ScreenRow(TypedDict):
+class ScreenRow(MetricsRow):
     """One derived value in a ranking."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
-    service_id: str
-    """Organisation identifier."""
-    legal_name: str | None
-    """As registered; null where no source says."""
-    country: str | None
-    """ISO 3166-1 alpha-2."""
-    metric: str
-    """Slug of the metrics-v1 set."""
-    value: Number
-    """Exact, rounded half-even to 10 significant digits."""
-    unit: Literal["days", "ratio"]
-    """Of the value."""
-    period_end: str
-    """The last day of the full year."""
-    as_of: str
-    """The day applied."""
-    available_at: str
-    """The day the last of its inputs became public."""
-    methodology_ref: str
-    """Names the documented formula; the service explains it under /methodology/."""
-    inputs: list[MetricInput]
-    """The figures it is computed from."""
     rank: int
     """Position by size in the whole result; not a rating."""
 
 
-class SearchRow(TypedDict):
+class SearchRow(Row):
     """Something that a search found."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     type: Literal["organisation", "series", "indicator"]
     """What it is."""
     id: str
@@ -543,19 +440,13 @@ class SearchRow(TypedDict):
     """ISO 3166-1 alpha-2 code; null where it is of several countries."""
     matched: str
     """The name that the query met, or the identifier, as `lei:...` or `ticker:JSE:NPN`."""
-    score: Number
+    score: Float
     """How well it matches; 1 is an exact identifier."""
 
 
-class SeriesCatalogueRow(TypedDict):
+class SeriesCatalogueRow(Row):
     """A series, or an annual indicator of a country."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     series: str
     """Series key, or indicator code."""
     name: str | None
@@ -566,9 +457,9 @@ class SeriesCatalogueRow(TypedDict):
     """How often it is observed."""
     country: str | None
     """ISO 3166-1 alpha-2 code; null where of none."""
-    first_date: str
+    first_date: Day
     """Of its oldest value; the last day of a year."""
-    last_date: str
+    last_date: Day
     """Of its newest value; the last day of a year."""
     vintages: int
     """Distinct days of release; 0 for annual indicators, which evidence none."""
@@ -576,22 +467,16 @@ class SeriesCatalogueRow(TypedDict):
     """The source of its newest value; see `/v1/sources`."""
 
 
-class SeriesReleaseRow(TypedDict):
+class SeriesReleaseRow(Row):
     """A day on which values of a series were released."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     series: str
     """Series key."""
     frequency: Literal["daily", "weekly", "monthly", "quarterly", "annual"]
     """How often it is observed."""
     country: str | None
     """ISO 3166-1 alpha-2 code; null where of none."""
-    release_date: str
+    release_date: Day
     """The `available_at` of the values."""
     added: int
     """Values that had none before."""
@@ -599,15 +484,9 @@ class SeriesReleaseRow(TypedDict):
     """Values that replaced an earlier one, withdrawals among them."""
 
 
-class FactRow(TypedDict):
+class FactRow(Row):
     """The latest vintage of one value of any dataset, with who it is of and where it is from."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     fact_id: str
     """`<dataset>:<record_ref>:<measure>`: names this vintage, the same in every edition."""
     entity_id: str
@@ -624,38 +503,36 @@ class FactRow(TypedDict):
     """Every digit; null where withdrawn."""
     unit: str | None
     """Unit or currency as the source writes it."""
-    period_end: str
+    period_end: Day
     """Last day of the period; of an award its day, of a tender that of the release."""
     period_type: str
     """Of the report, the frequency of a series, `annual`, `award` or `tender`."""
-    available_at: str | None
+    available_at: Day | None
     """The day this value became public; null where none is evidenced (annual macro)."""
     vintage: str
     """1 is the value as first told."""
     provenance_id: str
     """Stands for the five fields of its provenance together."""
-    extraction_confidence: Number | None
+    extraction_confidence: Float | None
     """Null where structured."""
     method: Literal["extracted", "structured"]
     """Extracted from a document, or published as data."""
 
 
-class ProcurementDemandRow(TypedDict):
+class PanelRow(Row):
+    """A row of a panel: it ends with `methodology_ref`, a literal that names the panel's method."""
+
+
+class ProcurementDemandRow(PanelRow):
     """One category of one country in one closed month."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     country: str
     """ISO 3166-1 alpha-2."""
     category: str
     """As published by the source portal."""
     month: str
     """YYYY-MM, of the release dates in UTC."""
-    closed_at: str
+    closed_at: Day
     """The last day of the month."""
     tender_count: int
     """Tenders of the category in the month."""
@@ -671,22 +548,16 @@ class ProcurementDemandRow(TypedDict):
     """Names the documented method; the service explains it under /methodology/."""
 
 
-class FundamentalsFactorsRow(TypedDict):
+class FundamentalsFactorsRow(PanelRow):
     """One factor of one issuer in one full year."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
     """As registered; null where no source says."""
     country: str | None
     """ISO 3166-1 alpha-2."""
-    period_end: str
+    period_end: Day
     """The last day of the full year."""
     metric: Literal[
         "asset_turnover",
@@ -704,28 +575,22 @@ class FundamentalsFactorsRow(TypedDict):
     """Slug of the metrics-v1 set."""
     value: Number
     """Exact, rounded half-even to 10 significant digits."""
-    available_at: str
+    available_at: Day
     """The day the last of its inputs became public."""
     methodology_ref: Literal["signals-v1/fundamentals-factors"]
     """Names the documented method; the service explains it under /methodology/."""
 
 
-class FundamentalsQualityRow(TypedDict):
+class FundamentalsQualityRow(PanelRow):
     """The quality of one issuer's earnings in one full year."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
     """As registered; null where no source says."""
     country: str | None
     """ISO 3166-1 alpha-2."""
-    period_end: str
+    period_end: Day
     """The last day of the full year."""
     accruals_ratio: Number | None
     """(profit - operating cash flow) / average assets."""
@@ -735,30 +600,24 @@ class FundamentalsQualityRow(TypedDict):
     """Standard deviation of net margin; null with fewer than three."""
     margin_years: int
     """Net margins of the last five years it rests on."""
-    available_at: str
+    available_at: Day
     """The day the last of its inputs became public."""
     methodology_ref: Literal["signals-v1/fundamentals-quality"]
     """Names the documented method; the service explains it under /methodology/."""
 
 
-class FundamentalsRevisionsRow(TypedDict):
+class FundamentalsRevisionsRow(PanelRow):
     """A full-year figure that was revised: as first reported, and as it stands today."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
     """As registered; null where no source says."""
     country: str | None
     """ISO 3166-1 alpha-2."""
-    period_start: str | None
+    period_start: Day | None
     """Null for an instant."""
-    period_end: str
+    period_end: Day
     """The last day of the full year."""
     line_item: str
     """Financial line item, e.g. revenue."""
@@ -776,30 +635,24 @@ class FundamentalsRevisionsRow(TypedDict):
     """(latest - first) / |first|; null where first is 0 or latest withdrawn."""
     direction: str | None
     """Of the latest against the first; null where withdrawn."""
-    first_available_at: str
+    first_available_at: Day
     """The day the first figure became public."""
-    available_at: str
+    available_at: Day
     """The day the latest figure became public."""
     methodology_ref: Literal["signals-v1/fundamentals-revisions"]
     """Names the documented method; the service explains it under /methodology/."""
 
 
-class IssuerPersistenceRow(TypedDict):
+class IssuerPersistenceRow(PanelRow):
     """How steadily one issuer earned and grew up to one full year."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     service_id: str
     """Organisation identifier."""
     legal_name: str | None
     """As registered; null where no source says."""
     country: str | None
     """ISO 3166-1 alpha-2."""
-    period_end: str
+    period_end: Day
     """The last day of the full year."""
     years_held: int
     """Full years held without a gap up to this one."""
@@ -807,21 +660,15 @@ class IssuerPersistenceRow(TypedDict):
     """In a row with a profit, this one included; 0 after a loss, null where not told."""
     revenue_growth_years: int | None
     """In a row in which revenue grew, this one included; null where not told."""
-    available_at: str
+    available_at: Day
     """The day the last of its inputs became public."""
     methodology_ref: Literal["signals-v1/issuer-persistence"]
     """Names the documented method; the service explains it under /methodology/."""
 
 
-class MacroMomentumRow(TypedDict):
+class MacroMomentumRow(PanelRow):
     """One value of a series as it first became known, and how it compares with those before it."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     series: str
     """Series key, e.g. CPI.ZA."""
     series_type: str
@@ -830,9 +677,9 @@ class MacroMomentumRow(TypedDict):
     """How often it is observed."""
     country: str | None
     """ISO 3166-1 alpha-2; null where it is of no one country."""
-    date: str
+    date: Day
     """The period, by the day its source dates it with."""
-    known_at: str
+    known_at: Day
     """The day it became known; nothing known later is used."""
     value: Number
     """As known on that day, every digit."""
@@ -846,20 +693,14 @@ class MacroMomentumRow(TypedDict):
     """Names the documented method; the service explains it under /methodology/."""
 
 
-class PublicBuyerConcentrationRow(TypedDict):
+class PublicBuyerConcentrationRow(PanelRow):
     """The buyers of one country in one closed quarter."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     country: str
     """ISO 3166-1 alpha-2, of the tenders."""
     quarter: str
     """YYYY-Qn, of the release dates in UTC."""
-    closed_at: str
+    closed_at: Day
     """The last day of the quarter."""
     tender_count: int
     """Tenders with a release in the quarter."""
@@ -877,15 +718,9 @@ class PublicBuyerConcentrationRow(TypedDict):
     """Names the documented method; the service explains it under /methodology/."""
 
 
-class SupplierIssuerDemandRow(TypedDict):
+class SupplierIssuerDemandRow(PanelRow):
     """The awards that one issuer won in one country in one closed quarter, by currency."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     service_id: str
     """Organisation identifier of the issuer."""
     legal_name: str | None
@@ -896,7 +731,7 @@ class SupplierIssuerDemandRow(TypedDict):
     """ISO 3166-1 alpha-2, of the tenders."""
     quarter: str
     """YYYY-Qn, of the release dates in UTC."""
-    closed_at: str
+    closed_at: Day
     """The last day of the quarter."""
     award_count: int
     """Awards won in the quarter, in any currency."""
@@ -912,20 +747,14 @@ class SupplierIssuerDemandRow(TypedDict):
     """Names the documented method; the service explains it under /methodology/."""
 
 
-class TenderAwardConcentrationRow(TypedDict):
+class TenderAwardConcentrationRow(PanelRow):
     """The awards of one country in one closed quarter."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     country: str
     """ISO 3166-1 alpha-2, of the tenders."""
     quarter: str
     """YYYY-Qn, of the release dates in UTC."""
-    closed_at: str
+    closed_at: Day
     """The last day of the quarter."""
     award_count: int
     """Awards first released in the quarter."""
@@ -945,15 +774,9 @@ class TenderAwardConcentrationRow(TypedDict):
     """Names the documented method; the service explains it under /methodology/."""
 
 
-class SourceRow(TypedDict):
+class SourceRow(Row):
     """A source of the edition."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     source_id: str
     """What every `source_ref` of its rows begins with."""
     title: str | None
@@ -974,11 +797,11 @@ class SourceRow(TypedDict):
     """Alpha-2 codes of the countries its rows are of."""
     row_count: int
     """What is served of it, every vintage; of one that says who is who, its records."""
-    first_date: str | None
+    first_date: Day | None
     """The earliest period_end, release date or observation."""
-    last_date: str | None
+    last_date: Day | None
     """The latest of these."""
-    captured_at: str
+    captured_at: Instant
     """When it was captured last."""
     freshness_days: int | None
     """Days from the newest evidenced publication to the last capture; null without evidence."""
@@ -986,64 +809,16 @@ class SourceRow(TypedDict):
     """Records rejected when its files were read."""
 
 
-class StatementFigureRow(TypedDict):
+class StatementFigureRow(FundamentalsRow):
     """The figure of one line item for one period."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
-    service_id: str
-    """Organisation identifier."""
-    record_ref: str
-    """Identifies this vintage across editions."""
-    line_item: str
-    """Financial line item, e.g. revenue."""
-    concept: str | None
-    """The source's own concept, e.g. us-gaap:Revenues."""
-    value_reported: Number | None
-    """As reported, every digit; null where withdrawn."""
-    currency_reported: str | None
-    """ISO 4217 code; null where the unit is not money."""
-    unit: str | None
-    """Unit as the source writes it."""
-    period_start: str | None
-    """Null for an instant."""
-    period_end: str
-    """The last day of the period, or the day of an instant."""
-    period_type: Literal["FY", "H1", "H2", "Q1", "Q2", "Q3", "Q4", "9M", "other", "TTM"]
-    """Told from the dates; TTM are twelve months that end on no year-end of the issuer."""
-    fiscal_year: int | None
-    """The year in which the financial year ends."""
-    available_at: str
-    """The day it became public."""
-    vintage: int
-    """1 is the figure as first reported."""
-    restated: bool
-    """True where this figure replaced an earlier one."""
-    superseded_at: str | None
-    """The day a later figure replaced it, where knowable."""
-    superseding_record_ref: str | None
-    """The vintage that replaced it, where knowable."""
-    extraction_confidence: Number | None
-    """Null where structured."""
-    method: Literal["extracted", "structured", "structured-rounded"]
-    """Extracted from a document, or published as data, maybe with rounded dates."""
     alternatives: int
     """Figures of this line item and period in `/v1/fundamentals` that were not chosen."""
 
 
-class WideStatementRow(TypedDict):
+class WideStatementRow(Row):
     """One line item, with a further column for each period, named by its period_end."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     line_item: str
     """Financial line item, e.g. revenue."""
     period_type: str
@@ -1063,15 +838,9 @@ class PartyIdentifier(TypedDict):
     """Its number there."""
 
 
-class TenderPartyRow(TypedDict):
+class TenderPartyRow(Row):
     """A buyer or supplier named in releases, in one role."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     service_id: str | None
     """Organisation identifier; null when unresolved."""
     name: str
@@ -1088,21 +857,15 @@ class TenderPartyRow(TypedDict):
     """How it was resolved; null when unresolved."""
     release_count: int
     """Releases that name it in this role."""
-    first_seen: str
+    first_seen: Day
     """Day of the earliest of them."""
-    last_seen: str
+    last_seen: Day
     """Day of the latest of them."""
 
 
-class TenderRow(TypedDict):
-    """One OCDS release."""
+class CompactTenderRow(Row):
+    """One OCDS release, without the release itself."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     buyer_service_id: str | None
     """The buyer, where resolved."""
     country: str
@@ -1111,7 +874,7 @@ class TenderRow(TypedDict):
     """Open Contracting process identifier."""
     release_id: str
     """Of the release within its process."""
-    release_date: str
+    release_date: Instant
     """An instant in UTC."""
     tag: list[str]
     """Release tags as published."""
@@ -1133,73 +896,31 @@ class TenderRow(TypedDict):
     """Awards in this release."""
     withheld_parties: int
     """Parties not established to be organisations: never served."""
+
+
+class TenderRow(CompactTenderRow):
+    """One OCDS release."""
+
     release: dict[str, Any]
     """The cleaned OCDS release: fields of the standard and its extensions; zero is null."""
 
 
-class CompactTenderRow(TypedDict):
-    """One OCDS release, without the release itself."""
-
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
-    buyer_service_id: str | None
-    """The buyer, where resolved."""
-    country: str
-    """ISO 3166-1 alpha-2."""
-    ocid: str
-    """Open Contracting process identifier."""
-    release_id: str
-    """Of the release within its process."""
-    release_date: str
-    """An instant in UTC."""
-    tag: list[str]
-    """Release tags as published."""
-    title: str | None
-    """Of the tender."""
-    category: str | None
-    """As published by the source portal."""
-    procurement_method: str | None
-    """As published."""
-    status: str | None
-    """Of the tender, as published."""
-    value_amount: Number | None
-    """The tender's own value, every digit; null where not published."""
-    value_currency: str | None
-    """ISO 4217."""
-    buyer_name: str | None
-    """Null where not established to be an organisation."""
-    award_count: int
-    """Awards in this release."""
-    withheld_parties: int
-    """Parties not established to be organisations: never served."""
-
-
-class UsageRow(TypedDict):
+class UsageRow(Row):
     """Where a key stands."""
 
-    source_ref: str
-    """Where it is from: `<source id>:<document>#<location>`."""
-    license_class: str
-    """Licence class the source is held under."""
-    observed_at: str
-    """When Sankofa captured it (RFC 3339, UTC)."""
     tier: str
     """Of the key: sample, starter or professional."""
     minute_limit: int
     """Requests per UTC minute."""
     minute_used: int
     """Requests in this minute, this one included."""
-    minute_reset_at: str
+    minute_reset_at: Instant
     """When the next minute begins."""
     month_limit: int
     """Requests per UTC calendar month."""
     month_used: int
     """Requests in this month, this one included."""
-    month_reset_at: str
+    month_reset_at: Instant
     """When the next month begins."""
     expires_at: str | None
     """The last second in which the key is valid; null where it does not expire."""

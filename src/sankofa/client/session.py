@@ -136,6 +136,10 @@ class Session(SessionBase):
             # with the edition, so that its removal during the walk is reported as Gone
             arguments |= {"cursor": page.next_cursor, "edition": page.edition}
 
+    def _each_row(self, pages: Iterator[Answer[Any]]) -> Iterator[Any]:
+        for page in pages:
+            yield from page.rows
+
     def _body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = read_json(self._run(self._exchange(request)))
         return body

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import gzip
 import hashlib
 import re
 import zipfile
@@ -57,8 +58,8 @@ def refuse_other_digest(path: Path, headers: Mapping[str, str], *, is_part: bool
         named.append(("md5", headers["content-md5"]))
     for algorithm, text in named:
         with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, algorithm.replace("-", "")).digest()
-        if found != _decoded(text):
+            digest = hashlib.file_digest(stream, algorithm.replace("-", "")).digest()
+        if digest != _decoded(text):
             raise ReplyRefused(f"the reply has another {algorithm} than it says")
 
 
@@ -78,20 +79,11 @@ def _decoded(text: str) -> bytes:
 
 def _refuse_broken_gzip(path: Path) -> None:
     """Read it to its end: a gzip file that was cut shows only there."""
-    unzip = zlib.decompressobj(wbits=31)
     try:
-        with path.open("rb") as stream:
-            while piece := stream.read(_PIECE):
-                while piece:
-                    unzip.decompress(piece, _PIECE)
-                    piece = unzip.unconsumed_tail
-                    if unzip.eof:
-                        piece = unzip.unused_data
-                        if piece.strip(b"\0"):
-                            unzip = zlib.decompressobj(wbits=31)
-                        else:
-                            piece = b""
-    except zlib.error as failure:
+        with gzip.open(path) as stream:
+            while stream.read(_PIECE):
+                pass
+    except EOFError:
+        raise ReplyRefused("the reply is a gzip file that was cut short") from None
+    except (gzip.BadGzipFile, zlib.error) as failure:
         raise ReplyRefused(f"the reply is not gzip: {failure}") from failure
-    if not unzip.eof:
-        raise ReplyRefused("the reply is a gzip file that was cut short")

@@ -23,6 +23,7 @@ from sankofa.collect.errors import CollectFailed, ReplyRefused, Stopped
 from sankofa.collect.network import HostRates, refuse_private_behind_proxy
 from sankofa.collect.plan import PlannedRequest, hide
 from sankofa.collect.state import LastReply
+from sankofa.engines.private_files import open_private
 from sankofa.sources.collecting import Collect
 from sankofa.vault.journal import HttpExchange
 
@@ -275,7 +276,7 @@ class Fetcher:
         # Pieces as they come: what a buffer holds back is lost with the connection.
         with (
             partials.noted_when_cut(partial, headers),
-            open(partial, "ab" if resumed else "wb", opener=partials.private) as stream,
+            open(partial, "ab" if resumed else "wb", opener=open_private) as stream,
         ):
             for piece in reply.iter_raw():
                 if self._stop.is_set():
@@ -298,13 +299,7 @@ class Fetcher:
                 return Path(path)
         raise AssertionError
 
-    def _unpacked(
-        self,
-        path: Path,
-        partial: Path,
-        name: str,
-        headers: Mapping[str, str],
-    ) -> tuple[int, str]:
+    def _unpacked(self, path: Path, partial: Path, name: str, headers: Mapping[str, str]) -> tuple[int, str]:
         """Put the content to its place, unpacked and checked; its size and SHA-256. Raises ReplyRefused."""
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding in ("gzip", "x-gzip"):

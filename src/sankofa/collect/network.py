@@ -9,7 +9,7 @@ import ipaddress
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final
 from urllib.request import getproxies
@@ -54,10 +54,10 @@ class GuardedBackend(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as failure:
             raise httpcore.ConnectError(f"{host}: {failure}") from failure
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in resolved))
         for address in addresses:
             refuse_private(host, address)
         failed: Exception | None = None
@@ -96,10 +96,7 @@ def open_client(*, allow_private: bool) -> httpx.Client:
         client = httpx.Client(follow_redirects=False, timeout=_TIMEOUT)
     else:
         client = httpx.Client(
-            transport=_GuardedTransport(),
-            mounts=_proxies(),
-            follow_redirects=False,
-            timeout=_TIMEOUT,
+            transport=_GuardedTransport(), mounts=_proxies(), follow_redirects=False, timeout=_TIMEOUT
         )
     client._cookies = _NoCookies()  # httpx copies what it is given
     return client
@@ -107,14 +104,14 @@ def open_client(*, allow_private: bool) -> httpx.Client:
 
 def _proxies() -> dict[str, httpx.BaseTransport]:
     """Those of the environment, which httpx looks for only where it is given no transport."""
-    found = getproxies()
+    proxies = getproxies()
     mounts: dict[str, httpx.BaseTransport] = {}
     for scheme in ("http", "https", "all"):
-        if address := found.get(scheme):
+        if address := proxies.get(scheme):
             url = address if "://" in address else f"http://{address}"
             mounts[f"{scheme}://"] = httpx.HTTPTransport(proxy=url)
     if mounts:
-        for host in filter(None, (name.strip() for name in found.get("no", "").split(","))):
+        for host in filter(None, (name.strip() for name in proxies.get("no", "").split(","))):
             mounts["all://" if host == "*" else f"all://*{host.lstrip('*')}"] = _GuardedTransport()
     return mounts
 
@@ -122,23 +119,22 @@ def _proxies() -> dict[str, httpx.BaseTransport]:
 class HostRates:
     """Keeps requests to one host apart, whoever makes them."""
 
-    def __init__(self, stop: threading.Event, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
-        self._clock = clock
         self._lock = threading.Lock()
         self._next: dict[str, float] = {}
 
     def wait(self, host: str, per_second: float) -> None:
         """Return when it is this request's turn. Raises Stopped."""
         with self._lock:
-            at = max(self._clock(), self._next.get(host, 0.0))
+            at = max(time.monotonic(), self._next.get(host, 0.0))
             self._next[host] = at + 1 / per_second
-        self.sleep(at - self._clock())
+        self.sleep(at - time.monotonic())
 
     def hold(self, host: str, seconds: float) -> None:
         """Send nothing to a host for a while: it asked for that."""
         with self._lock:
-            self._next[host] = max(self._next.get(host, 0.0), self._clock() + seconds)
+            self._next[host] = max(self._next.get(host, 0.0), time.monotonic() + seconds)
 
     def sleep(self, seconds: float) -> None:
         if (seconds > 0 and self._stop.wait(seconds)) or self._stop.is_set():

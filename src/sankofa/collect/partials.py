@@ -11,6 +11,7 @@ import httpx
 import msgspec
 
 from sankofa.collect.errors import ReplyRefused
+from sankofa.engines.private_files import open_private
 
 _CHUNK: Final = 1 << 16
 
@@ -53,7 +54,7 @@ def noted_when_cut(partial: Path, headers: Mapping[str, str]) -> Iterator[None]:
 
 def write_private(path: Path, content: bytes) -> None:
     """Write a file that nobody else may read."""
-    with open(path, "wb", buffering=0, opener=private) as stream:
+    with open(path, "wb", buffering=0, opener=open_private) as stream:
         stream.write(content)
 
 
@@ -73,7 +74,7 @@ def decompress(source: Path, target: Path, most: int) -> None:
     unzip = zlib.decompressobj(wbits=31)
     written = 0
     try:
-        with source.open("rb") as packed, open(target, "wb", opener=private) as stream:
+        with source.open("rb") as packed, open(target, "wb", opener=open_private) as stream:
             while piece := packed.read(_CHUNK):
                 while piece and not unzip.eof:
                     unpacked = unzip.decompress(piece, 16 * _CHUNK)
@@ -86,8 +87,3 @@ def decompress(source: Path, target: Path, most: int) -> None:
         raise ReplyRefused(f"the reply is not the gzip that it says it is: {failure}") from failure
     if not unzip.eof or unzip.unused_data:
         raise ReplyRefused("the reply is not the gzip that it says it is")
-
-
-def private(path: str, flags: int) -> int:
-    """An `opener` of files that nobody else may read."""
-    return os.open(path, flags, 0o600)

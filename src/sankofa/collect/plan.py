@@ -143,8 +143,8 @@ def _name_in(url: str) -> str:
 
 
 def _safe(name: str) -> str:
-    kept = "".join(c if c.isalnum() or c in "._-" else "-" for c in name.rpartition("/")[2]).lstrip(".")
-    return kept[-_LONGEST_NAME:] or "reply"
+    allowed = "".join(c if c.isalnum() or c in "._-" else "-" for c in name.rpartition("/")[2]).lstrip(".")
+    return allowed[-_LONGEST_NAME:] or "reply"
 
 
 def _since(collect: Collect, now: datetime, last_success: datetime | None) -> str:

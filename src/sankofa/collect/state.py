@@ -3,7 +3,6 @@
 One small file for each source, replaced whole. Losing one costs a download, and nothing else.
 """
 
-import os
 import time
 from contextlib import suppress
 from datetime import datetime
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from sankofa.engines.private_files import replace_file
 from sankofa.model.days import instant
 
 
@@ -60,8 +60,5 @@ class StateFile:
 
     def write(self) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = self._path.with_suffix(f".{os.getpid()}")
-        draft.write_bytes(msgspec.json.encode(self.state))
-        draft.chmod(0o600)
-        draft.replace(self._path)
+        replace_file(self._path, msgspec.json.encode(self.state), durable=False)
         self._written = time.monotonic()

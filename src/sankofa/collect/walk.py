@@ -63,9 +63,9 @@ def _pages(fetcher: Fetcher, collect: Collect, walk: RequestWalk, state: StateFi
             return
         yield fetched
         content = _json(fetched.path) if collect.next or collect.pages or collect.same else None
-        said = [pointed(content, pointer) for pointer in filter(None, (*collect.same, collect.pages))]
-        first = said if first is None else first
-        if said != first:
+        claims = [pointed(content, pointer) for pointer in filter(None, (*collect.same, collect.pages))]
+        first = claims if first is None else first
+        if claims != first:
             raise _Changed
         if fetched.sha256 == before:
             raise ReplyRefused(f"{call.public_url}: is the same as the page before it")

@@ -139,10 +139,10 @@ def _held(known: Iterable[_Known], day: int) -> HeldFacts:
         money = currency(one.unit) if one.concept in used else None
         if money is not None:
             report, first = one.vintage.report, one.vintage.known_from
-            told = one.reports
-            if len(told) > 1:
-                told = [report for report in told if report.available <= day]
-            fact = Fact(one.vintage.number, first, first, report, told)
+            reports = one.reports
+            if len(reports) > 1:
+                reports = [report for report in reports if report.available <= day]
+            fact = Fact(one.vintage.number, first, first, report, reports)
             held.setdefault(money, {}).setdefault(one.start, {}).setdefault(one.concept, fact)
     return held
 

@@ -17,12 +17,11 @@ Layout, little-endian, every part padded to 8 bytes:
     table        per slot the hash of a key and where it stands; an empty slot is zero
     rows         of each block, in order, where its rows begin, how long they are here and as they were
     order        the keys in the order of their bytes: of each where it stands, then of each the digest of its
-                 blocks; absent where a kind was registered in two parts
+                 blocks
     trailer      where the table begins, how many slots it has; the same of the rows; magic
 """
 
 import struct
-import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,12 +32,8 @@ from typing import overload
 
 from sankofa.engines.block_cache import BlockCache
 from sankofa.engines.checked_file import PAGE_BITS, CheckedFile, Damaged
+from sankofa.engines.compression import zstd
 from sankofa.engines.datastore import Block, NeedsRows
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 _MAGIC = b"SANKOFA3"
 _KEY = struct.Struct("<II")
@@ -83,8 +78,7 @@ class BlockFileWriter:
         self._keys = array("Q")
         self._block_digests = bytearray()
         self._key_digests = bytearray()
-        self._kinds: list[tuple[bytes, int]] = []
-        """Of each kind, as it was registered, how its names begin and the number of its first key."""
+        self._directory: list[tuple[str, str, int, int]] = []
         self._append(_MAGIC)
 
     def write(self, blocks: Iterable[tuple[int, bytes, bytes]]) -> None:
@@ -100,10 +94,12 @@ class BlockFileWriter:
             self._block_digests += digest.digest()
 
     def register(self, directory: Iterable[tuple[str, str, int, int]]) -> None:
-        for kind, key, first, count in sorted(directory):
-            name, beginning = _name(kind, key), _name(kind, "")
-            if not self._kinds or self._kinds[-1][0] != beginning:
-                self._kinds.append((beginning, len(self._keys)))
+        self._directory += directory
+
+    def _write_keys(self) -> None:
+        """In order: whether names are compared as text or as bytes, it is the same."""
+        for kind, key, first, count in sorted(self._directory):
+            name = _name(kind, key)
             digests = memoryview(self._block_digests)[_DIGEST * (first - 1) : _DIGEST * (first - 1 + count)]
             self._key_digests += blake2b(digests, digest_size=_DIGEST).digest()
             digests.release()
@@ -115,6 +111,7 @@ class BlockFileWriter:
 
     def finish(self) -> None:
         """The table at most half full, so that a search ends soon."""
+        self._write_keys()
         slots = 8
         while slots < 2 * len(self._hashes):
             slots *= 2
@@ -128,23 +125,9 @@ class BlockFileWriter:
         trailer = _TRAILER.pack(self._at, slots, self._at + 16 * slots, len(self._extents), _MAGIC)
         self._append(table.tobytes())
         self._append(rows)
-        self._append(*self._in_order())
+        self._append(self._keys.tobytes(), self._key_digests)
         self._append(trailer)
         self._file.close()
-
-    def _in_order(self) -> Iterator[bytes]:
-        """Where the keys stand in the order of their names, then their digests in that order.
-
-        A build registers a kind at once, its keys sorted, but the kinds in the order they need each other.
-        """
-        kinds, firsts = [kind for kind, _ in self._kinds], [first for _, first in self._kinds]
-        if len(set(kinds)) < len(kinds):  # one came in two parts, which nothing here puts together
-            return
-        spans = sorted(zip(kinds, firsts, [*firsts, len(self._keys)][1:], strict=True))
-        for _, first, end in spans:
-            yield self._keys[first:end].tobytes()
-        for _, first, end in spans:
-            yield bytes(self._key_digests[_DIGEST * first : _DIGEST * end])
 
     def close(self) -> None:
         self._file.close()
@@ -180,7 +163,6 @@ class BlockFileReader:
         self._digests_at = self._order_at + 8 * keys
         self._order = self._bytes[self._order_at : self._digests_at].cast("Q")
         self._digests = self._bytes[self._digests_at : end]
-        self._sorted: list[tuple[str, str]] | None = None
 
     def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
@@ -247,10 +229,10 @@ class BlockFileReader:
             ranges = list(ranges)
             self._check_pieces(ranges)
         whole, rows_at = self._bytes, self._rows_at - _ROWS.size  # blocks are numbered from one
-        size, place = _ROWS.size, _ROWS.unpack_from
+        size, unpack = _ROWS.size, _ROWS.unpack_from
         pieces: list[bytes | memoryview] = []
         for block, start, end in ranges:
-            at, stored, raw = place(whole, rows_at + size * block)
+            at, stored, raw = unpack(whole, rows_at + size * block)
             if stored == raw:
                 pieces.append(whole[at + start : at + end])
             else:
@@ -299,8 +281,6 @@ class BlockFileReader:
     def digests(self, kind: str, after: str, most: int, *, with_it: bool = False) -> list[tuple[str, bytes]]:
         """See `engines.datastore.EditionReader`; `with_it` the key itself among them."""
         self._check(self._order_at, self._file.size)
-        if not len(self._order):
-            return self._computed_digests(kind, after, most, with_it=with_it)
         prefix = _name(kind, "")
         bisect = bisect_left if with_it else bisect_right
         first = bisect(self._order, _name(kind, after), key=self._name_at)
@@ -312,35 +292,6 @@ class BlockFileReader:
             digest = bytes(self._digests[_DIGEST * number : _DIGEST * (number + 1)])
             digests.append((name[len(prefix) :].decode(), digest))
         return digests
-
-    def _computed_digests(
-        self, kind: str, after: str, most: int, *, with_it: bool
-    ) -> list[tuple[str, bytes]]:
-        """The same where the file has no order: every key is sorted, once."""
-        if self._sorted is None:
-            self._sorted = sorted(self.keys())
-        bisect = bisect_left if with_it else bisect_right
-        first = bisect(self._sorted, (kind, after))
-        digests = []
-        for same, key in self._sorted[first : first + most]:
-            if same != kind:
-                break
-            digest = blake2b(digest_size=_DIGEST)
-            for index, rows in self.blocks(kind, key, 0, 2**31 - 1) or ():
-                digest.update(len(index).to_bytes(8, "little"))
-                digest.update(index)
-                digest.update(len(rows).to_bytes(8, "little"))
-                digest.update(rows)
-            digests.append((key, digest.digest()))
-        return digests
-
-    def keys(self) -> Iterator[tuple[str, str]]:
-        """Every (kind, key), in no order."""
-        self._file.check(self._table_at, self._rows_at)
-        for slot in range(self._mask + 1):
-            if self._table[2 * slot]:
-                kind, _, key = self._name_at(self._table[2 * slot + 1]).decode().partition("\0")
-                yield kind, key
 
     def _name_at(self, at: int) -> bytes:
         if not self._state.complete:

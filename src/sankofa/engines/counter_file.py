@@ -149,8 +149,8 @@ class CounterFile:
 
     def generation(self) -> bytes | None:
         """What changes with every change of the values; None while one is under way, or was cut short."""
-        found = self._map[len(_HEADER) : len(_HEADER) + _GENERATION]
-        return None if found == _CHANGING else found
+        generation = self._map[len(_HEADER) : len(_HEADER) + _GENERATION]
+        return None if generation == _CHANGING else generation
 
     def begin_change(self) -> None:
         """From here to `end_change` nobody may trust a value that was read before."""
@@ -161,8 +161,8 @@ class CounterFile:
 
     @property
     def identity(self) -> tuple[int, int]:
-        found = os.fstat(self._descriptor)
-        return found.st_dev, found.st_ino
+        status = os.fstat(self._descriptor)
+        return status.st_dev, status.st_ino
 
     def close(self) -> None:
         with _THREADS:  # closing drops every record lock this process has on the file

@@ -14,8 +14,8 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +34,11 @@ from sankofa.engines.edition_reader import (
     stored_files,
 )
 from sankofa.engines.manifest import seal_manifest
-from sankofa.engines.sqlite_failures import SQLITE_FAILURES
-from sankofa.model.errors import EditionError, OperatorError
+from sankofa.engines.private_files import operator_errors, replace_file, sync
+from sankofa.model.errors import EditionError
 
 BUILDING = ".building-"
-_PRIVATE_FOLDER, _PRIVATE_FILE, _SEALED_FILE = 0o700, 0o600, 0o400
+_PRIVATE_FOLDER, _SEALED_FILE = 0o700, 0o400
 
 
 class EditionFolderWriter:
@@ -122,7 +122,7 @@ class EditionFolderWriter:
             self._make_durable()
             if destination.exists():
                 shutil.rmtree(destination)
-            replace_file(seal_path(destination), f"{seal}\n")
+            replace_file(seal_path(destination), f"{seal}\n".encode())
             self._folder.rename(destination)
             sync(self._editions)
         self._unlock()
@@ -151,9 +151,9 @@ class EditionFolderWriter:
 
     def _link(self, known_by: str, folder: Path, name: str) -> bool:
         """Have a file of a kept edition in this one, under its own name unless one is given."""
-        if (found := self._whole_file(known_by)) is None:
+        if (whole := self._whole_file(known_by)) is None:
             return False
-        path, stored = found
+        path, stored = whole
         try:
             link_or_copy(path, folder / (name or stored.sha256))
         except OSError:
@@ -198,15 +198,15 @@ class EditionFolderWriter:
 
 def _files_of_editions(editions: Path) -> dict[str, tuple[Path, StoredFile]]:
     """Whatever the kept editions have: parts by their content, files by their SHA-256; the newest first."""
-    found: dict[str, tuple[Path, StoredFile]] = {}
+    files: dict[str, tuple[Path, StoredFile]] = {}
     for path in sorted(editions.glob(f"*/{MANIFEST}")):
         with suppress(OSError, ValueError, KeyError, TypeError, Damaged):
             manifest = read_manifest(path.parent)
             parts = manifest["parts"]
             for number, (named, file) in enumerate(stored_files(path.parent, manifest)):
                 known_by = parts[number]["content"] if number < len(parts) else file.sha256
-                found[known_by] = named, file
-    return found
+                files[known_by] = named, file
+    return files
 
 
 def is_whole(folder: Path, manifest: Manifest, opened: OpenParts | None = None) -> bool:
@@ -223,26 +223,6 @@ def remove_edition(folder: Path) -> None:
     """The seal last: an edition without its seal is damaged, a seal without its edition is nothing."""
     shutil.rmtree(folder)
     seal_path(folder).unlink(missing_ok=True)
-
-
-def replace_file(path: Path, text: str) -> None:
-    """In one step: whoever reads it finds the old content or the new."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(partial, "w", opener=open_private) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise
-    sync(path.parent)
-
-
-def open_private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, _PRIVATE_FILE)
 
 
 def make_private_folder(path: Path) -> None:
@@ -274,20 +254,3 @@ def lock_folder(folder: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
-
-
-def sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def operator_errors(path: Path) -> Iterator[None]:
-    """A full disk or a damaged file is reported to the operator by name, without a traceback."""
-    try:
-        yield
-    except (*SQLITE_FAILURES, OSError) as failure:
-        raise OperatorError(f"{path.name}: {failure}") from failure

@@ -115,9 +115,9 @@ class EditionFolderReader:
             for number in range(max(bisect_right(firsts, after) - 1, 0), len(firsts)):
                 first, following = firsts[number], firsts[number + 1 : number + 2]
                 asked = most - len(digests)
-                found = of_kind.parts[number].digests(kind, max(after, first), asked, with_it=after < first)
+                some = of_kind.parts[number].digests(kind, max(after, first), asked, with_it=after < first)
                 # A key that leads to another is in the part of that one, out of order.
-                digests += [one for one in found if not following or one[0] < following[0]]
+                digests += [one for one in some if not following or one[0] < following[0]]
                 if len(digests) == most:
                     break
         except (NotChecked, Damaged) as reason:

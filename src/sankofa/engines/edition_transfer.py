@@ -10,14 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sankofa.engines.datastore import Manifest
-from sankofa.engines.edition_folder import (
-    building_folder,
-    operator_errors,
-    remove_edition,
-    replace_file,
-    sync,
-)
+from sankofa.engines.edition_folder import building_folder, remove_edition
 from sankofa.engines.edition_reader import CHECKSUMS, FILES, MANIFEST, PARTS, read_manifest, seal_path
+from sankofa.engines.private_files import operator_errors, replace_file, sync
 from sankofa.model.errors import EditionError
 
 
@@ -80,7 +75,7 @@ def link_edition(folder: Path, seal: str, files: Iterable[tuple[str, Path]]) -> 
                 sync(changed)
             if folder.exists():
                 remove_edition(folder)
-            replace_file(seal_path(folder), f"{seal}\n")
+            replace_file(seal_path(folder), f"{seal}\n".encode())
             building.rename(folder)
             sync(editions)
         finally:

@@ -12,14 +12,14 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sankofa.engines.counter_file import CounterFile
 from sankofa.engines.keyvalue import PROBE, Window
-from sankofa.engines.sqlite_failures import SQLITE_FAILURES
+from sankofa.engines.private_files import SQLITE_FAILURES
 from sankofa.model.errors import StoreUnavailable
 
 _CALL_SECONDS = 0.8
@@ -85,11 +85,8 @@ class EmbeddedKeyValue:
     async def _change(self, statement: str, values: tuple[str | bytes, ...]) -> list[Any]:
         async with self._writing():
             self._notice_other_files()
-            try:
-                self._open_counters().begin_change()
-            except OSError as error:
-                self._drop_counters()
-                raise self._unavailable(error) from error
+            with self._counters_in_use() as counters:
+                counters.begin_change()
             try:
                 return await self._rows(statement, values)
             finally:
@@ -148,27 +145,18 @@ class EmbeddedKeyValue:
         return counts
 
     async def counts(self, name: str, windows: Sequence[Window]) -> tuple[int, ...]:
-        try:
-            return self._open_counters().counts(name, windows, int(self._clock()))
-        except OSError as error:
-            self._drop_counters()
-            raise self._unavailable(error) from error
+        with self._counters_in_use() as counters:
+            return counters.counts(name, windows, int(self._clock()))
 
     async def ping(self) -> None:
         await self._rows(_GET, ("",))
-        try:
-            self._open_counters().check()
-        except OSError as error:
-            self._drop_counters()
-            raise self._unavailable(error) from error
+        with self._counters_in_use() as counters:
+            counters.check()
 
     async def probe_counting(self) -> None:
         """A page more must fit too: the one of the probe itself has its place already."""
-        try:
-            self._open_counters().check_room()
-        except OSError as error:
-            self._drop_counters()
-            raise self._unavailable(error) from error
+        with self._counters_in_use() as counters:
+            counters.check_room()
         await self.count(*PROBE)
 
     async def close(self) -> None:
@@ -183,10 +171,8 @@ class EmbeddedKeyValue:
             except (*SQLITE_FAILURES, OSError) as error:
                 deadline = deadline or time.monotonic() + _CALL_SECONDS
                 if not _is_busy(error) or time.monotonic() > deadline:
-                    if statement not in (
-                        _PUT,
-                        _REPLACE,
-                    ):  # on a full disk reading goes on, but opening again would fail
+                    # On a full disk reading goes on, but opening again would fail.
+                    if statement not in (_PUT, _REPLACE):
                         self._drop_values()
                     raise self._unavailable(error) from error
             await asyncio.sleep(_BUSY_SECONDS)
@@ -235,6 +221,15 @@ class EmbeddedKeyValue:
             self._counters = CounterFile(self._counters_path, self._reserve)
         return self._counters
 
+    @contextmanager
+    def _counters_in_use(self) -> Iterator[CounterFile]:
+        """What fails is dropped, and told as StoreUnavailable."""
+        try:
+            yield self._open_counters()
+        except OSError as error:
+            self._drop_counters()
+            raise self._unavailable(error) from error
+
     def _drop_values(self) -> None:
         """Close what failed, so that the next call opens it afresh: this is how the store recovers."""
         connection, self._values = self._values, None
@@ -256,10 +251,10 @@ class EmbeddedKeyValue:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Which file is under a name; None where there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _never_close(connection: sqlite3.Connection) -> None:

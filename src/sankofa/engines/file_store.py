@@ -4,12 +4,11 @@ An edition is never written again once it is there; a small text file names the 
 replaced atomically, so switching is one rename.
 """
 
-import fcntl
 import os
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,10 @@ from sankofa.engines.edition_files import OpenParts
 from sankofa.engines.edition_folder import (
     EditionFolderWriter,
     make_private_folder,
-    open_private,
-    operator_errors,
     remove_edition,
-    replace_file,
 )
 from sankofa.engines.edition_reader import EditionFolderReader, read_manifest, stored_files
+from sankofa.engines.private_files import locked, open_private, operator_errors, replace_file
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 _listed = msgspec.json.Decoder(list[Any]).decode
@@ -96,24 +93,16 @@ class FileStore:
     @contextmanager
     def exclusive(self, turn: Turn, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         path = self._home / f".{turn}.lock"
-        with operator_errors(path):
-            make_private_folder(self._home)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
+        with ExitStack() as stack:
             with operator_errors(path):
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    waiting()
-                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                make_private_folder(self._home)
+                stack.enter_context(locked(path, waiting=waiting))
             yield
-        finally:
-            os.close(descriptor)
 
     def set_current_and_prune(self, editions: Sequence[str], current: str) -> None:
         self._list_as_published(current)
         with operator_errors(self._pointer):
-            replace_file(self._pointer, current + "\n")
+            replace_file(self._pointer, f"{current}\n".encode())
             for name in self.list_editions().editions:
                 if name not in editions and name != current:
                     remove_edition(self._editions / name)
@@ -190,7 +179,8 @@ class SqliteLedger:
         self._path = path
         self._first: dict[str, str] = {}  # by table, the first column of its key
         self._saw: Callable[[str, Sequence[Row]], None] | None = None
-        with operator_errors(path), _in_turn(path.parent):
+        # One process at a time: turning a new file to WAL fails at once where another does the same.
+        with operator_errors(path), locked(path.parent):
             self._database = sqlite3.connect(path, isolation_level=None, timeout=60)
             path.chmod(0o600)
             self._database.execute("PRAGMA page_size = 8192")  # of a new file: tenders have rows of 2 to 4 kB
@@ -318,14 +308,3 @@ class SqliteLedger:
 
     def close(self) -> None:
         self._database.close()
-
-
-@contextmanager
-def _in_turn(folder: Path) -> Iterator[None]:
-    """One process at a time: turning a new file to WAL fails at once where another does the same."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -38,9 +38,7 @@ class HttpObjects:
     def stream(self, path: str, start: int, size: int) -> Iterator[Iterator[bytes]]:
         headers = {"range": f"bytes={start}-{size - 1}"} if start else {}
         with self._answer(path, headers) as answer:
-            if (
-                start and answer.status_code != 206
-            ):  # the server knows no ranges: its beginning is passed over
+            if start and answer.status_code != 206:  # it knows no ranges: the beginning is passed over
                 yield _without_beginning(answer.iter_raw(), start)
                 return
             if start and not answer.headers.get("content-range", "").startswith(f"bytes {start}-"):

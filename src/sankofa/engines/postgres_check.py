@@ -65,7 +65,7 @@ class PartsCheck:
 
     def _begin(self) -> None:
         self._next = 0
-        self._found = Sum(0, 0)
+        self._total = Sum(0, 0)
         self._last: tuple[str, str] | None = None
         """While the keys of a part are compared, the last of them."""
 
@@ -121,9 +121,9 @@ class PartsCheck:
         if end <= part.blocks.rows:
             stretch += f" AND number < {end}"  # the last stretch has no end: there may be a row too many
         text = SUM_BLOCKS.format(dataset=part.dataset, part=part.id) + stretch
-        found = self._ask(text)[0]
-        self._rows_asked = int(found[0] or 0)
-        self._add(part, "block", found)
+        answer = self._ask(text)[0]
+        self._rows_asked = int(answer[0] or 0)
+        self._add(part, "block", answer)
         self._next = end
         if end <= part.blocks.rows:
             return True
@@ -135,26 +135,26 @@ class PartsCheck:
     def _some_keys(self, part: StoredPart, most: int) -> bool:
         most *= _KEYS_A_BLOCK
         text = _SOME_KEYS.format(dataset=part.dataset, part=part.id, most=most)
-        (*found, kind, key) = self._ask(text, *(self._last or ("", "")))[0]
-        self._rows_asked = int(found[0] or 0) // _KEYS_A_BLOCK
-        self._add(part, "directory", found)
-        if int(found[0] or 0) == most:
+        (*answer, kind, key) = self._ask(text, *(self._last or ("", "")))[0]
+        self._rows_asked = int(answer[0] or 0) // _KEYS_A_BLOCK
+        self._add(part, "directory", answer)
+        if int(answer[0] or 0) == most:
             self._last = (str(kind), str(key))
             return True
         self._compare(part, "directory", part.keys)
         return False
 
-    def _add(self, part: StoredPart, table: str, found: Sequence[Any]) -> None:
-        rows, digest, whole = found
-        self._found = Sum(self._found.rows + int(rows), self._found.digest + int(digest))
+    def _add(self, part: StoredPart, table: str, answer: Sequence[Any]) -> None:
+        rows, digest, whole = answer
+        self._total = Sum(self._total.rows + int(rows), self._total.digest + int(digest))
         if whole != "t":
             raise self._damaged(part, f"corrupt: {table} is not what was published in part {part.id}")
 
     def _compare(self, part: StoredPart, table: str, sealed: Sum) -> None:
-        if self._found.rows != sealed.rows:
-            rows = f"{self._found.rows} of {sealed.rows} rows in {table}"
+        if self._total.rows != sealed.rows:
+            rows = f"{self._total.rows} of {sealed.rows} rows in {table}"
             raise self._damaged(part, f"incomplete: {rows} of part {part.id}")
-        if self._found != sealed:
+        if self._total != sealed:
             raise self._damaged(part, f"corrupt: {table} is not what was published in part {part.id}")
 
     def _damaged(self, part: StoredPart, damage: str) -> EditionError:
@@ -169,14 +169,14 @@ class PartsCheck:
 def read_manifest(ask: Ask, edition: str) -> tuple[dict[str, Any], str]:
     """The manifest, if it is the one that was sealed, and its seal. Raises EditionError, StoreUnavailable."""
     try:
-        found = ask(f"SELECT manifest, seal FROM {SCHEMA}.edition WHERE id = $1", edition)
+        rows = ask(f"SELECT manifest, seal FROM {SCHEMA}.edition WHERE id = $1", edition)
     except Refused as refused:
         if refused.sqlstate not in ("42P01", "3F000"):
             raise edition_error(edition, refused) from None
-        found = []  # of an older version of this service
-    if not found:
+        rows = []  # of an older version of this service
+    if not rows:
         raise EditionError(f"edition {edition}: {_why_missing(ask, edition)}")
-    text, seal = found[0]
+    text, seal = rows[0]
     try:
         manifest = open_manifest(str(text).encode(), str(seal), edition)
         if "stored" not in manifest:

@@ -81,18 +81,18 @@ class _Export:
         self._writer.finish(self._edition, {name: manifest[name] for name in manifest if name != "stored"})
 
     def _write_part(self, part: StoredPart, content: str) -> None:
-        found = NOTHING
+        total = NOTHING
         for number, index, rows in self._blocks(part):
-            found = found.with_block(number, block_digest(index, rows))
+            total = total.with_block(number, block_digest(index, rows))
             self._writer.write([(number, index, rows)])
-        if found != part.blocks:
+        if total != part.blocks:
             raise self._damaged(part, "block")
         directory = f"SELECT kind, key, first, blocks FROM {SCHEMA}.directory_{part.dataset} WHERE part = %s"
         keys = self._connection.execute(directory.encode(), (part.id,)).fetchall()
-        found = NOTHING
+        total = NOTHING
         for row in keys:
-            found = found.with_key(key_digest(*row))
-        if found != part.keys:
+            total = total.with_key(key_digest(*row))
+        if total != part.keys:
             raise self._damaged(part, "directory")
         self._writer.register(keys)
         self._writer.end_part(content)

@@ -235,9 +235,9 @@ def create_tables(connection: psycopg.Connection[Any]) -> None:
         connection.execute(_CREATE.encode())
         for table in _GUARDED:
             connection.execute(_GUARD.format(table=table).encode())
-    found = connection.execute(f"SELECT number FROM {SCHEMA}.version".encode()).fetchone()
-    if found is None or found[0] > VERSION:
-        version = "no version" if found is None else f"version {found[0]}"
+    row = connection.execute(f"SELECT number FROM {SCHEMA}.version".encode()).fetchone()
+    if row is None or row[0] > VERSION:
+        version = "no version" if row is None else f"version {row[0]}"
         raise OperatorError(
             f"PostgreSQL: the tables of editions are of {version}, this one knows {VERSION}: "
             "install the version of the service that made them, or a newer one"
@@ -263,9 +263,9 @@ class Datasets:
     def _create(self, name: str) -> int:
         run = self._connection.execute
         run(f"SELECT pg_advisory_xact_lock({_CREATING})".encode())
-        found = run(f"SELECT id FROM {SCHEMA}.dataset WHERE name = %s".encode(), (name,)).fetchone()
-        if found is not None:
-            return int(found[0])
+        row = run(f"SELECT id FROM {SCHEMA}.dataset WHERE name = %s".encode(), (name,)).fetchone()
+        if row is not None:
+            return int(row[0])
         insert = (
             f"INSERT INTO {SCHEMA}.dataset SELECT coalesce(max(id), 0) + 1, %s FROM {SCHEMA}.dataset "
             "RETURNING id"

@@ -83,13 +83,13 @@ class PostgresEditionReader:
     ) -> list[tuple[bytes, bytes]] | None:
         if "\0" in key or (part := self._part(kind, key)) is None:  # no text: it would end there on its way
             return None
-        found = await self._blocks(part, kind, key, skip, most)
-        if found is None and (target := await self._target(kind, key)) is not None:
+        blocks = await self._blocks(part, kind, key, skip, most)
+        if blocks is None and (target := await self._target(kind, key)) is not None:
             part = target
-            found = await self._blocks(part, kind, key, skip, most)
-        if found is None:
+            blocks = await self._blocks(part, kind, key, skip, most)
+        if blocks is None:
             await self._see_that_it_is_there(part)
-        return found
+        return blocks
 
     def _part(self, kind: str, key: str) -> _Part | None:
         """The part that has the key, if any has."""
@@ -230,14 +230,14 @@ class PostgresEditionReader:
             start = max(after, firsts[number])
             while len(digests) < most:
                 asked = min(most - len(digests) + 1, _DIGESTS_AT_ONCE)
-                found = await self._digests(of_kind.parts[number], kind, start, asked)
+                some = await self._digests(of_kind.parts[number], kind, start, asked)
                 # A key that leads to another is in the part of that one, out of order.
                 digests += [
-                    one for one in found if one[0] > after and (not following or one[0] < following[0])
+                    one for one in some if one[0] > after and (not following or one[0] < following[0])
                 ]
-                if len(found) < asked or (following and found[-1][0] >= following[0]):
+                if len(some) < asked or (following and some[-1][0] >= following[0]):
                     break
-                after = start = found[-1][0]
+                after = start = some[-1][0]
         return digests[:most]
 
     async def _digests(self, part: _Part, kind: str, start: str, most: int) -> list[tuple[str, bytes]]:

@@ -7,11 +7,12 @@ the way out.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import msgspec
+from starlette.types import Message, Receive, Send
 
 from sankofa.access.quotas import Quotas, Usage
 from sankofa.access.tiers import Grant
@@ -20,9 +21,7 @@ from sankofa.mcp.known_calls import Envelope, KnownCalls, PlainCall
 from sankofa.mcp.refusals import ContentTooLarge, RequestTimeout, refusal_of_the_sdk
 from sankofa.model.errors import BadRequest, InvalidParameter, Problem, RateLimited
 from sankofa.operations.answers import (
-    JSON as _JSON,
-)
-from sankofa.operations.answers import (
+    JSON,
     NO_STORE,
     PRIVATE,
     PROBLEM_JSON,
@@ -33,11 +32,6 @@ from sankofa.operations.answers import (
     problem_headers,
     rate_headers,
 )
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 LARGEST_BODY: Final = 1024 * 1024
 """No call of a tool is longer; the SDK takes a quarter of a second to read a megabyte."""
@@ -152,7 +146,7 @@ class Exchange:
             *_as_text(body),
             *(envelope.before_structure, body, envelope.end),
         )
-        await self.answer(200, [_JSON], b"".join(parts))
+        await self.answer(200, [JSON], b"".join(parts))
 
     async def refuse(self, problem: Problem) -> None:
         """Answer with a problem as HTTP does, not as a tool result."""

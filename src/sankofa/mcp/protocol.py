@@ -16,10 +16,11 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
+from starlette.types import Receive, Scope
 
 from sankofa import __version__
 from sankofa.mcp.calls import ToolCalls, UnknownTool
-from sankofa.mcp.exchange import LARGEST_BODY, MARK, Exchange, Receive, Scope
+from sankofa.mcp.exchange import LARGEST_BODY, MARK, Exchange
 from sankofa.mcp.instructions import instructions
 from sankofa.mcp.schemas import answer_schema
 from sankofa.mcp.tools import Tool

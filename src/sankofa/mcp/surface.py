@@ -15,9 +15,10 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from starlette.types import Message, Receive, Scope, Send
 
 from sankofa.mcp.calls import ToolCalls
-from sankofa.mcp.exchange import Exchange, Message, Receive, Scope, Send
+from sankofa.mcp.exchange import Exchange
 from sankofa.mcp.guard import Guard, key_of
 from sankofa.mcp.known_calls import KnownCalls, PlainCall, plain_call
 from sankofa.mcp.long_calls import LONGEST_CALL, without_arguments

@@ -21,6 +21,15 @@ def parse_day(text: str) -> date:
 
 
 @lru_cache(maxsize=65536)
+def day_in(field: str, text: str) -> str:
+    """The day in a field of a file, as it is written. Raises ValueError, which names the field."""
+    try:
+        return parse_day(text).isoformat()
+    except ValueError as failure:
+        raise ValueError(f"{field}: {failure}") from None
+
+
+@lru_cache(maxsize=65536)
 def ordinal(iso_day: str) -> int:
     """The proleptic Gregorian ordinal of a day already known to be well formed."""
     return date.fromisoformat(iso_day).toordinal()

@@ -29,3 +29,11 @@ def exact(text: str) -> str:
         return "0"
     plain = format(number, "f")
     return plain.rstrip("0").rstrip(".") if "." in plain else plain
+
+
+def figure_in(field: str, text: str) -> str:
+    """The figure in a field of a file; empty where that is. Raises ValueError, which names the field."""
+    try:
+        return exact(text) if text else ""
+    except ValueError as failure:
+        raise ValueError(f"{field}: {failure}") from None

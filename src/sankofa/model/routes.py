@@ -95,16 +95,18 @@ class Route(NamedTuple):
     @property
     def provisos(self) -> str:
         """What must hold besides, in words."""
-        said = []
+        provisos = []
         if self.unless:
-            said.append("not where the filing has " + ", ".join(f"`{c}`" for c in self.unless))
+            provisos.append("not where the filing has " + ", ".join(f"`{c}`" for c in self.unless))
         if self.at_least:
-            said.append("not where it is less than " + " or ".join(f"`{written(s)}`" for s in self.at_least))
+            provisos.append(
+                "not where it is less than " + " or ".join(f"`{written(s)}`" for s in self.at_least)
+            )
         if self.confirm:
-            said.append(f"only where an equation of `{self.confirm}` holds")
+            provisos.append(f"only where an equation of `{self.confirm}` holds")
         if self.of:
-            said.append("only where " + " and ".join(f"`{name}`" for name in self.of) + " closes")
-        return "; ".join(said)
+            provisos.append("only where " + " and ".join(f"`{name}`" for name in self.of) + " closes")
+        return "; ".join(provisos)
 
 
 class AccountingIdentity(NamedTuple):
@@ -166,21 +168,21 @@ def table() -> RouteTable:
 
 def parse(text: str) -> RouteTable:
     """Read and check. Raises ValueError that names what is wrong."""
-    said = tomllib.loads(text)
-    unknown = said.keys() - {"groups", "items", "breakdowns", "confirmations", "identities"}
+    tables = tomllib.loads(text)
+    unknown = tables.keys() - {"groups", "items", "breakdowns", "confirmations", "identities"}
     if unknown:
         raise ValueError(f"unknown table {', '.join(sorted(unknown))}")
-    breakdowns = {name: _breakdown(name, one) for name, one in said.get("breakdowns", {}).items()}
+    breakdowns = {name: _breakdown(name, one) for name, one in tables.get("breakdowns", {}).items()}
     confirmations = {
         name: tuple(_sum(equation, f"confirmations.{name}", SELF) for equation in equations)
-        for name, equations in said.get("confirmations", {}).items()
+        for name, equations in tables.get("confirmations", {}).items()
     }
-    items: dict[str, list[dict[str, Any]]] = said["items"]
+    items: dict[str, list[dict[str, Any]]] = tables["items"]
     routes = {
-        item: (_own(item), *(_route(item, n, one, said["groups"]) for n, one in enumerate(given, 1)))
+        item: (_own(item), *(_route(item, n, one, tables["groups"]) for n, one in enumerate(given, 1)))
         for item, given in items.items()
     }
-    identities = tuple(_identity(name, one) for name, one in said.get("identities", {}).items())
+    identities = tuple(_identity(name, one) for name, one in tables.get("identities", {}).items())
     parsed = RouteTable(routes, breakdowns, confirmations, identities)
     _check(parsed)
     return parsed
@@ -192,35 +194,35 @@ def _own(item: str) -> Route:
     return Route(item, 0, (Term(1, item),), "", (), (), (), "", True, "", why, frozenset(), False)
 
 
-def _route(item: str, number: int, said: dict[str, Any], groups: Mapping[str, str]) -> Route:
+def _route(item: str, number: int, entry: dict[str, Any], groups: Mapping[str, str]) -> Route:
     where = f"{item}, route {number}"
-    unknown = said.keys() - _FIELDS
+    unknown = entry.keys() - _FIELDS
     if unknown:
         raise ValueError(f"{where}: unknown field {', '.join(sorted(unknown))}")
     for needed in ("since", "why"):
-        if not said.get(needed):
+        if not entry.get(needed):
             raise ValueError(f"{where}: {needed} is missing")
-    if not said.get("take") and not said.get("members"):
+    if not entry.get("take") and not entry.get("members"):
         raise ValueError(f"{where}: expected take, members or both")
-    if bool(said.get("members")) != bool(said.get("of")):
+    if bool(entry.get("members")) != bool(entry.get("of")):
         raise ValueError(f"{where}: members and of belong together")
-    terms = _sum(said["take"], where) if "take" in said else ()
-    unless = _unless(said.get("unless", ""), {term.concept for term in terms}, groups, where)
-    at_least = tuple(_sum(one, where) for one in said.get("at_least", []))
+    terms = _sum(entry["take"], where) if "take" in entry else ()
+    unless = _unless(entry.get("unless", ""), {term.concept for term in terms}, groups, where)
+    at_least = tuple(_sum(one, where) for one in entry.get("at_least", []))
     return Route(
         item,
         number,
         terms,
-        said.get("members", ""),
-        tuple(said.get("of", "").split()),
+        entry.get("members", ""),
+        tuple(entry.get("of", "").split()),
         unless,
         at_least,
-        said.get("confirm", ""),
-        bool(said.get("served", False)),
-        said["since"],
-        said["why"],
+        entry.get("confirm", ""),
+        bool(entry.get("served", False)),
+        entry["since"],
+        entry["why"],
         frozenset(unless).union(term.concept for least in at_least for term in least),
-        said.get("confirm") == NOTHING and not said.get("members"),
+        entry.get("confirm") == NOTHING and not entry.get("members"),
     )
 
 
@@ -258,32 +260,32 @@ def _sum(text: str, where: str, also: str = "") -> Sum:
     return tuple(terms)
 
 
-def _breakdown(name: str, said: dict[str, Any]) -> Breakdown:
+def _breakdown(name: str, entry: dict[str, Any]) -> Breakdown:
     members: dict[str, tuple[int, str]] = {}
-    for mark, given in said["members"].items():
+    for mark, given in entry["members"].items():
         for concept in given.split():
             sign = -1 if concept.startswith("-") else 1
             concept = concept.lstrip("-")
             if concept in members or not _NAME.fullmatch(concept):
                 raise ValueError(f"breakdowns.{name}: {concept} is twice a member, or no concept")
             members[concept] = (sign, "" if mark == "other" else mark)
-    within = {whole: frozenset(parts.split()) for whole, parts in said.get("within", {}).items()}
+    within = {whole: frozenset(parts.split()) for whole, parts in entry.get("within", {}).items()}
     for whole, parts in within.items():
         strange = ({whole} | parts) - members.keys()
         if strange:
             raise ValueError(f"breakdowns.{name}: {', '.join(sorted(strange))} is no member")
-    totals = tuple(_sum(total, f"breakdowns.{name}") for total in said["totals"])
+    totals = tuple(_sum(total, f"breakdowns.{name}") for total in entry["totals"])
     concepts = members.keys() | {term.concept for total in totals for term in total}
-    positive = bool(said.get("positive", False))
-    order = {concept: place for place, concept in enumerate(members)}
+    positive = bool(entry.get("positive", False))
+    order = {concept: number for number, concept in enumerate(members)}
     return Breakdown(name, totals, members, within, positive, frozenset(concepts), order)
 
 
-def _identity(name: str, said: dict[str, Any]) -> AccountingIdentity:
+def _identity(name: str, entry: dict[str, Any]) -> AccountingIdentity:
     where = f"identities.{name}"
-    optional = _sum(said["optional"], where) if said.get("optional") else ()
-    doubted, refused = (tuple(said.get(key, "").split()) for key in ("doubted", "refused"))
-    return AccountingIdentity(name, _sum(said["items"], where), optional, doubted, refused)
+    optional = _sum(entry["optional"], where) if entry.get("optional") else ()
+    doubted, refused = (tuple(entry.get(key, "").split()) for key in ("doubted", "refused"))
+    return AccountingIdentity(name, _sum(entry["items"], where), optional, doubted, refused)
 
 
 def _check(table: RouteTable) -> None:

@@ -187,11 +187,15 @@ class FolderCatalogue:
 
     def _manifest(self, name: str, seal: str) -> bytes:
         """As it was sealed, read once."""
-        kept = self._pool.read(seal)
-        content = self._source.read(f"{name}/{_MANIFEST}", INDEX_BYTES) if kept is None else kept
+        pooled_content = self._pool.read(seal)
+        content = (
+            self._source.read(f"{name}/{_MANIFEST}", INDEX_BYTES)
+            if pooled_content is None
+            else pooled_content
+        )
         if sha256(content).hexdigest() != seal:
             raise ObjectError(f"{name}/{_MANIFEST}: not the one that was sealed")
-        if kept is None:
+        if pooled_content is None:
             self._pool.put(seal, content)
             self._progress(len(content))
         return content

@@ -8,15 +8,11 @@ frame.
 """
 
 import struct
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from sankofa.engines.compression import zstd
 
 _MAGIC: Final = b"SANKDLT1"
 _HEAD: Final = struct.Struct("<QQII")

@@ -60,7 +60,7 @@ class Follower:
         self.state = read_state(self._editions)
         self._files = 0
         self._bytes = 0
-        self._told = 0.0
+        self._noted_at = 0.0
         self._lock = threading.Lock()
         self._catalogue: Catalogue = PushedCatalogue(source, self._pool, self._count)
         self._other: Catalogue = FolderCatalogue(source, self._pool, self._count, layout)
@@ -166,15 +166,15 @@ class Follower:
 
     def _older(self, published: RemotePublications) -> list[RemoteEdition]:
         """Of those that this version reads, as many as are kept; some were removed since they were named."""
-        found: list[RemoteEdition] = []
+        older: list[RemoteEdition] = []
         for name in published.older[: 4 * self._kept]:
-            if len(found) == self._kept:
+            if len(older) == self._kept:
                 break
             with suppress(ObjectMissing):
                 edition = self._catalogue.edition(name)
                 if edition.layout == self._layout:
-                    found.append(edition)
-        return found
+                    older.append(edition)
+        return older
 
     def _refusal(self, current: RemoteEdition) -> str:
         return (
@@ -182,11 +182,11 @@ class Follower:
             f"{self._layout}: install the version that published it; the edition here stays in service"
         )
 
-    def _switch(self, current: RemoteEdition, kept: Sequence[RemoteEdition]) -> None:
+    def _switch(self, current: RemoteEdition, keep: Sequence[RemoteEdition]) -> None:
         with self._store.exclusive("switch"):
             self._store.open(current.edition).close()
             listed = self._store.list_editions()
-            names = [edition.edition for edition in kept]
+            names = [edition.edition for edition in keep]
             if listed.current != current.edition or set(listed.editions) - {*names}:
                 self._store.set_current_and_prune(names, current.edition)
 
@@ -252,10 +252,10 @@ class Follower:
         """Called from several threads. While something comes, the other side answers."""
         with self._lock:
             self._bytes += count
-            if time.monotonic() - self._told > _PROGRESS_SECONDS:
+            if time.monotonic() - self._noted_at > _PROGRESS_SECONDS:
                 self._note(answered_at=utc(self._clock()))
 
     def _note(self, **changes: object) -> None:
         self.state = replace(self.state, **changes)
-        self._told = time.monotonic()
+        self._noted_at = time.monotonic()
         write_state(self._editions, self.state)

@@ -4,6 +4,7 @@ The folder of an edition holds hard links to them, so that editions share what t
 that no edition links to any more is known by its number of links.
 """
 
+import hashlib
 import os
 import shutil
 import time
@@ -14,8 +15,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from sankofa.engines.edition_folder import make_private_folder, open_private, sync
+from sankofa.engines.edition_folder import make_private_folder
 from sankofa.engines.object_store import CHUNK, ObjectError, ObjectMissing, ObjectSource
+from sankofa.engines.private_files import open_private, sync
 from sankofa.replication.delta_file import NotApplicable, apply_delta
 from sankofa.replication.documents import Digest
 
@@ -147,11 +149,11 @@ class Pool:
 
     def prune(self, wanted: Collection[PooledFile] = ()) -> None:
         """Remove what no edition links to, but for what is wanted still."""
-        kept = {file.name for file in wanted}
+        needed = {file.name for file in wanted}
         if not self._folder.is_dir():
             return
         for path in self._folder.iterdir():
-            if path.name.removesuffix(_PARTIAL) not in kept and path.stat().st_nlink == 1:
+            if path.name.removesuffix(_PARTIAL) not in needed and path.stat().st_nlink == 1:
                 path.unlink(missing_ok=True)
 
     def _begun(self, file: PooledFile) -> int:
@@ -237,10 +239,6 @@ class _Pace:
 
 
 def file_digest(path: Path) -> Digest:
-    hashed = sha256()
-    size = 0
     with path.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            hashed.update(chunk)
-            size += len(chunk)
-    return Digest(hashed.hexdigest(), size)
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return Digest(digest, stream.tell())

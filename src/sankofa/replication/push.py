@@ -74,7 +74,7 @@ def push(
     listed = store.list_editions()
     if listed.current is None:
         raise OperatorError("no edition is published: run `sankofa publish` first")
-    there = {found.path: found for found in destination.objects(POOL)}
+    there = {stored.path: stored for stored in destination.objects(POOL)}
     pointer, before = _present(destination)
     entries = {entry.edition: entry for entry in before.editions} if before else {}
     sending: list[_Listed] = []
@@ -85,7 +85,7 @@ def push(
         except EditionError:
             if name == listed.current:
                 raise
-    sizes = {path: found.size for path, found in there.items()}
+    sizes = {path: stored.size for path, stored in there.items()}
     sent = _send(destination, sending, sizes, progress)
     contents = {edition.entry.edition: edition.contents for edition in sending}
     deltas = push_deltas(destination, contents, listed.current, before.current if before else "", sizes)
@@ -104,7 +104,7 @@ def push(
         destination.write(POINTER, encode(written)[0], immutable=False)
     needed = {digest.path, *deltas.needed, *(edition.entry.files.path for edition in sending)}
     needed.update(part.path for edition in sending for part in edition.files)
-    unused = [path for path, found in there.items() if path not in needed]
+    unused = [path for path, stored in there.items() if path not in needed]
     unused = [path for path in unused if now() - there[path].modified >= keep_unused]
     destination.delete(unused)
     deltas.remove_unused(now() - keep_unused)
@@ -166,8 +166,8 @@ def _checked_digest(folder: Path, file: EditionFile) -> Digest:
 
 
 def _is_there(digest: Digest, there: dict[str, Any]) -> bool:
-    found = there.get(digest.path)
-    return found is not None and found.size == digest.size
+    stored = there.get(digest.path)
+    return stored is not None and stored.size == digest.size
 
 
 def _send(
@@ -209,7 +209,7 @@ def _send_open_files(
 ) -> None:
     """The open Parquet files of the current edition, the first of these, by name; older ones stay a while."""
     current = next(iter(editions))
-    there = {found.path: found for found in destination.objects(OPEN)}
+    there = {stored.path: stored for stored in destination.objects(OPEN)}
     listed = []
     for file in current.contents.manifest.get("files", ()):
         if file.get("access") != "open":
@@ -228,10 +228,10 @@ def _send_open_files(
     if not unchanged:
         destination.write(_OPEN_INDEX, content, immutable=False)
     old = [
-        found.path
-        for found in there.values()
-        if (named := _OPEN_EDITION.match(found.path))
+        stored.path
+        for stored in there.values()
+        if (named := _OPEN_EDITION.match(stored.path))
         and named[1] != current.entry.edition
-        and now() - found.modified >= keep_unused
+        and now() - stored.modified >= keep_unused
     ]
     destination.delete(old)

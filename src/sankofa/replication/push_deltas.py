@@ -31,7 +31,7 @@ class PushedDeltas:
 
     def __init__(self, destination: ObjectDestination, kept: frozenset[str]) -> None:
         self._destination = destination
-        self._documents = {found.path: found for found in destination.objects(DELTAS)}
+        self._documents = {stored.path: stored for stored in destination.objects(DELTAS)}
         self._kept = {deltas_path(edition) for edition in kept}
         self.needed: set[str] = set()
         """The objects of the pool that deltas to kept editions are in."""
@@ -45,8 +45,8 @@ class PushedDeltas:
 
     def remove_unused(self, before: datetime) -> None:
         """Those to editions that are no longer kept, unless they are newer than this."""
-        unused = (found for path, found in self._documents.items() if path not in self._kept)
-        self._destination.delete([found.path for found in unused if found.modified <= before])
+        unused = (stored for path, stored in self._documents.items() if path not in self._kept)
+        self._destination.delete([stored.path for stored in unused if stored.modified <= before])
 
 
 def push_deltas(

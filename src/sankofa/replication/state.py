@@ -1,11 +1,12 @@
 """What a follower knows, in a small file beside the editions: the workers and `sankofa doctor` read it."""
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import msgspec
+
+from sankofa.engines.private_files import replace_file
 
 FILE: Final = "FOLLOWING"
 SILENT_SECONDS: Final = 30.0
@@ -58,9 +59,7 @@ def read_state(editions: Path) -> FollowState:
 
 def write_state(editions: Path, state: FollowState) -> None:
     """Without waiting for the disk: what is lost with the power is found out at the next look."""
-    partial = editions / f".{FILE}.{os.getpid()}"
-    partial.write_bytes(msgspec.json.encode(state))
-    partial.replace(editions / FILE)
+    replace_file(editions / FILE, msgspec.json.encode(state), durable=False)
 
 
 def utc(moment: datetime) -> str:

@@ -49,19 +49,24 @@ class InputFile:
         self.limits = limits
         self.bytes_read = 0
 
-    def documents(self, *endings: str) -> Iterator[tuple[str, IO[bytes]]]:
+    def documents(self, *endings: str, expected: str = "") -> Iterator[tuple[str, IO[bytes]]]:
         """Each document inside: the file itself, or the members of a zip with one of the endings.
 
-        Hidden members, as the ones a Mac adds, are passed over, as they are in a folder.
+        Hidden members, as the ones a Mac adds, are passed over, as they are in a folder. Raises FormatError
+        where a zip has none and one is `expected`.
         """
         if self.is_zip:
+            any_document = False
             with zipfile.ZipFile(self.path) as archive:
                 for member in archive.infolist():
                     hidden = any(part.startswith((".", "__MACOSX")) for part in member.filename.split("/"))
                     named = member.filename.lower().endswith(endings or ("",))
                     if named and not hidden and not member.is_dir():
+                        any_document = True
                         with self._opened(archive, member) as stream:
                             yield member.filename, BoundedStream(stream, self)
+            if expected and not any_document:
+                raise FormatError(f"{self.name}: {expected}")
         elif self.name.lower().endswith(".gz"):
             with gzip.open(self.path) as stream:
                 yield self.name[:-3], BoundedStream(stream, self)

@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from sankofa.model import text
-from sankofa.model.days import parse_day
+from sankofa.model.days import day_in
 from sankofa.model.errors import FormatError
 from sankofa.model.figures import exact
 from sankofa.model.identifiers import Identifier, cik
@@ -129,27 +128,19 @@ def _fact(subject: str, concept: str, unit: str, row: _Row) -> Fact | None:
         return None
     if not value:
         raise ValueError("val is missing")
-    end = _day("end", row.end)
-    start = _day("start", row.start) if row.start else ""
+    end = day_in("end", row.end or "")
+    start = day_in("start", row.start) if row.start else ""
     if start > end:
         raise ValueError("start is after end")
-    filed = _day("filed", row.filed)
+    filed = day_in("filed", row.filed or "")
     if not row.accn or not row.accn.isprintable():
         raise ValueError("accn is missing")
     return Fact(subject, concept, unit, start, end, filed, row.accn, exact(value), concept)
 
 
-@lru_cache(maxsize=65536)
-def _day(field: str, day: str | None) -> str:
-    try:
-        return parse_day(day or "").isoformat()
-    except ValueError as failure:
-        raise ValueError(f"{field}: {failure}") from None
-
-
 def _is_day(day: str) -> bool:
     try:
-        return bool(_day("filed", day))
+        return bool(day_in("filed", day))
     except ValueError:
         return False
 

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import lru_cache
 from typing import Final
 
 from sankofa.model.countries import currency
-from sankofa.model.days import parse_day
-from sankofa.model.figures import exact
+from sankofa.model.days import day_in
+from sankofa.model.figures import figure_in
 from sankofa.model.line_items import snake_case
 from sankofa.model.periods import PERIOD_TYPES
 from sankofa.model.records import Fact, Record
@@ -39,8 +38,8 @@ def _fact(row: dict[str, str], _: str) -> Fact:
     line_item = snake_case(row["line_item"])
     if not _LINE_ITEM.match(line_item) or ":" in row["line_item"]:
         raise ValueError("line_item: expected a name in snake_case")
-    end, start = _day("period_end", row["period_end"]), row.get("period_start", "")
-    if start and _day("period_start", start) > end:
+    end, start = day_in("period_end", row["period_end"]), row.get("period_start", "")
+    if start and day_in("period_start", start) > end:
         raise ValueError("period_start is after period_end")
     available_at = row.get("available_at", "")
     unit, document, location = row["currency"], row["document"], row.get("location", "")
@@ -59,32 +58,17 @@ def _fact(row: dict[str, str], _: str) -> Fact:
         unit=currency(unit) or "",
         period_start=start,
         period_end=end,
-        available_at=_day("available_at", available_at) if available_at else "",
+        available_at=day_in("available_at", available_at) if available_at else "",
         document=document,
-        value=_number("value", row["value"]),
+        value=figure_in("value", row["value"]),
         location=location,
         declared_period=_DECLARED.get(declared.lower(), ""),
         confidence=_share("confidence", row.get("confidence", "")),
     )
 
 
-def _number(column: str, text: str) -> str:
-    try:
-        return exact(text) if text else ""
-    except ValueError as failure:
-        raise ValueError(f"{column}: {failure}") from None
-
-
 def _share(column: str, text: str) -> str:
-    number = _number(column, text)
+    number = figure_in(column, text)
     if number and not 0 <= Decimal(number) <= 1:
         raise ValueError(f"{column}: expected a number from 0 to 1")
     return number
-
-
-@lru_cache(maxsize=65536)
-def _day(column: str, text: str) -> str:
-    try:
-        return parse_day(text).isoformat()
-    except ValueError as failure:
-        raise ValueError(f"{column}: {failure}") from None

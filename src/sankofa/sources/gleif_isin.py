@@ -20,9 +20,9 @@ Pairs = Iterator[tuple[str, str, str] | Rejected]
 @adapter("gleif-isin")
 def read(file: InputFile) -> Iterator[Record]:
     """The LEI-ISIN relationship CSV and GLEIF API JSON."""
-    any_document = False
-    for name, stream in file.documents(".csv", ".json"):
-        any_document = True
+    for name, stream in file.documents(
+        ".csv", ".json", expected=f"{_EXPECTED}, found neither in the archive"
+    ):
         prefix = f"{name} " if file.is_zip else ""
         title = f"{file.name}: {prefix}".strip()
         first = stream.readline().removeprefix(b"\xef\xbb\xbf")
@@ -30,8 +30,6 @@ def read(file: InputFile) -> Iterator[Record]:
             yield from _links(_from_json(title, prefix, first + stream.read()))
         else:
             yield from _links(_from_csv(title, prefix, first, stream))
-    if not any_document:
-        raise FormatError(f"{file.name}: {_EXPECTED}, found neither in the archive")
 
 
 def _links(pairs: Pairs) -> Iterator[Record]:

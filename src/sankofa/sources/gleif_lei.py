@@ -19,21 +19,23 @@ from sankofa.model.identifiers import make_identifier
 from sankofa.model.records import EntityRecord, Profile, Record, Rejected, Withheld
 from sankofa.sources.base import InputFile, adapter
 
-_COLUMNS: Final = {
-    "lei": "LEI",
-    "legal_name": "Entity.LegalName",
-    "category": "Entity.EntityCategory",
-    "address_country": "Entity.LegalAddress.Country",
-    "jurisdiction": "Entity.LegalJurisdiction",
-    "legal_form": "Entity.LegalForm.EntityLegalFormCode",
-    "other_form": "Entity.LegalForm.OtherLegalForm",
-    "entity_status": "Entity.EntityStatus",
-    "registration_status": "Registration.RegistrationStatus",
-    "authority": "Entity.RegistrationAuthority.RegistrationAuthorityID",
-    "number": "Entity.RegistrationAuthority.RegistrationAuthorityEntityID",
-    "successor": "Entity.SuccessorEntity.1.SuccessorLEI",
-    "updated": "Registration.LastUpdateDate",
+_FIELDS: Final = {
+    "lei": ("LEI", "lei"),
+    "legal_name": ("Entity.LegalName", "entity.legalName.name"),
+    "category": ("Entity.EntityCategory", "entity.category"),
+    "address_country": ("Entity.LegalAddress.Country", "entity.legalAddress.country"),
+    "jurisdiction": ("Entity.LegalJurisdiction", "entity.jurisdiction"),
+    "legal_form": ("Entity.LegalForm.EntityLegalFormCode", "entity.legalForm.id"),
+    "other_form": ("Entity.LegalForm.OtherLegalForm", "entity.legalForm.other"),
+    "entity_status": ("Entity.EntityStatus", "entity.status"),
+    "registration_status": ("Registration.RegistrationStatus", "registration.status"),
+    "authority": ("Entity.RegistrationAuthority.RegistrationAuthorityID", "entity.registeredAt.id"),
+    "number": ("Entity.RegistrationAuthority.RegistrationAuthorityEntityID", "entity.registeredAs"),
+    "successor": ("Entity.SuccessorEntity.1.SuccessorLEI", "entity.successorEntity.lei"),
+    "updated": ("Registration.LastUpdateDate", "registration.lastUpdateDate"),
 }
+"""Of each field of `_Published`, in order: its column in the golden copy, its path in a reply of the API."""
+_API_PATHS: Final = tuple(("attributes", *path.split(".")) for _, path in _FIELDS.values())
 _REQUIRED: Final = ("lei", "legal_name", "category")  # without a category no sole proprietor could be told
 _OLDER_NAME: Final = {"Entity.SuccessorEntity.1.SuccessorLEI": "Entity.SuccessorEntity.SuccessorLEI"}
 _OTHER_NAME = re.compile(
@@ -69,9 +71,9 @@ def read(file: InputFile) -> Iterator[Record]:
 
     A sole proprietor is a person: counted as withheld, and nothing of the record goes on from here.
     """
-    any_document = False
-    for name, stream in file.documents(".csv", ".json"):
-        any_document = True
+    for name, stream in file.documents(
+        ".csv", ".json", expected=f"{_EXPECTED}, found neither in the archive"
+    ):
         prefix = f"{name} " if file.is_zip else ""
         first = stream.readline().removeprefix(b"\xef\xbb\xbf")
         if first.lstrip()[:1] in (b"{", b"["):
@@ -83,8 +85,6 @@ def read(file: InputFile) -> Iterator[Record]:
                 yield Rejected(prefix + position, "malformed record")
             else:
                 yield from _entity(prefix + position, record, other_names)
-    if not any_document:
-        raise FormatError(f"{file.name}: {_EXPECTED}, found neither in the archive")
 
 
 def _entity(position: str, published: _Published, other_names: list[str]) -> Iterator[Record]:
@@ -163,12 +163,11 @@ def _from_csv(title: str, first: bytes, stream: IO[bytes]) -> Published:
     header = [name.strip() for name in next(rows, [])]
     column_of = {name: index for index, name in enumerate(header)}
     for field in _REQUIRED:
-        if _COLUMNS[field] not in column_of:
-            raise FormatError(f"{title} {_EXPECTED}; found no column {_COLUMNS[field]}")
+        if _FIELDS[field][0] not in column_of:
+            raise FormatError(f"{title} {_EXPECTED}; found no column {_FIELDS[field][0]}")
     absent = len(header)  # an empty field is put there
-    columns = [
-        column_of.get(name, column_of.get(_OLDER_NAME.get(name, ""), absent)) for name in _COLUMNS.values()
-    ]
+    named = (name for name, _ in _FIELDS.values())
+    columns = [column_of.get(name, column_of.get(_OLDER_NAME.get(name, ""), absent)) for name in named]
     fields = itemgetter(*columns)
     names = [index for index, name in enumerate(header) if _OTHER_NAME.match(name)]
     while True:
@@ -206,25 +205,7 @@ def _from_json(title: str, data: bytes) -> Published:
             continue
         lists = (entity.get("otherNames"), entity.get("transliteratedOtherNames"))
         names = [_at(name, "name") for some in lists if isinstance(some, list) for name in some]
-        yield f"data/{index}", _from_api(record), names
-
-
-def _from_api(record: object) -> _Published:
-    return _Published(
-        lei=_at(record, "attributes", "lei"),
-        legal_name=_at(record, "attributes", "entity", "legalName", "name"),
-        category=_at(record, "attributes", "entity", "category"),
-        address_country=_at(record, "attributes", "entity", "legalAddress", "country"),
-        jurisdiction=_at(record, "attributes", "entity", "jurisdiction"),
-        legal_form=_at(record, "attributes", "entity", "legalForm", "id"),
-        other_form=_at(record, "attributes", "entity", "legalForm", "other"),
-        entity_status=_at(record, "attributes", "entity", "status"),
-        registration_status=_at(record, "attributes", "registration", "status"),
-        authority=_at(record, "attributes", "entity", "registeredAt", "id"),
-        number=_at(record, "attributes", "entity", "registeredAs"),
-        successor=_at(record, "attributes", "entity", "successorEntity", "lei"),
-        updated=_at(record, "attributes", "registration", "lastUpdateDate"),
-    )
+        yield f"data/{index}", _Published(*(_at(record, *path) for path in _API_PATHS)), names
 
 
 def _get(value: object, *path: str) -> object:

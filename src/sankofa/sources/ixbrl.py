@@ -86,9 +86,7 @@ def _unpacked(file: InputFile, folder: Path) -> list[Path]:
             check_xml(data)
         except UnsafeDocument as failure:
             raise FormatError(f"{file.name}: {parts[-1]}: {failure}") from None
-        if (
-            "META-INF" in parts
-        ):  # of the package, which is read as such: beside a report it would be taken for one
+        if "META-INF" in parts:  # of the package: beside a report it would be taken for one
             continue
         path = folder.joinpath("report", *parts)
         if not path.name.lower().endswith(_PARTS):
@@ -103,12 +101,11 @@ def _unpacked(file: InputFile, folder: Path) -> list[Path]:
 def _facts(file: InputFile, report: Path, packages: list[str], folder: str) -> Iterator[FactLine]:
     """The facts of a report, read by a process of its own. Raises FormatError where it cannot be read."""
     limits = file.limits
-    cache = Path(
-        folder, "cache"
-    )  # apart from the report: arelle takes what is in it for fetched from an address
+    # Apart from the report: arelle takes what is in it for fetched from an address.
+    cache = Path(folder, "cache")
     cache.mkdir(exist_ok=True)
     request = Request(str(report), packages, str(cache), limits.xbrl_memory_bytes, limits.xbrl_seconds)
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG") if name in os.environ}
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG") if name in os.environ}
     try:
         done = subprocess.run(
             [sys.executable, "-m", "sankofa.sources.inline_xbrl.worker"],
@@ -116,7 +113,7 @@ def _facts(file: InputFile, report: Path, packages: list[str], folder: str) -> I
             capture_output=True,
             check=False,
             cwd=folder,
-            env={**kept, "HOME": folder, "XDG_CONFIG_HOME": folder, "TMPDIR": folder},
+            env={**environment, "HOME": folder, "XDG_CONFIG_HOME": folder, "TMPDIR": folder},
             timeout=2 * limits.xbrl_seconds,
         )
     except subprocess.TimeoutExpired:
@@ -167,25 +164,13 @@ class _Report:
             self._named.setdefault(_subject(line), fit_name(line.value) or "")
         prefix = concept.partition(":")[0]
         of_cover = prefix == "dei" and line.unit != "shares"
-        if (
-            line.dimensions
-            or not line.is_numeric
-            or line.value is None
-            or of_cover
-            or prefix in _ABOUT_PERSONS
-        ):
+        is_ours = not (line.dimensions or of_cover or prefix in _ABOUT_PERSONS)
+        if not (is_ours and line.is_numeric and line.value is not None):
             self._skipped += 1
             return None
         fact = Fact(
-            _subject(line),
-            concept,
-            line.unit,
-            line.start,
-            line.end,
-            self._available_at,
-            self._document,
-            exact(line.value),
-            line.location,
+            *(_subject(line), concept, line.unit, line.start, line.end),
+            *(self._available_at, self._document, exact(line.value), line.location),
         )
         key = fact[:5]
         known = self._chosen.get(key)

@@ -35,13 +35,13 @@ class TooLong(ValueError):
 
 
 class Piece(NamedTuple):
-    """The bytes of a value, and its place in the document.
+    """The bytes of a value, and its path in the document.
 
     Once the elements of a list were handed out, the value that had it follows as a whole, with that list
-    empty; its place is "".
+    empty; its path is "".
     """
 
-    place: str
+    path: str
     raw: bytes
     whole: bool = False
 

@@ -44,9 +44,7 @@ _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 @adapter("ocds", names_people=True)
 def read(file: InputFile) -> Iterator[Record]:
     """OCDS 1.0 and 1.1: release packages, record packages, bare releases and records, lists, JSON Lines."""
-    any_document = False
-    for name, stream in file.documents(*_ENDINGS):
-        any_document = True
+    for name, stream in file.documents(*_ENDINGS, expected="no JSON document in the archive"):
         position = f"{name}: " if file.is_zip else ""
         title = f"{file.name}: {name}" if file.is_zip else name
         try:
@@ -55,8 +53,6 @@ def read(file: InputFile) -> Iterator[Record]:
             raise too_much(title, "in one value", file.limits, "line_bytes") from None
         except Truncated as failure:
             raise FormatError(f"{title}: not JSON: {failure}") from None
-    if not any_document:
-        raise FormatError(f"{file.name}: no JSON document in the archive")
 
 
 def _document(document: IO[bytes], name: str, position: str, limits: Limits) -> Iterator[Record]:
@@ -76,7 +72,7 @@ def _document(document: IO[bytes], name: str, position: str, limits: Limits) -> 
                 recognised = True
             else:
                 foreign = True
-            for record in _unpacked(element, fault, f"{position}{piece.place}"):
+            for record in _unpacked(element, fault, f"{position}{piece.path}"):
                 embedded = embedded or type(record) is not Skipped
                 yield record
             continue

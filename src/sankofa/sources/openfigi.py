@@ -28,14 +28,10 @@ def read(file: InputFile) -> Iterator[Record]:
     listed. A job answered with an error or a warning ("No identifier found.", one or the other by version of
     the API) is rejected in the reply's own words: the rejects file then says which jobs remained unmapped.
     """
-    any_document = False
-    for name, stream in file.documents(".json"):
-        any_document = True
+    for name, stream in file.documents(".json", expected=f"{_EXPECTED}, found none in the archive"):
         prefix = f"{name} " if file.is_zip else ""
         for position, reply in _replies(f"{file.name}: {prefix}".strip(), stream.read()):
             yield from _instruments(prefix + position, reply)
-    if not any_document:
-        raise FormatError(f"{file.name}: {_EXPECTED}, found none in the archive")
 
 
 def _replies(title: str, content: bytes) -> list[tuple[str, object]]:

@@ -48,19 +48,19 @@ class _Table:
         self._member = member
         self._stream = stream
         header = _decoded(stream.readline().removeprefix(b"\xef\xbb\xbf")).strip("\r\n").lower().split("\t")
-        self._place = {name.strip(): index for index, name in enumerate(header)}
+        self._column_of = {name.strip(): index for index, name in enumerate(header)}
         self._width = len(header)
         self._title = f"{file.name}: {member}"
 
     def require(self, *columns: str) -> list[int]:
         """The places of these columns. Raises FormatError naming the first that is not there."""
         for column in columns:
-            if column not in self._place:
+            if column not in self._column_of:
                 raise FormatError(f"{self._title}: expected a column {column}")
-        return [self._place[column] for column in columns]
+        return [self._column_of[column] for column in columns]
 
     def find(self, column: str) -> int | None:
-        return self._place.get(column)
+        return self._column_of.get(column)
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Each row with its line number; a row of another width is an empty list."""

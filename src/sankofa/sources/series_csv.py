@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import Final
 
 from sankofa.model.countries import country
-from sankofa.model.days import parse_day
-from sankofa.model.figures import exact
+from sankofa.model.days import day_in
+from sankofa.model.figures import figure_in
 from sankofa.model.observations import FREQUENCIES, ReportedValue, SeriesColumn, series_key, series_type
 from sankofa.model.records import Record
 from sankofa.model.text import fit
@@ -32,7 +32,7 @@ def read(file: InputFile) -> Iterator[Record]:
     document = file.name
 
     def column(row: dict[str, str], location: str) -> SeriesColumn:
-        return SeriesColumn(*_series(*map(row.get, _SERIES)), document, [_told(row, location)])
+        return SeriesColumn(*_series(*map(row.get, _SERIES)), document, [_reported_value(row, location)])
 
     return _gathered(_TEMPLATE.read(file, column))
 
@@ -66,22 +66,10 @@ def _series(key: str, family: str, frequency: str, country_code: str | None) -> 
     return series_key(key), series_type(family), frequency.lower(), country(country_code or "") or ""
 
 
-def _told(row: dict[str, str], location: str) -> ReportedValue:
+def _reported_value(row: dict[str, str], location: str) -> ReportedValue:
     """The value of a row. Raises ValueError naming the column at fault."""
     unit, release, text = row.get("unit", ""), row.get("release_date", ""), row["value"]
     if len(unit) > _LONGEST_UNIT or not fit(unit):
         raise ValueError(f"unit: expected up to {_LONGEST_UNIT} characters")
-    try:
-        value = exact(text) if text else ""
-    except ValueError as failure:
-        raise ValueError(f"value: {failure}") from None
-    day = _day("date", row["date"])
-    return ReportedValue(day, _day("release_date", release) if release else "", value, unit, location)
-
-
-@lru_cache(maxsize=65536)
-def _day(column: str, text: str) -> str:
-    try:
-        return parse_day(text).isoformat()
-    except ValueError as failure:
-        raise ValueError(f"{column}: {failure}") from None
+    value, day = figure_in("value", text), day_in("date", row["date"])
+    return ReportedValue(day, day_in("release_date", release) if release else "", value, unit, location)

@@ -28,11 +28,9 @@ class Template(NamedTuple):
         Separated by comma, semicolon or tab, UTF-8. A row is one line: a quote left open costs its own
         row, never the rest of the file.
         """
-        any_document = False
         issuers = Issuers()
         names_issuers = set(ISSUER_COLUMNS) <= set(self.optional)
-        for name, stream in file.documents(".csv"):
-            any_document = True
+        for name, stream in file.documents(".csv", expected="expected a .csv in the archive"):
             prefix = f"{name} " if file.is_zip else ""
             separator, columns = self._header(f"{file.name}: {prefix}".rstrip(), stream.readline())
             for line_number, line in enumerate(stream, 2):
@@ -49,8 +47,6 @@ class Template(NamedTuple):
                 yield result
                 if withheld:
                     yield Withheld(location)
-        if not any_document:
-            raise FormatError(f"{file.name}: expected a .csv in the archive")
         yield from issuers.records(file.name)
 
     def _header(self, title: str, line: bytes) -> tuple[str, list[str]]:

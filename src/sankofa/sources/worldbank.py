@@ -15,7 +15,7 @@ import msgspec
 
 from sankofa.model.countries import alpha3_of, country
 from sankofa.model.errors import FormatError
-from sankofa.model.figures import exact
+from sankofa.model.figures import exact, figure_in
 from sankofa.model.observations import AnnualColumn, SeriesInfo, indicator_code
 from sankofa.model.records import Record, Rejected, Skipped
 from sankofa.model.text import fit, one_line
@@ -160,7 +160,7 @@ def _wide(
         if len(row) not in (widest, widest - 1, widest + 1):
             yield Rejected(f"{document} line {line}", f"{len(row)} fields where the header has {widest}")
             continue
-        alpha2 = _place(row[country_at])
+        alpha2 = _country(row[country_at])
         if not alpha2:
             if alpha2 is None:
                 yield Rejected(f"{document} line {line}", "country: not an ISO 3166-1 code")
@@ -201,7 +201,7 @@ def _tidy(document: str, table: Table, header: list[str], indicator: str) -> Ite
         if len(row) != len(header):
             yield Rejected(position, f"{len(row)} fields where the header has {len(header)}")
             continue
-        alpha2 = _place(row[country_at])
+        alpha2 = _country(row[country_at])
         if not alpha2:
             skipped += alpha2 is not None
             if alpha2 is None:
@@ -267,16 +267,16 @@ def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
             (refusal,) = _refusals(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise FormatError(f"{title}: {_EXPECTED}") from None
-        said = "; ".join(f"{m.id} {m.value}" for m in refusal.message)
+        messages = "; ".join(f"{m.id} {m.value}" for m in refusal.message)
         raise FormatError(
-            f"{title}: not a page of indicators but a refusal of the World Bank: {said[:200]}"
+            f"{title}: not a page of indicators but a refusal of the World Bank: {messages[:200]}"
         ) from None
     columns: dict[tuple[str, str], dict[str, str]] = {}
     names: dict[str, str] = {}
     units: dict[str, str] = {}
     skipped = 0
     for number, point in enumerate(points or ()):
-        alpha2 = _place(point.countryiso3code or point.country.id)
+        alpha2 = _country(point.countryiso3code or point.country.id)
         text = str(point.value, "utf-8").strip('"')
         if alpha2 == "" or point.obs_status == "F":
             skipped += text != "null"
@@ -305,14 +305,11 @@ def _page(title: str, document: str, data: bytes) -> Iterator[Record]:
 
 def _value(text: str) -> str:
     """A figure, empty where there is none. Raises ValueError."""
-    try:
-        return "" if text in _NOTHING else exact(text)
-    except ValueError as failure:
-        raise ValueError(f"value: {failure}") from None
+    return figure_in("value", "" if text in _NOTHING else text)
 
 
 @lru_cache(maxsize=4096)
-def _place(code: str) -> str | None:
+def _country(code: str) -> str | None:
     """The alpha-2 code of a country; empty for an aggregate; None for what is neither."""
     code = code.strip().upper()
     return country(code) or ("" if code in _AGGREGATES else None)

@@ -5,7 +5,6 @@ readers and cut off by the next writer. The chain is keyed, so that a line that 
 shows, and nobody without the gate secret can write it anew.
 """
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from sankofa.engines.private_files import locked, open_private
 from sankofa.model.errors import OperatorError
 
 Kept = Literal["bytes", "encrypted", "hash"]
@@ -124,13 +124,9 @@ class Journal:
     def writing(self) -> Iterator[None]:
         """One process at a time. What another wrote meanwhile is read first."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(self._path.with_name(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self._path.with_name(".lock")):
             self.events()
             yield
-        finally:
-            os.close(lock)
 
     def append(self, event: Event) -> None:
         """Make an event last; to be called while `writing`."""
@@ -138,7 +134,7 @@ class Journal:
         chain = self._next(text)
         line = _encode({"chain": chain, "event": msgspec.Raw(text)}) + b"\n"
         try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = open_private(str(self._path), os.O_WRONLY | os.O_CREAT)
             try:
                 os.ftruncate(descriptor, self._end)  # what a crash left of a line
                 os.pwrite(descriptor, line, self._end)

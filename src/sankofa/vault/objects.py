@@ -10,18 +10,15 @@ import hashlib
 import os
 import secrets
 import struct
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from sankofa.engines.compression import zstd
+from sankofa.engines.private_files import open_private, sync
 from sankofa.model.errors import OperatorError, SettingsError
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -92,7 +89,7 @@ class Objects:
             draft.replace(target)
         except OSError as failure:
             raise OperatorError(f"the vault cannot be written: {failure.strerror}") from failure
-        sync_folder(target.parent)
+        sync(target.parent)
         return digest
 
     def stored_files(self) -> list[Path]:
@@ -121,8 +118,7 @@ class Objects:
             header = name.encode()
             packed = _compressed([_LENGTH.pack(len(header)) + header, *_pieces(path)])
             self._write(target, _encrypted(self._key.cipher(), packed))
-        with target.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return self.stored_digest(target)
 
     @contextmanager
     def opened(self, sha256: str, *, encrypted: bool) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -142,7 +138,7 @@ class Objects:
                 while len(first) < end and (more := next(content, b"")):
                     first += more
                 name = first[_LENGTH.size : end].decode()
-                yield name, _chained(first[end:], content)
+                yield name, chain([first[end:]], content)
         except FileNotFoundError:
             raise ObjectDamaged("is missing") from None
         except OSError as failure:
@@ -167,7 +163,7 @@ class Objects:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = target.with_name(f"{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}")
         try:
-            with open(draft, "xb", opener=lambda p, flags: os.open(p, flags, 0o600)) as stream:
+            with open(draft, "xb", opener=open_private) as stream:
                 for piece in pieces:
                     stream.write(piece)
                 stream.flush()
@@ -177,7 +173,7 @@ class Objects:
             raise OperatorError(f"the vault cannot be written: {failure.strerror}") from failure
         finally:
             draft.unlink(missing_ok=True)
-        sync_folder(target.parent)
+        sync(target.parent)
 
 
 def is_alive(process: str) -> bool:
@@ -196,7 +192,7 @@ class LineWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._stream = open(path, "xb", opener=lambda p, flags: os.open(p, flags, 0o600))  # noqa: SIM115 - closed by close()
+        self._stream = open(path, "xb", opener=open_private)  # noqa: SIM115 - closed by close()
         self._compressor = zstd.ZstdCompressor(options=_options())
         self._waiting = bytearray()
 
@@ -230,15 +226,6 @@ def read_lines(path: Path) -> Iterator[bytes]:
         raise ObjectDamaged(f"cannot be unpacked: {failure}") from failure
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _pieces(path: Path) -> Iterator[bytes]:
     with path.open("rb") as stream:
         while piece := stream.read(_PIECE):
@@ -246,10 +233,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _options() -> dict[int, int]:
-    return {
-        zstd.CompressionParameter.compression_level: _LEVEL,
-        zstd.CompressionParameter.checksum_flag: 1,
-    }
+    return {zstd.CompressionParameter.compression_level: _LEVEL, zstd.CompressionParameter.checksum_flag: 1}
 
 
 def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -313,9 +297,3 @@ def _decrypted(cipher: "AESGCM", read: Callable[[int], bytes]) -> Iterator[bytes
             return
         yield piece
         number += 1
-
-
-def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    if first:
-        yield first
-    yield from rest

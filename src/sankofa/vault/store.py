@@ -15,19 +15,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from sankofa.engines.private_files import open_private, sync
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
 from sankofa.settings import Settings
 from sankofa.vault.journal import Dropped, Event, Journal, JournalDamaged, Received, Withdrew
-from sankofa.vault.objects import (
-    LineWriter,
-    ObjectDamaged,
-    Objects,
-    VaultKey,
-    is_alive,
-    read_lines,
-    sync_folder,
-)
+from sankofa.vault.objects import LineWriter, ObjectDamaged, Objects, VaultKey, is_alive, read_lines
 
 _COPIES: Final = ".read-"
 _PIECE: Final = 32 << 20
@@ -69,8 +62,8 @@ class Vault:
     def settled_events(self) -> list[Event]:
         """Without what was about to enter the ledger when a crash came: another took its number."""
         events = self.events()
-        last = {number: place for place, event in enumerate(events) if (number := event_number(event))}
-        return [e for place, e in enumerate(events) if last.get(event_number(e), place) == place]
+        last = {number: position for position, event in enumerate(events) if (number := event_number(event))}
+        return [e for position, e in enumerate(events) if last.get(event_number(e), position) == position]
 
     @property
     def has_key(self) -> bool:
@@ -165,7 +158,7 @@ class Vault:
                 with self._objects.opened(received.sha256, encrypted=encrypted) as (kept_name, pieces):
                     path = Path(folder, kept_name or received.file or name)
                     digest = hashlib.sha256()
-                    with open(path, "wb", opener=lambda p, flags: os.open(p, flags, 0o600)) as stream:
+                    with open(path, "wb", opener=open_private) as stream:
                         for piece in pieces:
                             digest.update(piece)
                             stream.write(piece)
@@ -240,7 +233,7 @@ class Vault:
         is_new = not self._folder.exists()
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if is_new:
-            sync_folder(self._folder.parent)
+            sync(self._folder.parent)
         with self._journal.writing():
             if not self._is_tidy:
                 self._is_tidy = True

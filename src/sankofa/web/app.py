@@ -5,8 +5,9 @@ import itertools
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
 
 from sankofa.access.domains import Site
 from sankofa.access.tiers import Grant
@@ -37,13 +38,9 @@ from sankofa.web.responses import (
     chart_reply,
     encoded,
 )
-from sankofa.web.view import Page, Routes, View
+from sankofa.web.view import Page, Routes
 from sankofa.web.visit import Visit
 from sankofa.web.writing import ASSETS, write_page, write_problem
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _log = logging.getLogger("sankofa.web")
 _NOT_OURS: Final = ("/v1/", "/open/", "/problems/", "/methodology/", "/mcp", "/health", "/openapi.json")
@@ -91,14 +88,14 @@ class WebApp:
             if scope["path"].startswith((ASSETS, PICTURES)):
                 return asset_reply(scope["path"])
             request = read_request(scope)
-            found = self._routes.find(request.path)
-            if found is None:
+            route = self._routes.find(request.path)
+            if route is None:
                 raise NotFound("There is no page at this address.")
             if request.method == "POST" and request.path == "/key":
                 return await forget_or_keep_key(self._service, request, scope, receive)
             if request.method not in _READ:
                 raise MethodNotAllowed("GET, HEAD")
-            page, parameters = found
+            page, parameters = route
             site = await self._service.domains.site(request.host)
             visit = Visit(request, site, self._service, language(request.language), parameters)
             scope[_VISIT] = visit
@@ -252,6 +249,3 @@ def _cache_key(visit: Visit, edition_id: str, grant: Grant | None) -> tuple[obje
     may = (grant.tier, grant.row_cap, grant.default_rows, visit.sandbox) if grant else (visit.sandbox,)
     query = tuple(sorted(request.query.items()))
     return edition_id, request.path, query, request.language, may, visit.today, visit.site.base_url
-
-
-__all__ = ["View", "WebApp"]

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date
-from typing import Any, Final
+from typing import Final
 
 from sankofa.model.countries import alpha3_of
 from sankofa.model.errors import NotFound
@@ -12,18 +12,13 @@ from sankofa.web.visit import Result, Row, Visit
 _TENDERS_SHOWN: Final = 10
 
 
-async def search(visit: Visit, words: str, country: str) -> Result:
-    """Organisations, series and indicators by name or identifier."""
-    return await visit.ask("search", q=words, country=country)
-
-
 async def search_tenders(visit: Visit, words: str, country: str) -> list[Row]:
     """The newest releases that have the words, of each country that tenders are held of."""
-    found: list[Row] = []
+    releases: list[Row] = []
     for code in [country] if country else await tender_countries(visit):
         result = await visit.ask("search_tenders", country=code, query=words)
-        found += result.rows[:_TENDERS_SHOWN]
-    return sorted(found, key=lambda row: str(row["release_date"]), reverse=True)[:_TENDERS_SHOWN]
+        releases += result.rows[:_TENDERS_SHOWN]
+    return sorted(releases, key=lambda row: str(row["release_date"]), reverse=True)[:_TENDERS_SHOWN]
 
 
 async def statement(
@@ -91,27 +86,13 @@ async def releases(visit: Visit, series: str) -> list[date]:
     return sorted({date.fromisoformat(row["release_date"]) for row in result.rows})
 
 
-async def sources(visit: Visit) -> list[Row]:
-    """Who publishes what, under which licence."""
-    return (await visit.ask("get_sources")).rows
-
-
 async def coverage(visit: Visit, country: str = "", *, shown: bool = True) -> list[Row]:
     """Per dataset and country how much there is."""
     return (await visit.ask("get_coverage", shown=shown, country=country)).rows
 
 
-async def issuers(visit: Visit) -> dict[str, Any]:
-    """Issuers as knowable on the day of the address."""
-    result = await visit.ask(
-        "list_issuers",
-        country=visit.given("country"),
-        exchange=visit.given("exchange"),
-        as_of=visit.given("as_of"),
-        cursor=visit.given("cursor"),
-    )
-    return {
-        "rows": result.rows,
-        "next_cursor": result.members.get("next_cursor"),
-        "truncated": result.truncated,
-    }
+async def annual_values(visit: Visit, country: str, indicator: str, *, shown: bool) -> list[Row]:
+    """What is known of an annual indicator of a country, the oldest year first."""
+    asked = {"country": country, "indicator": indicator, "limit": visit.most_rows(200)}
+    result = await visit.ask("get_macro", shown=shown, **asked)
+    return [row for row in result.rows if row["value"] is not None][::-1]

@@ -1,5 +1,6 @@
 """The documentation as pages: the Markdown files of the project, and what the code says of itself."""
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -58,7 +59,7 @@ def _folder() -> Path | None:
 @cache
 def documents() -> Mapping[str, Document]:
     """Every page by its name."""
-    found: dict[str, Document] = {}
+    pages: dict[str, Document] = {}
     folder = _folder()
     if folder is not None:
         files = [folder / name for name in _TOP if (folder / name).exists()]
@@ -66,16 +67,16 @@ def documents() -> Mapping[str, Document]:
         for file in files:
             relative = file.relative_to(folder).as_posix()
             name = _name(relative)
-            found[name] = _document(name, relative, file.read_text(encoding="utf-8"))
+            pages[name] = _document(name, relative, file.read_text(encoding="utf-8"))
     for metric in metrics():
         name = f"methodology/{metric.methodology_ref}"
-        found[name] = _document(name, f"docs/{name}.md", methodology(metric))
+        pages[name] = _document(name, f"docs/{name}.md", methodology(metric))
     for panel in panels().values():
         name = f"methodology/{panel.methodology_ref}"
-        found[name] = _document(name, f"docs/{name}.md", panel_methodology(panel))
+        pages[name] = _document(name, f"docs/{name}.md", panel_methodology(panel))
     name = f"methodology/{CROSS_RATES}"
-    found[name] = _document(name, f"docs/{name}.md", cross_rates_methodology())
-    return found
+    pages[name] = _document(name, f"docs/{name}.md", cross_rates_methodology())
+    return pages
 
 
 @cache
@@ -102,13 +103,13 @@ def search(words: str, most: int = 30) -> list[tuple[Section, str]]:
             if all(word in text or word in heading for word in wanted):
                 score = sum(10 * (word in heading) + min(text.count(word), 5) for word in wanted)
                 scored.append((-score, section.address, section))
-    scored.sort(key=lambda found: found[:2])
+    scored.sort(key=lambda entry: entry[:2])
     return [(section, _excerpt(section.text, wanted[0])) for _, _, section in scored[:most]]
 
 
 def _excerpt(text: str, word: str) -> str:
-    place = max(text.lower().find(word) - _EXCERPT // 3, 0)
-    return ("…" if place else "") + text[place : place + _EXCERPT].strip() + "…"
+    start = max(text.lower().find(word) - _EXCERPT // 3, 0)
+    return ("…" if start else "") + text[start : start + _EXCERPT].strip() + "…"
 
 
 def _name(relative: str) -> str:
@@ -196,23 +197,13 @@ def _readdress(token: "Token", relative: str) -> None:
         if not isinstance(target, str) or _SCHEME.match(target) or target.startswith(("#", "/")):
             continue
         path, _, anchor = target.partition("#")
-        joined = _joined(relative, path)
+        joined = posixpath.normpath(posixpath.join("/", posixpath.dirname(relative), path))[1:]
         if attribute == "src" and "docs/pictures/" in joined:
             token.attrs["src"] = f"/docs/pictures/{joined.rpartition('/')[2]}"
         elif joined.endswith(".md") and (joined.startswith("docs/") or joined in _TOP):
             token.attrs["href"] = f"/docs/{_name(joined)}" + (f"#{anchor}" if anchor else "")
         else:
             token.attrs[attribute] = f"/docs/readme#{anchor}" if anchor else "/docs"
-
-
-def _joined(relative: str, path: str) -> str:
-    parts = relative.split("/")[:-1]
-    for part in path.split("/"):
-        if part == "..":
-            parts = parts[:-1]
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
 
 
 def groups() -> Iterator[tuple[str, list[Document]]]:

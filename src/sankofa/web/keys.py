@@ -3,15 +3,15 @@
 See docs/decisions/0045-keys-of-visitors.md.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Final
+from typing import Final
 
-from sankofa.model.errors import BadRequest, Problem
+from starlette.types import Receive, Scope
+
+from sankofa.model.errors import BadRequest, Problem, Unauthorized
 from sankofa.operations.service import Service
 from sankofa.web.request import KEY_COOKIE, PageRequest, read_form
 from sankofa.web.responses import PAGE_HEADERS, Reply
 
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _MOST: Final = 2048
 _SAME: Final = (b"same-origin", b"none")
 
@@ -22,9 +22,7 @@ class ForeignForm(Problem):
     status, slug, title = 403, "foreign-form", "Not from this site"
 
 
-async def forget_or_keep_key(
-    service: Service, request: PageRequest, scope: Mapping[str, Any], receive: Receive
-) -> Reply:
+async def forget_or_keep_key(service: Service, request: PageRequest, scope: Scope, receive: Receive) -> Reply:
     """Keep the key that the form of the key page sends, or forget it. Raises Unauthorized for a wrong one."""
     _check_origin(request)
     fields = read_form(await _body(receive))
@@ -40,11 +38,11 @@ async def forget_or_keep_key(
             key = ""
         try:
             grant = await service.keys.authenticate(key)
-        except Problem as refusal:
-            if refusal.status == 401 and key:
-                given = {**scope, "headers": [*scope["headers"], (b"x-api-key", key.encode())]}
-                raise await service.unauthorized(given, refusal) from None  # type: ignore[arg-type]
-            raise
+        except Unauthorized as refusal:
+            if not key:
+                raise
+            given = {**scope, "headers": [*scope["headers"], (b"x-api-key", key.encode())]}
+            raise await service.unauthorized(given, refusal) from None
         site.admit(grant)
         cookie = f"{KEY_COOKIE}={key}; {attributes}"
     headers = [*PAGE_HEADERS, (b"location", b"/key"), (b"set-cookie", cookie.encode())]

@@ -7,67 +7,50 @@ from typing import Final
 
 from sankofa.web.languages import Language
 
+_NAMED_AS_WRITTEN: Final = (
+    "revenue cost_of_sales gross_profit operating_profit finance_costs profit_before_tax income_tax "
+    "assets current_assets receivables inventories liabilities current_liabilities payables total_debt "
+    "equity shares_outstanding operating_cash_flow dividends_paid accruals_ratio asset_turnover "
+    "cash_conversion cash_ratio current_ratio debt_to_equity effective_tax_rate free_cash_flow_margin "
+    "gross_margin interest_cover inventory_days liabilities_to_assets net_margin operating_margin "
+    "payable_days payout_ratio profit_growth quick_ratio receivable_days return_on_assets "
+    "return_on_capital_employed return_on_equity revenue_growth buyer supplier tenderer legal_form "
+    "public_body attributed_share category country currency date direction first_value frequency "
+    "latest_value line_item metric month quarter tender_count unit value vintages years_held rank code "
+    "known_from known_on public_on figures today vintage year countries facts periods share_audited "
+    "withheld observations parties processes share_resolved ticker"
+)
+"""Words of the API that people say as they stand: `cost_of_sales` is "Cost of sales"."""
+_SAME: Final = "series indicators annual monthly quarterly daily restated PASS FAIL UNMEASURED up down"
+"""Those that are shown to the letter."""
+
+
+def _in_words(name: str) -> str:
+    words = name.replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
 LABELS: Final[Mapping[str, str]] = {
-    "revenue": "Revenue",
-    "cost_of_sales": "Cost of sales",
-    "gross_profit": "Gross profit",
-    "operating_profit": "Operating profit",
+    **{name: _in_words(name) for name in _NAMED_AS_WRITTEN.split()},
+    **{name: name for name in _SAME.split()},
     "depreciation_amortisation": "Depreciation and amortisation",
-    "finance_costs": "Finance costs",
-    "profit_before_tax": "Profit before tax",
-    "income_tax": "Income tax",
     "profit": "Profit for the period",
     "profit_owners": "Profit of the owners",
     "eps_basic": "Earnings per share, basic",
     "eps_diluted": "Earnings per share, diluted",
     "headline_eps": "Headline earnings per share",
-    "assets": "Assets",
-    "current_assets": "Current assets",
     "cash": "Cash and cash equivalents",
-    "receivables": "Receivables",
-    "inventories": "Inventories",
-    "liabilities": "Liabilities",
-    "current_liabilities": "Current liabilities",
-    "payables": "Payables",
     "short_term_debt": "Short-term debt",
     "long_term_debt": "Long-term debt",
-    "total_debt": "Total debt",
-    "equity": "Equity",
     "equity_owners": "Equity of the owners",
-    "shares_outstanding": "Shares outstanding",
-    "operating_cash_flow": "Operating cash flow",
     "capex": "Capital expenditure",
-    "dividends_paid": "Dividends paid",
     "loans": "Loans to customers",
     "deposits": "Deposits of customers",
-    "accruals_ratio": "Accruals ratio",
-    "asset_turnover": "Asset turnover",
     "capex_intensity": "Capital intensity",
-    "cash_conversion": "Cash conversion",
-    "cash_ratio": "Cash ratio",
-    "current_ratio": "Current ratio",
-    "debt_to_equity": "Debt to equity",
     "ebitda_margin": "EBITDA margin",
-    "effective_tax_rate": "Effective tax rate",
-    "free_cash_flow_margin": "Free cash flow margin",
-    "gross_margin": "Gross margin",
-    "interest_cover": "Interest cover",
-    "inventory_days": "Inventory days",
-    "liabilities_to_assets": "Liabilities to assets",
     "loan_to_deposit": "Loans to deposits",
     "net_debt_to_ebitda": "Net debt to EBITDA",
-    "net_margin": "Net margin",
-    "operating_margin": "Operating margin",
-    "payable_days": "Payable days",
-    "payout_ratio": "Payout ratio",
     "pretax_margin": "Pre-tax margin",
-    "profit_growth": "Profit growth",
-    "quick_ratio": "Quick ratio",
-    "receivable_days": "Receivable days",
-    "return_on_assets": "Return on assets",
-    "return_on_capital_employed": "Return on capital employed",
-    "return_on_equity": "Return on equity",
-    "revenue_growth": "Revenue growth",
     "fundamentals-factors": "Factors of issuers",
     "fundamentals-quality": "Quality of earnings",
     "fundamentals-revisions": "Revisions of reported figures",
@@ -88,52 +71,28 @@ LABELS: Final[Mapping[str, str]] = {
     "AF-MACRO": "Macro",
     "issuers": "companies",
     "releases": "tender releases",
-    "series": "series",
-    "indicators": "indicators",
-    "annual": "annual",
-    "monthly": "monthly",
-    "quarterly": "quarterly",
-    "daily": "daily",
-    "buyer": "Buyer",
-    "supplier": "Supplier",
-    "tenderer": "Tenderer",
     "procuringEntity": "Procuring entity",
     "lei": "LEI",
     "registry": "Register",
-    "legal_form": "Legal form",
-    "public_body": "Public body",
-    "attributed_share": "Attributed share",
     "available_at": "Public on",
     "award_count": "Awards",
     "award_value": "Value of awards",
     "buyer_count": "Buyers",
     "buyer_hhi": "Concentration of buyers (HHI)",
-    "category": "Category",
     "category_share": "Share of the category",
     "closed_at": "Closed on",
-    "country": "Country",
-    "currency": "Currency",
-    "date": "Date",
-    "direction": "Direction",
     "effective_buyers": "Effective number of buyers",
     "effective_suppliers": "Effective number of suppliers",
     "first_available_at": "First public on",
-    "first_value": "First value",
-    "frequency": "Frequency",
     "known_at": "Known on",
-    "latest_value": "Latest value",
     "legal_name": "Company",
-    "line_item": "Line item",
     "margin_volatility": "Volatility of the margin",
     "margin_years": "Years of margins",
-    "metric": "Metric",
     "momentum_1p": "Momentum, one period",
     "momentum_3m": "Momentum, three months",
     "momentum_3p": "Momentum, three periods",
-    "month": "Month",
     "period_end": "Period to",
     "profit_years": "Years of profit",
-    "quarter": "Quarter",
     "repeat_winner_share": "Share of repeat winners",
     "revenue_growth_years": "Years of growing revenue",
     "revision_size": "Size of the revision",
@@ -141,53 +100,24 @@ LABELS: Final[Mapping[str, str]] = {
     "source_ref": "Source",
     "supplier_count": "Suppliers",
     "supplier_hhi": "Concentration of suppliers (HHI)",
-    "tender_count": "Tender count",
     "tender_country": "Country of the tender",
     "top_buyer_share": "Share of the largest buyer",
     "top_supplier_share": "Share of the largest supplier",
-    "unit": "Unit",
-    "value": "Value",
     "value_coverage": "Share with a value",
-    "vintages": "Vintages",
-    "years_held": "Years held",
-    "rank": "Rank",
-    "code": "Code",
-    "known_from": "Known from",
-    "known_on": "Known on",
-    "public_on": "Public on",
-    "figures": "Figures",
-    "restated": "restated",
-    "today": "Today",
-    "vintage": "Vintage",
     "then": "Known then",
     "size": "Revision",
-    "year": "Year",
-    "countries": "Countries",
     "entities": "Organisations",
-    "facts": "Facts",
     "facts_in_ledger": "Facts in the ledger",
     "freshness_days": "Age in days",
     "identity_conflicts": "Conflicts of identity",
-    "periods": "Periods",
     "rejected": "Rejected rows",
     "restatement_rate": "Share restated",
-    "share_audited": "Share audited",
     "share_with_evidenced_available_at": "Share with an evidenced day of publication",
     "share_with_lei": "Share with an LEI",
-    "withheld": "Withheld",
-    "observations": "Observations",
-    "parties": "Parties",
-    "processes": "Processes",
     "releases_in_ledger": "Releases in the ledger",
-    "share_resolved": "Share resolved",
     "share_with_value": "Share with a value",
-    "PASS": "PASS",
-    "FAIL": "FAIL",
-    "UNMEASURED": "UNMEASURED",
-    "up": "up",
-    "down": "down",
-    "ticker": "Ticker",
 }
+"""What each word of the API is called in English; the catalogues translate it."""
 _KNOWN_ON: Final = re.compile(r"known_(\d{4}-\d{2}-\d{2})")
 """The column of a chart of what was known on a day."""
 _SHARES: Final = frozenset(
@@ -211,8 +141,7 @@ def label(language: Language, name: object) -> str:
         return f"{language.text(LABELS[kind])}: {detail}"
     if day := _KNOWN_ON.fullmatch(str(name)):
         return language.text("Known on %(day)s", day=language.day(day[1]))
-    words = str(name).replace("_", " ")
-    return words[:1].upper() + words[1:]
+    return _in_words(str(name))
 
 
 def metric_value(language: Language, slug: str, value: Decimal | float | None) -> str:

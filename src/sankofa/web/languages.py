@@ -1,6 +1,6 @@
 """The languages of the interface: message catalogues, and figures and days as each language writes them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -54,8 +54,8 @@ class Language:
 
     def text(self, message: str, /, **values: object) -> str:
         """The message in this language; English where the catalogue has none."""
-        found = self._messages.get(message, message)
-        return found % values if values else found
+        translated = self._messages.get(message, message)
+        return translated % values if values else translated
 
     def figure(self, value: Decimal | int | float | None) -> str:
         """Every digit of a figure, grouped."""
@@ -164,6 +164,3 @@ def preferred(accept_language: str) -> str:
         if code in LANGUAGES and weight > 0:
             weighted.append((-weight, position, code))
     return min(weighted)[2] if weighted else DEFAULT
-
-
-Translate = Callable[..., str]

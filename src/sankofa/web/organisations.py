@@ -60,10 +60,7 @@ async def _resolved(visit: Visit, name: str, own_id: str, lists: Iterator[int]) 
     for words in filter(None, (own_id, name)):
         for service_id, _ in zip(await _candidates(visit, words), lists, strict=False):
             seen = await visit.ask(
-                "get_resolved_parties",
-                shown=False,
-                service_id=service_id,
-                limit=visit.most_rows(_MOST_SEEN),
+                "get_resolved_parties", shown=False, service_id=service_id, limit=visit.most_rows(_MOST_SEEN)
             )
             for row in seen.rows:
                 if row["name"] == name and (row["identifier"] or {}).get("id", "") == own_id:

@@ -25,10 +25,9 @@ class Written(msgspec.Struct):
 class PageCache:
     """The pages asked for last, up to a number of bytes."""
 
-    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(self) -> None:
         self._pages: OrderedDict[tuple[object, ...], Written] = OrderedDict()
         self._bytes = 0
-        self._most = most_bytes
 
     def get(self, key: tuple[object, ...]) -> Written | None:
         page = self._pages.get(key)
@@ -41,6 +40,6 @@ class PageCache:
             self._bytes -= before.size
         self._pages[key] = page
         self._bytes += page.size
-        while self._bytes > self._most and self._pages:
+        while self._bytes > _MOST_BYTES and self._pages:
             _, oldest = self._pages.popitem(last=False)
             self._bytes -= oldest.size

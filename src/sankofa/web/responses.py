@@ -67,10 +67,10 @@ def asset_reply(path: str) -> Reply:
             raise NotFound("There is no such picture.")
         kind = (b"content-type", _PICTURE_TYPES[name.rpartition(".")[2]])
         return Reply(200, [kind, (b"cache-control", b"public, max-age=300"), _ALONE], picture)
-    found = assets().get(path)
-    if found is None:
+    asset = assets().get(path)
+    if asset is None:
         raise NotFound("There is no such file.")
-    media_type, content = found
+    media_type, content = asset
     headers = [
         (b"content-type", media_type),
         (b"cache-control", b"public, max-age=31536000, immutable"),

@@ -54,8 +54,8 @@ async def revised_figure(visit: Visit) -> RevisedFigure | None:
     """The figure to show; None where the edition has none, or the key may not see it."""
     try:
         for economy in _ECONOMIES:
-            if (found := await _economy(visit, _GDP + economy)) is not None:
-                return found
+            if (figure := await _economy(visit, _GDP + economy)) is not None:
+                return figure
         return await _company(visit)
     except Problem:
         return None

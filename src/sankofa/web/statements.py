@@ -39,9 +39,9 @@ def arrange(
     currency = currencies.most_common(1)[0][0] if currencies else None
     cells: dict[tuple[str, tuple[str, str]], Row] = {}
     for row in rows:
-        place = row["line_item"], (row["period_end"], row["period_type"])
-        if place not in cells or _weight(row, currency) > _weight(cells[place], currency):
-            cells[place] = row
+        cell = row["line_item"], (row["period_end"], row["period_type"])
+        if cell not in cells or _weight(row, currency) > _weight(cells[cell], currency):
+            cells[cell] = row
     periods = sorted({period for _, period in cells}, reverse=True)[: _MOST_PERIODS[cadence]]
     given = Counter(period for _, period in cells)
     if truncated and len(periods) > 1 and 2 * given[periods[-1]] < given[periods[0]]:

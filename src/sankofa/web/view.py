@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -68,39 +69,28 @@ def pages() -> Mapping[str, Page]:
     return _PAGES
 
 
+_NAMED: Final = re.compile(r"\{(\w+)(\*?)\}")
+
+
 class Routes:
     """Finds the page of a path."""
 
     def __init__(self) -> None:
         self._exact = {path: page for path, page in pages().items() if "{" not in path}
-        self._patterns = [(path.split("/"), page) for path, page in pages().items() if "{" in path]
+        self._patterns = [(_pattern(path), page) for path, page in pages().items() if "{" in path]
 
     def find(self, path: str) -> tuple[Page, dict[str, str]] | None:
         """The page, and the parts of the path that it names; None where there is none."""
-        if (found := self._exact.get(path)) is not None:
-            return found, {}
-        parts = path.split("/")
+        if (page := self._exact.get(path)) is not None:
+            return page, {}
         for pattern, page in self._patterns:
-            rest = pattern[-1].endswith("*}")
-            if len(parts) != len(pattern) and not (rest and len(parts) > len(pattern)):
-                continue
-            values = dict(_named(pattern, parts)) if _matches(pattern, parts) else None
-            if values is not None and all(values.values()):
-                return page, values
+            if match := pattern.fullmatch(path):
+                return page, match.groupdict()
         return None
 
 
-def _matches(pattern: list[str], parts: list[str]) -> bool:
-    return all(p == q or p.startswith("{") for p, q in zip(pattern, parts, strict=False))
-
-
-def _named(pattern: list[str], parts: list[str]) -> list[tuple[str, str]]:
+def _pattern(path: str) -> re.Pattern[str]:
     """`{name}` is one part, `{name*}` at the end is all that follow."""
-    named = []
-    for position, part in enumerate(pattern):
-        if part.startswith("{"):
-            name = part.strip("{}")
-            rest = name.endswith("*")
-            text = "/".join(parts[position:]) if rest else parts[position]
-            named.append((name.removesuffix("*"), text))
-    return named
+    return re.compile(
+        _NAMED.sub(lambda named: f"(?P<{named[1]}>{'.+' if named[2] else '[^/]+'})", path), re.DOTALL
+    )

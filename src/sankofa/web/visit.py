@@ -44,6 +44,10 @@ class Result(msgspec.Struct, frozen=True):
     def first(self) -> Row:
         return self.rows[0]
 
+    @property
+    def next_cursor(self) -> str | None:
+        return self.members.get("next_cursor")
+
 
 class ApiCall(msgspec.Struct, frozen=True):
     """A call of the API that gives what is on the page."""
@@ -100,6 +104,10 @@ class Visit:
 
     def given(self, name: str, otherwise: str = "") -> str:
         return self.request.query.get(name, otherwise)
+
+    def passed_on(self, *names: str) -> dict[str, Any]:
+        """Parameters of the address, for an operation that takes them under the same names."""
+        return {name: self.given(name) for name in names}
 
     def day(self, name: str = "as_of") -> date:
         """The day that the address names; today where it names none. Raises InvalidParameter."""

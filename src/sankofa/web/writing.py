@@ -30,13 +30,13 @@ _EPOCH: Final = date(1970, 1, 1).toordinal()
 @cache
 def assets() -> dict[str, tuple[bytes, bytes]]:
     """Our stylesheet, script and icon by path: media type and content. The path changes with the content."""
-    found: dict[str, tuple[bytes, bytes]] = {}
+    by_path: dict[str, tuple[bytes, bytes]] = {}
     for file in _PACKAGE.joinpath("static").iterdir():
         content = file.read_bytes()
         name, _, kind = file.name.rpartition(".")
         digest = hashlib.sha256(content).hexdigest()[:10]
-        found[f"{ASSETS}{name}.{digest}.{kind}"] = MEDIA_TYPES[kind], content
-    return found
+        by_path[f"{ASSETS}{name}.{digest}.{kind}"] = MEDIA_TYPES[kind], content
+    return by_path
 
 
 @cache

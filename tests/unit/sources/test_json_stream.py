@@ -57,7 +57,7 @@ def told(value: Any) -> list[tuple[str, Any, bool]]:
 
 
 def values(found: list[Piece]) -> list[tuple[str, Any, bool]]:
-    return [(piece.place, json.loads(piece.raw), piece.whole) for piece in found]
+    return [(piece.path, json.loads(piece.raw), piece.whole) for piece in found]
 
 
 @given(DOCUMENTS, CHUNKS, st.sampled_from([None, 1, "\t"]), st.booleans())
@@ -137,7 +137,7 @@ def test_a_bad_element_costs_no_other(chunk: int) -> None:
         b'{"b": 2}',
         b'{"releases": [], "x": 1}',
     ]
-    assert [piece.place for piece in found] == [
+    assert [piece.path for piece in found] == [
         "releases[0]",
         "releases[1]",
         "releases[2]",

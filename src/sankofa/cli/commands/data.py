@@ -61,9 +61,7 @@ def withdraw(source: str, capture: int | None, file_name: str | None, everywhere
 
 @click.command()
 @click.option(
-    "--despite-floors",
-    is_flag=True,
-    help="Publish though a source misses a hard floor; the edition says so.",
+    "--despite-floors", is_flag=True, help="Publish though a source misses a hard floor; the edition says so."
 )
 def publish(despite_floors: bool) -> None:
     """Build and check the next edition, then switch to it."""

@@ -10,6 +10,7 @@ from sankofa import settings
 from sankofa.cli import publishing
 from sankofa.cli.listing import as_json, print_json, print_table
 from sankofa.edition.read.diff import COUNTED
+from sankofa.operations.service import open_store
 
 
 @click.group(invoke_without_command=True)
@@ -19,7 +20,7 @@ def editions(context: click.Context, as_json: bool) -> None:
     """What is published."""
     if context.invoked_subcommand is not None:
         return
-    listed = publishing.edition_list(settings.load())
+    listed = open_store(settings.load()).list_editions()
     if as_json:
         print_json([{"edition": name, "current": name == listed.current} for name in listed.editions])
         return

@@ -3,8 +3,8 @@
 import click
 
 from sankofa import settings
-from sankofa.cli import publishing
 from sankofa.cli.listing import as_json, print_json
+from sankofa.cli.publishing import open_ledger
 
 
 @click.group()
@@ -15,7 +15,8 @@ def ledger() -> None:
 @ledger.command()
 def verify() -> None:
     """Check that every row is as it was appended; exit code 1 where one is not, naming its capture."""
-    checked = publishing.verify_ledger(settings.load())
+    with open_ledger(settings.load()) as opened:
+        checked = opened.verify()
     click.echo(f"captures {checked.captures}, rows {checked.rows}: all as they were appended")
 
 
@@ -24,7 +25,9 @@ def verify() -> None:
 @as_json
 def captures(source: str | None, as_json: bool) -> None:
     """The captures that stand, of one SOURCE or of all: number, source, instant, file, SHA-256."""
-    standing = publishing.standing_captures(settings.load(), source)
+    with open_ledger(settings.load()) as opened:
+        every = sorted(opened.without(()).captures().items())
+    standing = {number: capture for number, capture in every if source in (None, capture.source_id)}
     if as_json:
         print_json(
             [

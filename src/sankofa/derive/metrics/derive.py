@@ -86,12 +86,12 @@ def derive(years: list[FullYear]) -> Derived:
             tables = _tables(year, before)
             reported = _reported(year, before) if _may_be_mixed(year, before) else set()
             for number, (metric, forms) in numbered:
-                found = _value(number, tables)
-                if found is None:
+                derived = _value(number, tables)
+                if derived is None:
                     mixed = bool(reported) and any(reported.issuperset(names) for names in forms)
                     shown.add(number, window[0], State.CURRENCY_MIXED if mixed else State.INPUT_ABSENT)
                     continue
-                value, settled, names, figures = found
+                value, settled, names, figures = derived
                 first, until = window
                 if value is None:
                     shown.add(number, first, State.DENOMINATOR_NOT_POSITIVE)
@@ -144,8 +144,8 @@ def current_values(
     for year in years:
         tables = _tables(year, year_before(years, year) or year.opening)
         with localcontext(EXACT):
-            found = [(metric, _value(number, tables)) for number, metric in wanted]
-        for metric, computed in found:
+            values = [(metric, _value(number, tables)) for number, metric in wanted]
+        for metric, computed in values:
             if computed is not None:
                 value, _, names, figures = computed
                 if value is not None:
@@ -171,12 +171,12 @@ _BOTH = "="
 
 def _paired(year: FullYear, before: FullYear | None, money: str) -> dict[str, Figure]:
     """The figures of two years that a formula compares."""
-    found: dict[str, Figure] = {}
+    pairs: dict[str, Figure] = {}
     if before is not None:
         for item in _asked_back():
             if pair := both_years(year, before, money, item):
-                found[_BOTH + item], found[PRIOR + item] = pair
-    return found
+                pairs[_BOTH + item], pairs[PRIOR + item] = pair
+    return pairs
 
 
 @cache
@@ -199,17 +199,17 @@ def _lookups() -> tuple[tuple[Metric, tuple[tuple[str, ...], ...]], ...]:
 @lru_cache(maxsize=4096)
 def _chosen(names: frozenset[str]) -> tuple[_Chosen | None, ...]:
     """By number of the metric, the first of its forms whose inputs are all there; most years are alike."""
-    found: list[_Chosen | None] = []
+    chosen: list[_Chosen | None] = []
     for metric, lookups in _lookups():
         passed_over: tuple[str, ...] = ()
         for form, looked_up in zip(metric.forms, lookups, strict=True):
             if names.issuperset(looked_up):
-                found.append(_Chosen(form, _taker(looked_up), passed_over))
+                chosen.append(_Chosen(form, _taker(looked_up), passed_over))
                 break
             passed_over += form.inputs
         else:
-            found.append(None)
-    return tuple(found)
+            chosen.append(None)
+    return tuple(chosen)
 
 
 def _taker(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:

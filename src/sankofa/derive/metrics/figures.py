@@ -30,11 +30,11 @@ class Fact(msgspec.Struct, frozen=True, gc=False):
         standing = self.report
         if len(self.reports) == 1:
             return {standing.document: standing.available}
-        found: dict[str, int] = {}
+        first: dict[str, int] = {}
         for report in self.reports:
             if report.value == standing.value and report.available >= standing.available:
-                found[report.document] = min(report.available, found.get(report.document, report.available))
-        return found
+                first[report.document] = min(report.available, first.get(report.document, report.available))
+        return first
 
     def is_in(self, document: str) -> bool:
         """Whether a filing reports the figure of today."""
@@ -95,11 +95,11 @@ def common_filing(facts: Sequence[Fact]) -> tuple[str, int] | None:
             break
     else:
         return document, max([fact.known_from for fact in facts])
-    found = [fact.documents for fact in facts]
-    shared = reduce(and_, (documents.keys() for documents in found))
+    filings = [fact.documents for fact in facts]
+    shared = reduce(and_, (documents.keys() for documents in filings))
     if not shared:
         return None
-    day, document = min((max(documents[name] for documents in found), name) for name in shared)
+    day, document = min((max(documents[name] for documents in filings), name) for name in shared)
     return document, max(day, *(fact.known_from for fact in facts))
 
 

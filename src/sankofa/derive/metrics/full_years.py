@@ -87,7 +87,7 @@ def full_years(
             lasting.add(end)
     held: defaultdict[int, _Held] = defaultdict(list)
     periods: dict[tuple[str, str], tuple[int, set[int]]] = {}
-    for (concept, unit, period_end, period_start), told in reports.items():
+    for (concept, unit, period_end, period_start), reported in reports.items():
         period = periods.get((period_start, period_end))
         if period is None:
             period = ordinal(period_end), ends.full_on(period_start, period_end)
@@ -95,7 +95,7 @@ def full_years(
         end, full_on = period
         if not full_on:
             continue
-        story = steps(told) if len(told) > 1 or told[0].value is None else told
+        story = steps(reported) if len(reported) > 1 or reported[0].value is None else reported
         if (period_start, period_end) not in first_days:
             if period_start:
                 lasting.add(end)
@@ -106,9 +106,9 @@ def full_years(
         if concept not in used or not story:  # a figure that was only ever reported as unknown has none
             continue
         if story[-1].available in full_on:
-            held[end].append((concept, unit, period_start, story, told))
-        elif not period_start and (again := _told_again(story[-1], told, full_on)):
-            held[end].append((concept, unit, period_start, [*story[:-1], again], told))
+            held[end].append((concept, unit, period_start, story, reported))
+        elif not period_start and (again := _told_again(story[-1], reported, full_on)):
+            held[end].append((concept, unit, period_start, [*story[:-1], again], reported))
     years = [
         FullYear(end, published[end], held[end], has_durations=end in lasting) for end in sorted(published)
     ]
@@ -116,7 +116,7 @@ def full_years(
     return years
 
 
-def _told_again(standing: Report, told: Sequence[Report], full_on: Set[int]) -> Report | None:
+def _told_again(standing: Report, reports: Sequence[Report], full_on: Set[int]) -> Report | None:
     """The first report that repeats a balance when its day was known to end a year.
 
     The first balance sheet of a new issuer is told before that: its day is a year-end only by the full year
@@ -124,7 +124,7 @@ def _told_again(standing: Report, told: Sequence[Report], full_on: Set[int]) -> 
     """
     if standing.value is None:
         return None
-    later = (r for r in told if r.available > standing.available and r.available in full_on)
+    later = (r for r in reports if r.available > standing.available and r.available in full_on)
     return min((r for r in later if r.value == standing.value), key=_available, default=None)
 
 
@@ -168,7 +168,7 @@ def _year_lines(end: int, held: _Held) -> tuple[dict[str, Lines], int]:
     """By currency, the routes to each line item; and how many were passed over."""
     by_money: HeldFacts = {}
     by_unit: dict[tuple[str, str], dict[str, Fact]] = {}
-    for concept, unit, start, story, told in held:
+    for concept, unit, start, story, reports in held:
         facts = by_unit.get((unit, start))
         if facts is None:
             money = _money(unit)
@@ -178,10 +178,10 @@ def _year_lines(end: int, held: _Held) -> tuple[dict[str, Lines], int]:
             latest = story[-1]
             last = latest.available if latest.available > end else end
             if len(story) == 1:
-                facts[concept] = Fact(1, last, last, latest, told)
+                facts[concept] = Fact(1, last, last, latest, reports)
             else:
                 first = story[0].available
-                facts[concept] = Fact(len(story), first if first > end else end, last, latest, told)
+                facts[concept] = Fact(len(story), first if first > end else end, last, latest, reports)
     chosen = chosen_start(by_money)
     lines: dict[str, Lines] = {}
     conflicts = 0

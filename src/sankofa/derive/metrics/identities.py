@@ -107,11 +107,11 @@ def _vintages(figure: Figure) -> list[tuple[str, int]]:
 @cache
 def _deciding() -> tuple[tuple[str, frozenset[str]], ...]:
     """Every item in doubt, and the concepts that can decide whether it stands."""
-    found: dict[str, set[str]] = {}
+    deciding: dict[str, set[str]] = {}
     for identity in table().identities:
         for item in chain(identity.doubted, identity.refused):
-            found.setdefault(item, set()).update(_concepts_of(identity))
-    return tuple((item, frozenset(concepts)) for item, concepts in found.items())
+            deciding.setdefault(item, set()).update(_concepts_of(identity))
+    return tuple((item, frozenset(concepts)) for item, concepts in deciding.items())
 
 
 @cache
@@ -122,13 +122,13 @@ def _concepts() -> frozenset[str]:
 def _concepts_of(identity: AccountingIdentity) -> set[str]:
     """Every concept that can decide whether an identity holds."""
     names = [term.concept for term in chain(identity.items, identity.optional)]
-    found = {name for name in names if ":" in name}
+    concepts = {name for name in names if ":" in name}
     for item in names:
         for route in table().routes.get(item, ()):
-            found.update(route.unless)
+            concepts.update(route.unless)
             sums = [route.terms, *route.at_least, *table().confirmations.get(route.confirm, ())]
-            found.update(term.concept for terms in sums for term in terms)
-    return found
+            concepts.update(term.concept for terms in sums for term in terms)
+    return concepts
 
 
 def _checked(lines: Lines, identity: AccountingIdentity) -> int:

@@ -52,7 +52,7 @@ class Lines:
         self._can_begin = routes_that_can_begin(facts)
         self._restated = max([fact.vintage for fact in facts.values()], default=1) > 1
         self._values = _Values(facts)
-        self._found: dict[str, list[Figure]] = {}
+        self._by_item: dict[str, list[Figure]] = {}
         self._rest: dict[str, Iterator[RouteStep]] = {}
         self._settled: dict[str, int] = {}
         self._passed_over: dict[str, int] = {}
@@ -63,22 +63,22 @@ class Lines:
         """The figure of an item by the first route, or by a later one, that is open."""
         if self._passed_over:
             place += self._passed_over.get(item, 0)
-        found = self._found.get(item)
-        if found is None:
-            found = self._found[item] = []
+        figures = self._by_item.get(item)
+        if figures is None:
+            figures = self._by_item[item] = []
             self._rest[item] = iter(steps_to(item, self._can_begin))
-        if len(found) > place:
-            return found[place]
+        if len(figures) > place:
+            return figures[place]
         facts = self.facts
         for step in self._rest[item]:
             if not step.plain:
-                if step.totals and (found or not _totalled(step, facts)):
+                if step.totals and (figures or not _totalled(step, facts)):
                     continue
                 if not facts.keys() >= step.needed:
                     continue
-            self._try(item, step, found)
-            if len(found) > place:
-                return found[place]
+            self._try(item, step, figures)
+            if len(figures) > place:
+                return figures[place]
         return None
 
     def figures(self, item: str) -> Iterator[Figure]:
@@ -96,24 +96,24 @@ class Lines:
         """Use none of the first routes of an item; what is left of it stands from a day on."""
         self._passed_over[item] = self._passed_over.get(item, 0) + count
         self._settled[item] = max(self._settled.get(item, 0), settled)
-        found = self._found[item]
-        found[:] = [
+        figures = self._by_item[item]
+        figures[:] = [
             Figure(f.value, f.end, f.route, f.first_known, max(f.stands_from, settled), f.parts)
-            for f in found
+            for f in figures
         ]
 
     def changes(self, concepts: frozenset[str]) -> list[tuple[str, int]]:
         """When anything of these concepts came to be known or was changed, but for the first day of all."""
         usual = min([fact.first_known for fact in self.facts.values()], default=0)
-        found: list[tuple[str, int]] = []
+        changes: list[tuple[str, int]] = []
         later = [(concept, fact) for concept, fact in self.facts.items() if fact.known_from > usual]
         for concept, fact in later:
             if concept in concepts:
-                found.append((concept, fact.first_known))
+                changes.append((concept, fact.first_known))
                 if fact.vintage > 1:
                     days = {max(report.available, self._end) for report in steps(fact.reports)}
-                    found += [(concept, day) for day in days]
-        return found
+                    changes += [(concept, day) for day in days]
+        return changes
 
     def known_by(self, day: int, concepts: frozenset[str]) -> "Lines":
         """The same year, with what was known of these concepts by a day."""
@@ -129,7 +129,7 @@ class Lines:
         """The figure of a concept that is reported; zero where it was withdrawn."""
         return self._values[concept]
 
-    def _try(self, item: str, step: RouteStep, found: list[Figure]) -> None:
+    def _try(self, item: str, step: RouteStep, figures: list[Figure]) -> None:
         settled = self._settled.get(item, 0)
         if step.plain:
             fact = self.facts[step.plain]
@@ -138,16 +138,16 @@ class Lines:
             else:
                 part = Part(step.plain, self.value(step.plain), fact.vintage, fact.report)
                 stands = fact.known_from if fact.known_from > settled else settled
-                found.append(Figure(part.value, self._end, step.number, fact.first_known, stands, (part,)))
+                figures.append(Figure(part.value, self._end, step.number, fact.first_known, stands, (part,)))
         else:
-            figure, changed = self._made(step.route, settled)
+            figure, changed = self._computed(step.route, settled)
             settled = max(settled, changed)
             if figure is not None:
-                found.append(figure)
+                figures.append(figure)
         if settled:
             self._settled[item] = settled
 
-    def _made(self, route: Route, settled: int) -> tuple[Figure | None, int]:
+    def _computed(self, route: Route, settled: int) -> tuple[Figure | None, int]:
         """The figure by a route of more than one part, and the last day on which what decides it changed."""
         held = self.facts
         value = self._sum(route.terms)
@@ -238,29 +238,29 @@ class Lines:
 
     def _satisfiable(self, name: str) -> list[_Equation]:
         """The equations whose other terms are all reported and not zero."""
-        found = self._equations.get(name)
-        if found is None:
+        equations = self._equations.get(name)
+        if equations is None:
             there, values = self.facts.keys(), self._values
-            found = self._equations[name] = [
+            equations = self._equations[name] = [
                 _Equation(sign, others, concepts, self._sum(others))
                 for sign, others, concepts in _equations(name)
                 if there >= concepts and _ZERO not in [values[c] for c in concepts]
             ]
-        return found
+        return equations
 
     def _members(self, route: Route) -> tuple[Decimal, list[str], int] | None:
         """What the breakdowns of a route hold of its kind, the concepts that prove it, and since when."""
         total, proof, since = _ZERO, list[str](), 0
         for name in route.of:
-            found = self._closing(name)
-            if found is None:
+            closing = self._closing(name)
+            if closing is None:
                 return None
             kinds = table().breakdowns[name].members
-            if any(kinds[concept][1] == UNCLEAR for concept in found.members):
+            if any(kinds[concept][1] == UNCLEAR for concept in closing.members):
                 return None
-            total += sum([self.value(c) for c in found.members if kinds[c][1] == route.members], _ZERO)
-            proof += [c for c in (*found.total, *found.members) if c not in proof]
-            since = max(since, found.settled)
+            total += sum([self.value(c) for c in closing.members if kinds[c][1] == route.members], _ZERO)
+            proof += [c for c in (*closing.total, *closing.members) if c not in proof]
+            since = max(since, closing.settled)
         return total, proof, since
 
     def _closing(self, name: str) -> Closed | None:

@@ -50,11 +50,11 @@ def items_asked() -> frozenset[str]:
 def routes_that_can_begin(concepts: Iterable[str]) -> int:
     """The bits of the routes whose first concept is reported."""
     bits = _bits()
-    found, first = bits.always, bits.first
+    routes, first = bits.always, bits.first
     for concept in concepts:
         if concept in first:
-            found |= first[concept]
-    return found
+            routes |= first[concept]
+    return routes
 
 
 def steps_to(item: str, can_begin: int) -> tuple[RouteStep, ...]:

@@ -36,13 +36,13 @@ def windows(published: Iterable[tuple[int, int]]) -> dict[int, tuple[int, int]]:
 
     Takes pairs (end, day of publication). A year that is never the latest has no window.
     """
-    found: dict[int, tuple[int, int]] = {}
+    spans: dict[int, tuple[int, int]] = {}
     until = FOREVER
     for end, day in sorted(published, reverse=True):
         if day < until:
-            found[end] = (day, until)
+            spans[end] = (day, until)
             until = day
-    return dict(reversed(found.items()))
+    return dict(reversed(spans.items()))
 
 
 def standing(window: tuple[int, int], completed: int, settled: int) -> list[tuple[int, State]]:

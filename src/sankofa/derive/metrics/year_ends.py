@@ -18,23 +18,23 @@ class YearEnds:
         evidence = list(evidence)
         self.names = IssuerYears(evidence)
         self._reported: defaultdict[tuple[int | None, int], set[int]] = defaultdict(set)
-        for told in evidence:
-            start, end = told.start, told.end
+        for report in evidence:
+            start, end = report.start, report.end
             if start is None or months_of(start, end) == 12:
-                self._reported[start, end].add(told.known)
+                self._reported[start, end].add(report.known)
         self._full: dict[tuple[int | None, int], set[int]] = {}
 
     def full(self, start: int | None, end: int) -> set[int]:
         """The days on which a period was reported that, by what was known then, is or ends a full year."""
         period = (start, end)
-        found = self._full.get(period)
-        if found is None:
+        days = self._full.get(period)
+        if days is None:
             possible = start is not None or self.names.can_end_a_year(end)
             reported = self._reported.get(period, ()) if possible else ()
             name = self.names.name
-            found = {known for known in reported if name(start, end, known).period_type == "FY"}
-            self._full[period] = found
-        return found
+            days = {known for known in reported if name(start, end, known).period_type == "FY"}
+            self._full[period] = days
+        return days
 
     def ever_full(self, start: str, end: str) -> bool:
         """Whether a period is, or ends, a full year by what was known with any report of it."""

@@ -89,9 +89,9 @@ class BuildRecord(msgspec.Struct):
         known = self.results.get(name)
         if known is not None and known[0] == inputs:
             return msgspec.msgpack.decode(known[1], type=shape)
-        made = make()
-        self.results[name] = inputs, msgspec.msgpack.encode(made)
-        return made
+        outcome = make()
+        self.results[name] = inputs, msgspec.msgpack.encode(outcome)
+        return outcome
 
 
 _read = msgspec.msgpack.Decoder(BuildRecord).decode

@@ -54,8 +54,8 @@ def known_parts(record: DatasetRecord | None) -> list[KnownPart]:
     """The parts of a dataset as the build before had them, in the order of their keys."""
     if record is None or len(record.part_inputs) != len(record.parts):
         return []
-    told = zip(record.parts, record.part_inputs, record.part_rows, strict=True)
-    return [KnownPart(part, inputs, rows) for part, inputs, rows in told]
+    recorded = zip(record.parts, record.part_inputs, record.part_rows, strict=True)
+    return [KnownPart(part, inputs, rows) for part, inputs, rows in recorded]
 
 
 def key_ranges(key_rows: Iterable[KeyRows], known: Sequence[KnownPart], base: str) -> Iterator[KeyRange]:

@@ -110,24 +110,24 @@ def coverage_steps(issuers: Iterable[Standings]) -> CoverageSteps:
     """A denominator of zero or less, and a year that was revised or completed later, have their inputs."""
     conflicts = 0
     published: Counter[int] = Counter()
-    found: Counter[tuple[int, int]] = Counter()
+    counts: Counter[tuple[int, int]] = Counter()
     for issuer in issuers:
         conflicts += issuer.identity_conflicts
         shown = list(issuer.stretches())
-        told = _merged((one.first, one.until) for one in shown if one.state != State.NOT_PUBLISHED)
-        for first, until in told:
+        spans = _merged((one.first, one.until) for one in shown if one.state != State.NOT_PUBLISHED)
+        for first, until in spans:
             published[first] += 1
             published[until] -= 1
         for one in shown:
             if one.state in (State.INPUT_ABSENT, State.CURRENCY_MIXED):
                 continue
-            for first, until in told:
+            for first, until in spans:
                 if one.first < until and first < one.until:
-                    found[one.number, max(first, one.first)] += 1
-                    found[one.number, min(until, one.until)] -= 1
+                    counts[one.number, max(first, one.first)] += 1
+                    counts[one.number, min(until, one.until)] -= 1
     return CoverageSteps(
         sorted((day, step) for day, step in published.items() if step),
-        sorted((*key, step) for key, step in found.items() if step),
+        sorted((*key, step) for key, step in counts.items() if step),
         conflicts,
     )
 
@@ -149,15 +149,15 @@ def coverage(issuers: Iterable[CoverageSteps], asked: int) -> dict[str, Decimal]
     With it, how many routes contradict an identity.
     """
     published, conflicts = 0, 0
-    found = [0] * len(slugs())
+    totals = [0] * len(slugs())
     for some in issuers:
         conflicts += some.identity_conflicts
         published += sum(step for day, step in some.published if day <= asked)
         for number, day, step in some.found:
-            found[number] += step * (day <= asked)
+            totals[number] += step * (day <= asked)
     counts = {"identity_conflicts": Decimal(conflicts)}
     if published:
-        for slug, count in zip(slugs(), found, strict=True):
+        for slug, count in zip(slugs(), totals, strict=True):
             counts[f"coverage_{slug}"] = (Decimal(count) / published).quantize(_PLACES)
     return counts
 

@@ -48,9 +48,9 @@ class OldTables:
         if record is None or not record.segments:
             return None
         paths = [self._kept_file(file["sha256"]) for file in record.files]
-        found = [path for path in paths if path is not None]
+        present = [path for path in paths if path is not None]
         try:
-            return _OldTable(record, found) if len(found) == len(paths) else None
+            return _OldTable(record, present) if len(present) == len(paths) else None
         except (OSError, pa.ArrowException):
             return None
 

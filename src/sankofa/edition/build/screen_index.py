@@ -190,17 +190,17 @@ class ScreenIndex:
     def pages(self, metric: int, *, ranges: bool) -> dict[str, bytes]:
         """By key, the pages of a metric, or the byte ranges of the rows on each."""
         column, slug = self._columns[metric], slugs()[metric]
-        made: dict[str, bytes] = {}
+        encoded: dict[str, bytes] = {}
         changes = {} if ranges else self._changes_by_country(metric)
         for name, by_year in self._values(column).items():
             if ranges:
                 for year, values in zip(self.years, by_year, strict=True):
-                    made[f"{slug}|{name}|{year}"] = _ranges(column, values)
+                    encoded[f"{slug}|{name}|{year}"] = _ranges(column, values)
                 continue
             tallies = _tallies(changes.get(name, Counter()), self._starts)
             for year, start, values, tally in zip(self.years, self._starts, by_year, tallies, strict=True):
-                made[f"{slug}|{name}|{year}"] = tally + _listed(column, values, start)
-        return made
+                encoded[f"{slug}|{name}|{year}"] = tally + _listed(column, values, start)
+        return encoded
 
     def _values(self, column: MetricValues) -> "dict[str, list[array[int]]]":
         """By country, of each year the values that stand in it, largest first."""

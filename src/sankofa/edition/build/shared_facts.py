@@ -5,14 +5,13 @@ from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Final
 
-from msgspec import Meta
-
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.number_set import NumberSet
 from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.facts import FactEntity, SharedFact
+from sankofa.model.field_docs import doc
 from sankofa.model.rows import Row
 
 if TYPE_CHECKING:
@@ -36,9 +35,9 @@ def country(alpha2: str) -> FactEntity:
 class SharedProvenance(Row, frozen=True, kw_only=True):
     """Where facts are from, each place once."""
 
-    provenance_id: Annotated[str, Meta(description="As facts have it.")]
-    extraction_confidence: Annotated[float | None, Meta(description="Null where structured.")]
-    method: Annotated[str, Meta(description="Extracted from a document, or published as data.")]
+    provenance_id: Annotated[str, doc("As facts have it.")]
+    extraction_confidence: Annotated[float | None, doc("Null where structured.")]
+    method: Annotated[str, doc("Extracted from a document, or published as data.")]
 
 
 class _Once(TableRows):

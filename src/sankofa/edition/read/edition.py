@@ -258,13 +258,13 @@ class Edition:
             return []
         skip, last = first // rows_per_block, (end - 1) // rows_per_block
         blocks = await self._reader.blocks(kind, key, skip, last - skip + 1) or ()
-        found: list[Run] = []
+        runs: list[Run] = []
         for start, block in zip(range(skip * rows_per_block, end, rows_per_block), blocks, strict=False):
             ends = row_ends(block)
             rows = memoryview(block[1])
             numbers = range(max(first - start, 0), min(end - start, len(ends)))
-            found += [rows[ends[n - 1] + 1 if n else 0 : ends[n]] for n in numbers]
-        return found
+            runs += [rows[ends[n - 1] + 1 if n else 0 : ends[n]] for n in numbers]
+        return runs
 
     def keep_part(self, name: tuple[str, str, int], part: Any) -> None:
         """Keep what was worked out of a block, for as many blocks as there is room for."""

@@ -179,7 +179,7 @@ async def _countries(
     served: Mapping[int | str, int | str],
 ) -> list[_Country]:
     """Where each country goes on: at the number it says, or at the first row of the day."""
-    found = []
+    codes = []
     for country in await edition.keys(_DAYS):
         days = DayRows(await edition.numbers(_DAYS, country, keep=True))
         end = _end_of(days, wanted.earliest)
@@ -188,8 +188,8 @@ async def _countries(
             at_day = days.first_row(day)
             first = int(served.get(country, end if at_day is None else at_day))
         hits = await _hits(edition, country, wanted, first, end, most) if wanted.by_index else None
-        found.append(_Country(edition, country, days, first, end, hits))
-    return found
+        codes.append(_Country(edition, country, days, first, end, hits))
+    return codes
 
 
 async def _compact_rows(edition: Edition, country: str, numbers: Sequence[int]) -> list[Run]:

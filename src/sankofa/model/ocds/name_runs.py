@@ -32,12 +32,7 @@ def initials_of(name: Name) -> set[str]:
 
 
 def runs(
-    tokens: list[Token],
-    stretch: range,
-    name: Name,
-    capitals: Set[int],
-    alone: Set[str],
-    ordinary: Set[str],
+    tokens: list[Token], stretch: range, name: Name, capitals: Set[int], alone: Set[str], ordinary: Set[str]
 ) -> Iterator[tuple[int, int]]:
     """Runs of words, among the tokens of a stretch, that are all of one name and long enough to be that name.
 

@@ -194,13 +194,7 @@ def _reference(
 
 
 def _refer(
-    body: dict[str, Json],
-    key: str,
-    party: str,
-    country: str,
-    gate: Gate,
-    sifted: _Sifted,
-    secrets: Secrets,
+    body: dict[str, Json], key: str, party: str, country: str, gate: Gate, sifted: _Sifted, secrets: Secrets
 ) -> None:
     """A reference to a party that is served: its id, and its name where that is the party's."""
     written = body.get("name")

@@ -5,10 +5,11 @@ from decimal import Decimal
 from html import escape
 from typing import Final, NamedTuple
 
-from sankofa.web.charts.chart import Chart, line, text
-from sankofa.web.charts.drawing import BOTTOM, LEFT, NOTHING, RIGHT, TOP, WIDTH, Write, value_axis
+from sankofa.web.charts.chart import Chart, Table, line, text
+from sankofa.web.charts.drawing import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Write, empty_chart, value_axis
 from sankofa.web.charts.scales import ValueScale
 
+_HEIGHT: Final = 220
 _ROW: Final = 24
 _NAMES: Final = 330
 _VALUES: Final = 76
@@ -16,17 +17,12 @@ _LONGEST_NAME: Final = 46
 
 
 def bar_chart(
-    name: str,
-    title: str,
-    bars: Sequence[tuple[str, Decimal | float]],
-    write: Write,
-    table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
-    height: int = 220,
+    name: str, title: str, bars: Sequence[tuple[str, Decimal | float]], write: Write, table: Table
 ) -> Chart:
     """Values side by side, upwards and downwards from zero."""
     if not bars:
-        return Chart(name, title, WIDTH, 60, text(LEFT, 34, NOTHING), *table)
-    values = ValueScale((float(value) for _, value in bars), TOP, height - BOTTOM, zero=True)
+        return empty_chart(name, title, table)
+    values = ValueScale((float(value) for _, value in bars), TOP, _HEIGHT - BOTTOM, zero=True)
     width = (WIDTH - LEFT - RIGHT) / len(bars)
     zero = values(0)
     parts = [value_axis(values, write)]
@@ -40,9 +36,13 @@ def bar_chart(
             f"<title>{escape(label)}: {escape(write(float(value)))}</title></rect>"
         )
         if number % every == 0:
-            parts.append(text(x + width / 2, height - 10, label, anchor="middle"))
+            parts.append(text(x + width / 2, _HEIGHT - 10, label, anchor="middle"))
     parts.append(line(LEFT, zero, WIDTH - RIGHT, zero, "axis"))
-    return Chart(name, title, WIDTH, height, "".join(parts), *table)
+    return Chart(name, title, WIDTH, _HEIGHT, "".join(parts), *table)
+
+
+def shortened(words: str, most: int) -> str:
+    return words if len(words) <= most else words[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 class NamedBar(NamedTuple):
@@ -53,16 +53,10 @@ class NamedBar(NamedTuple):
     address: str | None = None
 
 
-def named_bars(
-    name: str,
-    title: str,
-    bars: Sequence[NamedBar],
-    write: Write,
-    table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
-) -> Chart:
+def named_bars(name: str, title: str, bars: Sequence[NamedBar], write: Write, table: Table) -> Chart:
     """Bars from top to bottom, each with its name at the left and its value at its end."""
     if not bars:
-        return Chart(name, title, WIDTH, 60, text(LEFT, 34, NOTHING), *table)
+        return empty_chart(name, title, table)
     low = min(0.0, *(float(bar.value) for bar in bars))
     high = max(0.0, *(float(bar.value) for bar in bars))
     left = _NAMES + (_VALUES if low < 0 else 0)
@@ -91,12 +85,7 @@ def named_bars(
 
 
 def _name(bar: NamedBar, y: float) -> str:
-    short = (
-        bar.name
-        if len(bar.name) <= _LONGEST_NAME
-        else bar.name[: _LONGEST_NAME - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    )
-    written = text(_NAMES - 10, y, short, "name", "end")
+    written = text(_NAMES - 10, y, shortened(bar.name, _LONGEST_NAME), "name", "end")
     if bar.address is None:
         return written
     return f'<a href="{escape(bar.address)}" aria-label="{escape(bar.name)}">{written}</a>'

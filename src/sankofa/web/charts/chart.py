@@ -7,6 +7,9 @@ from importlib.resources import files
 import msgspec
 from markupsafe import Markup
 
+Table = tuple[tuple[str, ...], Sequence[Sequence[object]]]
+"""What a chart is drawn from: the names of the columns, and the rows."""
+
 
 class Chart(msgspec.Struct, frozen=True):
     """A picture in SVG, and its figures as a table."""
@@ -55,5 +58,5 @@ def path(points: Sequence[tuple[float, float]], kind: str) -> str:
 
 
 def dot(x: float, y: float, kind: str, words: str, radius: float = 4) -> str:
-    place = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius}"'
-    return f'<circle class="{kind}" {place}><title>{escape(words)}</title></circle>'
+    centre = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius}"'
+    return f'<circle class="{kind}" {centre}><title>{escape(words)}</title></circle>'

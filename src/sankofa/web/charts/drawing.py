@@ -6,12 +6,12 @@ from decimal import Decimal
 from html import escape
 from typing import NamedTuple
 
-from sankofa.web.charts.chart import Chart, dot, line, path, text
+from sankofa.web.charts.chart import Chart, Table, dot, line, path, text
 from sankofa.web.charts.scales import DayScale, ValueScale
 
 _SHORTEST_TAIL = 120
 _MOST_VALUES_WRITTEN = 9
-NOTHING = "\N{EN DASH}"
+_NOTHING = "\N{EN DASH}"
 WIDTH, HEIGHT = 860, 320
 LEFT, RIGHT, TOP, BOTTOM = 60, 16, 18, 32
 Write = Callable[[float], str]
@@ -40,7 +40,7 @@ def step_chart(
     steps: Sequence[KnownValue],
     until: date,
     write: Write,
-    table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
+    table: Table,
     chosen: date | None = None,
     width: int = WIDTH,
 ) -> Chart:
@@ -87,36 +87,30 @@ def _value_beside(
 
 
 def line_chart(
-    name: str,
-    title: str,
-    lines: Sequence[Line],
-    write: Write,
-    table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
-    chosen: date | None = None,
-    height: int = HEIGHT,
+    name: str, title: str, lines: Sequence[Line], write: Write, table: Table, chosen: date | None = None
 ) -> Chart:
     """Values against the day they are of, one line each; the last is drawn on top."""
     every = [(day, float(value)) for one in lines for day, value in one.points]
     if not every:
-        return Chart(name, title, WIDTH, 60, text(LEFT, 34, NOTHING), *table)
+        return empty_chart(name, title, table)
     days = DayScale(min(d for d, _ in every), max(d for d, _ in every), LEFT, WIDTH - RIGHT)
-    values = ValueScale((value for _, value in every), TOP, height - BOTTOM)
-    parts = [_axes(days, values, write, height)]
+    values = ValueScale((value for _, value in every), TOP, HEIGHT - BOTTOM)
+    parts = [_axes(days, values, write)]
     if chosen is not None and min(d for d, _ in every) <= chosen <= max(d for d, _ in every):
-        parts.append(line(days(chosen), TOP, days(chosen), height - BOTTOM, "chosen"))
+        parts.append(line(days(chosen), TOP, days(chosen), HEIGHT - BOTTOM, "chosen"))
     for one in lines:
         points = [(days(day), values(float(value))) for day, value in one.points]
         parts.append(f"<g><title>{escape(one.label)}</title>{path(points, f'line {one.kind}')}</g>")
         if len(points) == 1:
             parts.append(dot(*points[0], "dot", one.label, 3))
-    return Chart(name, title, WIDTH, height, "".join(parts), *table)
+    return Chart(name, title, WIDTH, HEIGHT, "".join(parts), *table)
 
 
 def heat_map(
     name: str,
     title: str,
     cells: dict[tuple[date, date], tuple[int, int]],
-    table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
+    table: Table,
     chosen: date | None,
     words: Callable[[date, date, int, int], str],
 ) -> Chart:
@@ -156,9 +150,10 @@ def heat_map(
     return Chart(name, title, WIDTH, height, "".join(parts), *table)
 
 
-def small_line(name: str, title: str, points: Sequence[tuple[date, Decimal]], write: Write) -> Chart:
-    """One of many small charts: a line with its first and last value."""
+def small_line(name: str, title: str, years: Sequence[tuple[int, Decimal]], write: Write) -> Chart:
+    """One of many small charts: a line by year with its first and last value."""
     width, height = 220, 96
+    points = [(date(year, 12, 31), value) for year, value in years]
     table = ("date", "value"), [(day.isoformat(), value) for day, value in points]
     days = DayScale(points[0][0], points[-1][0], 6, width - 6)
     values = ValueScale((float(value) for _, value in points), 10, height - 24)
@@ -173,11 +168,15 @@ def small_line(name: str, title: str, points: Sequence[tuple[date, Decimal]], wr
     return Chart(name, title, width, height, "".join(parts), *table)
 
 
-def _axes(days: DayScale, values: ValueScale, write: Write, height: int = HEIGHT, width: int = WIDTH) -> str:
+def empty_chart(name: str, title: str, table: Table) -> Chart:
+    return Chart(name, title, WIDTH, 60, text(LEFT, 34, _NOTHING), *table)
+
+
+def _axes(days: DayScale, values: ValueScale, write: Write, width: int = WIDTH) -> str:
     parts = [value_axis(values, write, width)]
     for day, label in days.ticks:
-        parts.append(text(days(day), height - 10, label, anchor="middle"))
-        parts.append(line(days(day), height - BOTTOM, days(day), height - BOTTOM + 5, "axis"))
+        parts.append(text(days(day), HEIGHT - 10, label, anchor="middle"))
+        parts.append(line(days(day), HEIGHT - BOTTOM, days(day), HEIGHT - BOTTOM + 5, "axis"))
     return "".join(parts)
 
 

@@ -1,10 +1,10 @@
 """Africa as tiles: one for each country, about where it lies, each leading to its page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from typing import Final, NamedTuple
 
-from sankofa.web.charts.chart import Chart
+from sankofa.web.charts.chart import Chart, Table
 
 _ROWS: Final = (
     ".. .. MA DZ TN LY EG .. .. ..",
@@ -36,12 +36,7 @@ class Tile(NamedTuple):
     address: str
 
 
-def tile_map(
-    name: str,
-    title: str,
-    tiles: Mapping[str, Tile],
-    table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
-) -> Chart:
+def tile_map(name: str, title: str, tiles: Mapping[str, Tile], table: Table) -> Chart:
     """Countries without a tile of their own in `tiles` are drawn empty."""
     parts = []
     for code, (column, row) in TILES.items():

@@ -31,7 +31,7 @@ async def catalogue(visit: Visit) -> View:
         result = await visit.ask("list_series", q=words, country=visit.given("country"), cursor=cursor)
         context["subjects"] = {"": _entries(result.rows)}
         context["truncated"] = result.truncated
-        context["next_cursor"] = result.members.get("next_cursor")
+        context["next_cursor"] = result.next_cursor
         return View("macro.html", visit.language.text("Macro"), context)
     chosen = context["country"] or next((code for code in _FIRST if code in countries), "ZA")
     rows, truncated = await _of_country(visit, chosen)
@@ -56,15 +56,15 @@ async def _of_country(visit: Visit, country: str) -> tuple[list[Row], bool]:
     if not visit.call.grant.sample:
         result = await visit.ask("list_series", country=country, limit=visit.most_rows(_MOST_AT_ONCE))
         return result.rows, result.truncated
-    found: dict[tuple[str, str], Row] = {}
+    by_key: dict[tuple[str, str], Row] = {}
     truncated = False
     for number, word in enumerate(word for words in _SUBJECTS.values() for word in words[:4]):
         result = await visit.ask("list_series", shown=number == 0, country=country, q=word)
-        found |= {(row["series"], row["frequency"]): row for row in result.rows}
+        by_key |= {(row["series"], row["frequency"]): row for row in result.rows}
         truncated = truncated or result.truncated
     rest = await visit.ask("list_series", shown=False, country=country)
-    found |= {(row["series"], row["frequency"]): row for row in rest.rows}
-    return [found[key] for key in sorted(found)], truncated or rest.truncated
+    by_key |= {(row["series"], row["frequency"]): row for row in rest.rows}
+    return [by_key[key] for key in sorted(by_key)], truncated or rest.truncated
 
 
 def _by_subject(rows: Iterable[Row]) -> dict[str, list[Row]]:

@@ -52,7 +52,7 @@ async def company(visit: Visit) -> View:
         name=name,
         identifiers=crosswalk.rows,
         withheld=crosswalk.members["withheld_id_types"],
-        metrics=[_metric(row) for row in metrics_known.rows],
+        metrics=_with_definitions(metrics_known.rows),
         omitted={name: count for name, count in metrics_known.members["omitted"].items() if count},
         parties=parties.rows,
         first=stops[0] if stops else as_of,
@@ -119,13 +119,12 @@ def _figure_address(visit: Visit, row: Row, as_of: date) -> str:
     )
 
 
-def _metric(row: Row) -> dict[str, Any]:
-    definition = _definitions()[row["metric"]]
-    return {**row, "summary": definition.summary, "formula": definition.explanation}
-
-
-def _definitions() -> dict[str, Any]:
-    return {metric.slug: metric for metric in metrics()}
+def _with_definitions(rows: list[Row]) -> list[dict[str, Any]]:
+    known = {metric.slug: metric for metric in metrics()}
+    return [
+        {**row, "summary": known[row["metric"]].summary, "formula": known[row["metric"]].explanation}
+        for row in rows
+    ]
 
 
 def _heat(visit: Visit, rows: list[_Known], as_of: date) -> Chart:
@@ -169,8 +168,15 @@ async def companies(visit: Visit) -> View:
     if visit.given("q"):
         address = visit.address("/search", q=visit.given("q"), country=visit.given("country"))
         return View("", "", {}, redirect=address)
-    context = await data.issuers(visit)
+    asked = visit.passed_on("country", "exchange", "as_of", "cursor")
+    result = await visit.ask("list_issuers", **asked)
     of_countries = await data.countries(visit, shown=False)
     known = (country for country, units in of_countries.items() if "issuers" in units)
-    context |= {"as_of": visit.day(), "countries": sorted(known, key=visit.language.country)}
+    context = {
+        "rows": result.rows,
+        "next_cursor": result.next_cursor,
+        "truncated": result.truncated,
+        "as_of": visit.day(),
+        "countries": sorted(known, key=visit.language.country),
+    }
     return View("companies.html", visit.language.text("Companies"), context)

@@ -1,6 +1,5 @@
 """A country: its economy in small charts, its companies, its tenders, and what there is of it."""
 
-from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
@@ -38,8 +37,8 @@ async def country(visit: Visit) -> View:
     series = await visit.ask("list_series", shown=False, country=code, q="USD")
     tenders: list[Row] = []
     if any(row["sku"] == "AF-TENDER" for row in covered):
-        found = await visit.ask("search_tenders", country=code)
-        tenders = [listed(visit, row) for row in found.rows[:_MOST_TENDERS]]
+        newest = await visit.ask("search_tenders", country=code)
+        tenders = [listed(visit, row) for row in newest.rows[:_MOST_TENDERS]]
     context: dict[str, Any] = {
         "country": code,
         "issuers": issuers.rows,
@@ -55,12 +54,10 @@ async def _economy(visit: Visit, code: str) -> tuple[list[Chart], list[dict[str,
     """Annual indicators, the newest years, each as a small chart."""
     charts, headlines = [], []
     for indicator in _HEADLINES:
-        asked = {"country": code, "indicator": indicator, "limit": visit.most_rows(200)}
-        result = await visit.ask("get_macro", shown=indicator == _HEADLINES[0], **asked)
-        rows = [row for row in result.rows if row["value"] is not None][::-1]
+        rows = await data.annual_values(visit, code, indicator, shown=indicator == _HEADLINES[0])
         if not rows:
             continue
-        points = [(date(row["year"], 12, 31), Decimal(row["value"])) for row in rows]
+        points = [(row["year"], Decimal(row["value"])) for row in rows]
         name = rows[-1]["indicator_name"] or indicator
         chart = small_line(indicator, name, points, visit.language.short)
         charts.append(chart)

@@ -29,7 +29,7 @@ async def cross_rates(visit: Visit) -> View:
         Line(
             via,
             "old" if number else "main",
-            [(_day(row["date"]), Decimal(row["value"])) for row in rows][::-1],
+            [(date.fromisoformat(row["date"]), Decimal(row["value"])) for row in rows][::-1],
         )
         for number, (via, rows) in enumerate(groupby(result.rows, key=lambda row: row["via"]))
     ]
@@ -41,7 +41,3 @@ async def cross_rates(visit: Visit) -> View:
     described = visit.language.text("%(quote)s for one %(base)s, derived", quote=quote, base=base)
     chart = line_chart("rates", described, lines, visit.language.short, (columns, table), as_of)
     return View("cross_rates.html", f"{base} / {quote}", context, (chart,))
-
-
-def _day(text: str) -> date:
-    return date.fromisoformat(text)

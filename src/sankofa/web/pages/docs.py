@@ -43,11 +43,11 @@ async def reference(visit: Visit) -> View:
 async def document(visit: Visit) -> View:
     """One document."""
     name = visit.parameters["name"]
-    found = (await asyncio.to_thread(documents)).get(name)
-    if found is None:
+    shown = (await asyncio.to_thread(documents)).get(name)
+    if shown is None:
         raise NotFound("There is no such document.")
-    context = {"groups": list(groups()), "document": found, "current": name, "words": ""}
-    return View("document.html", found.title, context)
+    context = {"groups": list(groups()), "document": shown, "current": name, "words": ""}
+    return View("document.html", shown.title, context)
 
 
 def _described(operation: Operation) -> dict[str, Any]:

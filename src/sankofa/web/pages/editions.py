@@ -61,7 +61,7 @@ async def _compare(visit: Visit, context: dict[str, Any]) -> None:
         context["upgrade"] = True
         return
     context["changes"] = [_described(visit, row) for row in result.rows]
-    context["next_cursor"] = result.members.get("next_cursor")
+    context["next_cursor"] = result.next_cursor
 
 
 def _described(visit: Visit, change: Row) -> dict[str, Any]:
@@ -84,8 +84,8 @@ def _address(visit: Visit, row: Row) -> str | None:
     if row.get("ocid"):
         return visit.address(f"/tender/{row['country']}/{row['ocid']}")
     if row.get("line_item"):
-        place = {name: row[name] for name in ("line_item", "period_end", "period_start", "concept", "unit")}
-        return visit.address(f"/company/{row['service_id']}/figure", **place)
+        figure = {name: row[name] for name in ("line_item", "period_end", "period_start", "concept", "unit")}
+        return visit.address(f"/company/{row['service_id']}/figure", **figure)
     for name, path in (
         ("service_id", "/company/"),
         ("series", "/macro/series/"),

@@ -44,12 +44,12 @@ def countries_map(visit: Visit, countries: Mapping[str, Mapping[str, int]]) -> C
     language = visit.language
     tiles, table = {}, []
     for country, units in sorted(countries.items()):
-        said = ", ".join(
+        counts = ", ".join(
             f"{language.figure(units[unit])} {label(language, unit)}" for unit in _UNITS if unit in units
         )
         level = 1 + 2 * ("issuers" in units) + ("releases" in units)
         address = visit.address(f"/country/{country}")
-        tiles[country] = Tile(level, f"{language.country(country)}: {said}", address)
+        tiles[country] = Tile(level, f"{language.country(country)}: {counts}", address)
         table.append((country, language.country(country), *(units.get(unit, 0) for unit in _UNITS)))
     return tile_map(
         "countries",

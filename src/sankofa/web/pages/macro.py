@@ -169,18 +169,11 @@ async def indicator(visit: Visit) -> View:
         raise InvalidParameter("countries", f"at most {_MOST_COUNTRIES}")
     charts, latest, meta = [], [], None
     for country in countries:
-        result = await visit.ask(
-            "get_macro",
-            shown=country == countries[0],
-            country=country,
-            indicator=code,
-            limit=visit.most_rows(200),
-        )
-        rows = [row for row in result.rows if row["value"] is not None][::-1]
+        rows = await data.annual_values(visit, country, code, shown=country == countries[0])
         if not rows:
             continue
         meta = meta or rows[0]
-        points = [(date(row["year"], 12, 31), Decimal(row["value"])) for row in rows]
+        points = [(row["year"], Decimal(row["value"])) for row in rows]
         name = visit.language.country(rows[0]["country"])
         charts.append(small_line(rows[0]["country"], f"{name}, {code}", points, visit.language.short))
         latest.append({**rows[-1], "name": name})

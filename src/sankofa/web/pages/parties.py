@@ -12,18 +12,13 @@ _ROLES: Final = ("buyer", "supplier", "tenderer", "procuringEntity")
 @page("/parties", "country", "role", "cursor", "limit")
 async def parties(visit: Visit) -> View:
     """Those with most releases first; who is no organisation is not among them."""
-    result = await visit.ask(
-        "get_resolved_parties",
-        country=visit.given("country"),
-        role=visit.given("role"),
-        cursor=visit.given("cursor"),
-        limit=visit.given("limit"),
-    )
+    asked = visit.passed_on("country", "role", "cursor", "limit")
+    result = await visit.ask("get_resolved_parties", **asked)
     context = {
         "rows": result.rows,
         "countries": await data.tender_countries(visit),
         "roles": _ROLES,
         "truncated": result.truncated,
-        "next_cursor": result.members.get("next_cursor"),
+        "next_cursor": result.next_cursor,
     }
     return View("parties.html", visit.language.text("Buyers and suppliers"), context)

@@ -16,7 +16,7 @@ async def search(visit: Visit) -> View:
     words = visit.given("q").strip()
     context: dict[str, Any] = {"words": words, "found": [], "tenders": [], "truncated": False}
     if words:
-        result = await data.search(visit, words, visit.given("country"))
+        result = await visit.ask("search", q=words, country=visit.given("country"))
         context["found"] = [{**row, "address": _address(visit, row)} for row in result.rows]
         context["truncated"] = result.truncated
         tenders = await data.search_tenders(visit, words, visit.given("country"))

@@ -20,7 +20,8 @@ _RESET: Final = re.compile(r'"(\w+)";r=\d+;t=(\d+)')
 @page("/sources")
 async def sources(visit: Visit) -> View:
     """Who publishes what, under which licence."""
-    return View("sources.html", visit.language.text("Sources"), {"sources": await data.sources(visit)})
+    sources = (await visit.ask("get_sources")).rows
+    return View("sources.html", visit.language.text("Sources"), {"sources": sources})
 
 
 @page("/coverage", "country")

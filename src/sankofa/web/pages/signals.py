@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from sankofa.derive.signals.contract import panels
 from sankofa.model.errors import InvalidParameter, NotFound
-from sankofa.web.charts.bars import NamedBar, bar_chart, named_bars
-from sankofa.web.charts.chart import Chart
+from sankofa.web.charts.bars import NamedBar, bar_chart, named_bars, shortened
+from sankofa.web.charts.chart import Chart, Table
 from sankofa.web.labels import label
 from sankofa.web.view import View, page
 from sankofa.web.visit import Row, Visit
@@ -83,25 +83,19 @@ async def signal(visit: Visit) -> View:
 
 def _measured(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
     """The columns that are measures: numbers, and not a rank of time."""
-    found = []
+    measured = []
     for name in names:
         values = [row[name] for row in rows if row[name] is not None]
         if name != "year" and values and all(_is_number(value) for value in values):
-            found.append(name)
-    return found
+            measured.append(name)
+    return measured
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | Decimal | float) and not isinstance(value, bool)
 
 
-def _chart(
-    visit: Visit,
-    title: str,
-    rows: Sequence[Row],
-    column: str,
-    table: tuple[tuple[str, ...], Sequence[Sequence[object]]],
-) -> Chart:
+def _chart(visit: Visit, title: str, rows: Sequence[Row], column: str, table: Table) -> Chart:
     """Upright bars along time where every row is of another time; else a named bar for each."""
     time = next((name for name in _TIMES if rows and name in rows[0]), None)
     if time is not None and len({row[time] for row in rows}) == len(rows):
@@ -126,11 +120,7 @@ def _briefly(name: str, value: str) -> str:
     """A year stands for its last day, the beginning of a long name for all of it. A key stays whole."""
     if name == "period_end":
         return value[:4]
-    return (
-        value
-        if name == "series" or len(value) <= _LONGEST
-        else value[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    )
+    return value if name == "series" else shortened(value, _LONGEST)
 
 
 def _address(visit: Visit, row: Row) -> str | None:

@@ -51,7 +51,7 @@ async def tenders(visit: Visit) -> View:
     )
     context = {
         "rows": [listed(visit, row) for row in result.rows],
-        "next_cursor": result.members.get("next_cursor"),
+        "next_cursor": result.next_cursor,
         "country": country.upper(),
         "countries": countries,
         "withheld": sum(row["withheld_parties"] for row in result.rows),
@@ -74,8 +74,8 @@ def listed(visit: Visit, row: Row) -> dict[str, Any]:
 
 
 def _description(row: Row) -> str:
-    found = (row.get("release") or {}).get("tender") or {}
-    return " ".join(str(found.get("description") or "").split())
+    tender = (row.get("release") or {}).get("tender") or {}
+    return " ".join(str(tender.get("description") or "").split())
 
 
 def _short(text: str, most: int) -> str:
@@ -116,7 +116,7 @@ async def tender(visit: Visit) -> View:
 
 async def _releases(visit: Visit, country: str, ocid: str) -> tuple[list[Row], bool]:
     """The releases of a process, the newest first; and whether there are more than a page has room for."""
-    found: list[Row] = []
+    releases: list[Row] = []
     cursor: str | None = None
     for number in range(_PAGES_WALKED):
         result = await visit.ask(
@@ -127,11 +127,11 @@ async def _releases(visit: Visit, country: str, ocid: str) -> tuple[list[Row], b
             cursor=cursor,
             limit=visit.most_rows(_WALKED_AT_ONCE),
         )
-        found += result.rows
-        cursor = result.members.get("next_cursor")
+        releases += result.rows
+        cursor = result.next_cursor
         if cursor is None:
             break
-    return found, cursor is not None
+    return releases, cursor is not None
 
 
 def _changes(before: Row, after: Row) -> list[FieldChange]:

@@ -5,12 +5,11 @@ from datetime import date
 from decimal import Decimal
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta
-
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import current_values
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields
+from sankofa.model.field_docs import doc, one_of
 
 FACTORS: Final = (
     "asset_turnover",
@@ -30,18 +29,16 @@ FACTORS: Final = (
 class FundamentalsFactorsRow(PanelRow, frozen=True, kw_only=True):
     """One factor of one issuer in one full year."""
 
-    service_id: Annotated[str, Meta(description="Organisation identifier.")]
-    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
-    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
-    period_end: Annotated[date, Meta(description="The last day of the full year.")]
-    metric: Annotated[
-        str, Meta(description="Slug of the metrics-v1 set.", extra_json_schema={"enum": list(FACTORS)})
-    ]
-    value: Annotated[Decimal, Meta(description="Exact, rounded half-even to 10 significant digits.")]
-    available_at: Annotated[date, Meta(description="The day the last of its inputs became public.")]
+    service_id: Annotated[str, doc("Organisation identifier.")]
+    legal_name: Annotated[str | None, doc("As registered; null where no source says.")]
+    country: Annotated[str | None, doc("ISO 3166-1 alpha-2.")]
+    period_end: Annotated[date, doc("The last day of the full year.")]
+    metric: Annotated[str, one_of(FACTORS, "Slug of the metrics-v1 set.")]
+    value: Annotated[Decimal, doc("Exact, rounded half-even to 10 significant digits.")]
+    available_at: Annotated[date, doc("The day the last of its inputs became public.")]
     methodology_ref: Annotated[
         Literal["signals-v1/fundamentals-factors"],
-        Meta(description="Names the documented method; the service explains it under /methodology/."),
+        doc("Names the documented method; the service explains it under /methodology/."),
     ] = "signals-v1/fundamentals-factors"
 
 

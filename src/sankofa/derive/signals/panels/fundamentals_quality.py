@@ -6,8 +6,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Final, Literal, NamedTuple
 
-from msgspec import Meta
-
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.derive import Inputs, current_values
 from sankofa.derive.metrics.figures import Figure
@@ -15,6 +13,7 @@ from sankofa.derive.metrics.full_years import FullYear
 from sankofa.derive.rounding import rounded_root
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
+from sankofa.model.field_docs import doc
 
 _MARGIN: Final = "net_margin"
 _METRICS: Final = ("accruals_ratio", "cash_conversion", _MARGIN)
@@ -25,22 +24,20 @@ _NEEDED: Final = 3
 class FundamentalsQualityRow(PanelRow, frozen=True, kw_only=True):
     """The quality of one issuer's earnings in one full year."""
 
-    service_id: Annotated[str, Meta(description="Organisation identifier.")]
-    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
-    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
-    period_end: Annotated[date, Meta(description="The last day of the full year.")]
-    accruals_ratio: Annotated[
-        Decimal | None, Meta(description="(profit - operating cash flow) / average assets.")
-    ]
-    cash_conversion: Annotated[Decimal | None, Meta(description="Operating cash flow / EBITDA.")]
+    service_id: Annotated[str, doc("Organisation identifier.")]
+    legal_name: Annotated[str | None, doc("As registered; null where no source says.")]
+    country: Annotated[str | None, doc("ISO 3166-1 alpha-2.")]
+    period_end: Annotated[date, doc("The last day of the full year.")]
+    accruals_ratio: Annotated[Decimal | None, doc("(profit - operating cash flow) / average assets.")]
+    cash_conversion: Annotated[Decimal | None, doc("Operating cash flow / EBITDA.")]
     margin_volatility: Annotated[
-        Decimal | None, Meta(description="Standard deviation of net margin; null with fewer than three.")
+        Decimal | None, doc("Standard deviation of net margin; null with fewer than three.")
     ]
-    margin_years: Annotated[int, Meta(description="Net margins of the last five years it rests on.", ge=0)]
-    available_at: Annotated[date, Meta(description="The day the last of its inputs became public.")]
+    margin_years: Annotated[int, doc("Net margins of the last five years it rests on.", ge=0)]
+    available_at: Annotated[date, doc("The day the last of its inputs became public.")]
     methodology_ref: Annotated[
         Literal["signals-v1/fundamentals-quality"],
-        Meta(description="Names the documented method; the service explains it under /methodology/."),
+        doc("Names the documented method; the service explains it under /methodology/."),
     ] = "signals-v1/fundamentals-quality"
 
 

@@ -6,14 +6,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import filed, issuer_fields, issuer_panel
 from sankofa.ledger.reports import Identity, Report
 from sankofa.model.days import ordinal
+from sankofa.model.field_docs import doc, one_of
 from sankofa.model.line_items import LINE_ITEMS, line_item
 from sankofa.model.rows import Figure
 from sankofa.model.vintages import vintages
@@ -22,35 +21,29 @@ from sankofa.model.vintages import vintages
 class FundamentalsRevisionsRow(PanelRow, frozen=True, kw_only=True):
     """A full-year figure that was revised: as first reported, and as it stands today."""
 
-    service_id: Annotated[str, Meta(description="Organisation identifier.")]
-    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
-    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
-    period_start: Annotated[date | None, Meta(description="Null for an instant.")]
-    period_end: Annotated[date, Meta(description="The last day of the full year.")]
-    line_item: Annotated[str, Meta(description="Financial line item, e.g. revenue.")]
-    concept: Annotated[str | None, Meta(description="The source's own concept, e.g. us-gaap:Revenues.")]
-    unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
-    vintages: Annotated[int, Meta(description="How many figures were reported one after another.", ge=2)]
-    first_value: Annotated[Figure, Meta(description="As first reported, every digit.")]
-    latest_value: Annotated[
-        Figure | None, Meta(description="As it stands today, every digit; null where withdrawn.")
-    ]
+    service_id: Annotated[str, doc("Organisation identifier.")]
+    legal_name: Annotated[str | None, doc("As registered; null where no source says.")]
+    country: Annotated[str | None, doc("ISO 3166-1 alpha-2.")]
+    period_start: Annotated[date | None, doc("Null for an instant.")]
+    period_end: Annotated[date, doc("The last day of the full year.")]
+    line_item: Annotated[str, doc("Financial line item, e.g. revenue.")]
+    concept: Annotated[str | None, doc("The source's own concept, e.g. us-gaap:Revenues.")]
+    unit: Annotated[str | None, doc("Unit as the source writes it.")]
+    vintages: Annotated[int, doc("How many figures were reported one after another.", ge=2)]
+    first_value: Annotated[Figure, doc("As first reported, every digit.")]
+    latest_value: Annotated[Figure | None, doc("As it stands today, every digit; null where withdrawn.")]
     revision_size: Annotated[
-        Decimal | None,
-        Meta(description="(latest - first) / |first|; null where first is 0 or latest withdrawn."),
+        Decimal | None, doc("(latest - first) / |first|; null where first is 0 or latest withdrawn.")
     ]
     direction: Annotated[
         str | None,
-        Meta(
-            description="Of the latest against the first; null where withdrawn.",
-            extra_json_schema={"enum": ["up", "down", "none", None]},
-        ),
+        one_of(("up", "down", "none", None), "Of the latest against the first; null where withdrawn."),
     ]
-    first_available_at: Annotated[date, Meta(description="The day the first figure became public.")]
-    available_at: Annotated[date, Meta(description="The day the latest figure became public.")]
+    first_available_at: Annotated[date, doc("The day the first figure became public.")]
+    available_at: Annotated[date, doc("The day the latest figure became public.")]
     methodology_ref: Annotated[
         Literal["signals-v1/fundamentals-revisions"],
-        Meta(description="Names the documented method; the service explains it under /methodology/."),
+        doc("Names the documented method; the service explains it under /methodology/."),
     ] = "signals-v1/fundamentals-revisions"
 
 

@@ -4,35 +4,32 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
 from sankofa.derive.issuers import Issuer
 from sankofa.derive.metrics.figures import Figure
 from sankofa.derive.metrics.full_years import FullYear, both_years, year_before
 from sankofa.derive.signals.contract import Observation, PanelRow
 from sankofa.derive.signals.issuers import issuer_panel, year_fields, years_back
+from sankofa.model.field_docs import doc
 
 
 class IssuerPersistenceRow(PanelRow, frozen=True, kw_only=True):
     """How steadily one issuer earned and grew up to one full year."""
 
-    service_id: Annotated[str, Meta(description="Organisation identifier.")]
-    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
-    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
-    period_end: Annotated[date, Meta(description="The last day of the full year.")]
-    years_held: Annotated[int, Meta(description="Full years held without a gap up to this one.", ge=1)]
+    service_id: Annotated[str, doc("Organisation identifier.")]
+    legal_name: Annotated[str | None, doc("As registered; null where no source says.")]
+    country: Annotated[str | None, doc("ISO 3166-1 alpha-2.")]
+    period_end: Annotated[date, doc("The last day of the full year.")]
+    years_held: Annotated[int, doc("Full years held without a gap up to this one.", ge=1)]
     profit_years: Annotated[
-        int | None,
-        Meta(description="In a row with a profit, this one included; 0 after a loss, null where not told."),
+        int | None, doc("In a row with a profit, this one included; 0 after a loss, null where not told.")
     ]
     revenue_growth_years: Annotated[
-        int | None,
-        Meta(description="In a row in which revenue grew, this one included; null where not told."),
+        int | None, doc("In a row in which revenue grew, this one included; null where not told.")
     ]
-    available_at: Annotated[date, Meta(description="The day the last of its inputs became public.")]
+    available_at: Annotated[date, doc("The day the last of its inputs became public.")]
     methodology_ref: Annotated[
         Literal["signals-v1/issuer-persistence"],
-        Meta(description="Names the documented method; the service explains it under /methodology/."),
+        doc("Names the documented method; the service explains it under /methodology/."),
     ] = "signals-v1/issuer-persistence"
 
 

@@ -7,13 +7,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta
-
 from sankofa.derive.rounding import rounded
 from sankofa.derive.series import Series, SeriesReport, series_reports
 from sankofa.derive.signals.calendar import month_number, quarter_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.model.days import ordinal
+from sankofa.model.field_docs import doc, one_of
 from sankofa.model.rows import Figure
 from sankofa.model.vintages import Vintage, vintages
 
@@ -30,27 +29,23 @@ _Day = date  # where a row has a field of that name
 class MacroMomentumRow(PanelRow, frozen=True, kw_only=True):
     """One value of a series as it first became known, and how it compares with those before it."""
 
-    series: Annotated[str, Meta(description="Series key, e.g. CPI.ZA.")]
-    series_type: Annotated[str, Meta(description="Family, e.g. cpi or gdp.")]
-    frequency: Annotated[
-        str, Meta(description="How often it is observed.", extra_json_schema={"enum": list(_PERIODS)})
-    ]
-    country: Annotated[
-        str | None, Meta(description="ISO 3166-1 alpha-2; null where it is of no one country.")
-    ]
-    date: Annotated[_Day, Meta(description="The period, by the day its source dates it with.")]
-    known_at: Annotated[_Day, Meta(description="The day it became known; nothing known later is used.")]
-    value: Annotated[Figure, Meta(description="As known on that day, every digit.")]
-    unit: Annotated[str | None, Meta(description="Unit as the source writes it.")]
+    series: Annotated[str, doc("Series key, e.g. CPI.ZA.")]
+    series_type: Annotated[str, doc("Family, e.g. cpi or gdp.")]
+    frequency: Annotated[str, one_of(_PERIODS, "How often it is observed.")]
+    country: Annotated[str | None, doc("ISO 3166-1 alpha-2; null where it is of no one country.")]
+    date: Annotated[_Day, doc("The period, by the day its source dates it with.")]
+    known_at: Annotated[_Day, doc("The day it became known; nothing known later is used.")]
+    value: Annotated[Figure, doc("As known on that day, every digit.")]
+    unit: Annotated[str | None, doc("Unit as the source writes it.")]
     momentum_1p: Annotated[
-        Decimal | None, Meta(description="Against one period earlier, less 1; null where not computable.")
+        Decimal | None, doc("Against one period earlier, less 1; null where not computable.")
     ]
     momentum_3p: Annotated[
-        Decimal | None, Meta(description="Against three periods earlier, less 1; null where not computable.")
+        Decimal | None, doc("Against three periods earlier, less 1; null where not computable.")
     ]
     methodology_ref: Annotated[
         Literal["signals-v1/macro-momentum"],
-        Meta(description="Names the documented method; the service explains it under /methodology/."),
+        doc("Names the documented method; the service explains it under /methodology/."),
     ] = "signals-v1/macro-momentum"
 
 

@@ -10,13 +10,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Final, Literal, NamedTuple
 
-from msgspec import Meta
-
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.calendar import captured_until, month, month_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tendering import buyer_key, by_period, concentration, first_ref
 from sankofa.derive.tenders import Tender
+from sankofa.model.field_docs import doc
 from sankofa.model.provenance import LICENSE_CLASSES, strictness
 
 _SPAN: Final = 3
@@ -26,30 +25,22 @@ _HISTORY: Final = 2 * _SPAN
 class ProcurementDemandRow(PanelRow, frozen=True, kw_only=True):
     """One category of one country in one closed month."""
 
-    country: Annotated[str, Meta(description="ISO 3166-1 alpha-2.")]
-    category: Annotated[str, Meta(description="As published by the source portal.", min_length=1)]
-    month: Annotated[
-        str, Meta(description="YYYY-MM, of the release dates in UTC.", pattern="^[0-9]{4}-[0-9]{2}$")
-    ]
-    closed_at: Annotated[date, Meta(description="The last day of the month.")]
-    tender_count: Annotated[int, Meta(description="Tenders of the category in the month.", ge=1)]
-    category_share: Annotated[
-        Decimal, Meta(description="Of all tenders of the country in the month, 0 to 1.")
-    ]
+    country: Annotated[str, doc("ISO 3166-1 alpha-2.")]
+    category: Annotated[str, doc("As published by the source portal.", min_length=1)]
+    month: Annotated[str, doc("YYYY-MM, of the release dates in UTC.", pattern="^[0-9]{4}-[0-9]{2}$")]
+    closed_at: Annotated[date, doc("The last day of the month.")]
+    tender_count: Annotated[int, doc("Tenders of the category in the month.", ge=1)]
+    category_share: Annotated[Decimal, doc("Of all tenders of the country in the month, 0 to 1.")]
     buyer_hhi: Annotated[
-        Decimal | None,
-        Meta(description="Concentration of buyers, 0 to 1; null where a buyer is withheld or not named."),
+        Decimal | None, doc("Concentration of buyers, 0 to 1; null where a buyer is withheld or not named.")
     ]
     momentum_3m: Annotated[
-        Decimal | None,
-        Meta(description="Tenders of three months against the three before, less 1; null without them."),
+        Decimal | None, doc("Tenders of three months against the three before, less 1; null without them.")
     ]
-    value_coverage: Annotated[
-        Decimal, Meta(description="Share of the tenders with a published amount, 0 to 1.")
-    ]
+    value_coverage: Annotated[Decimal, doc("Share of the tenders with a published amount, 0 to 1.")]
     methodology_ref: Annotated[
         Literal["signals-v1/procurement-demand"],
-        Meta(description="Names the documented method; the service explains it under /methodology/."),
+        doc("Names the documented method; the service explains it under /methodology/."),
     ] = "signals-v1/procurement-demand"
 
 

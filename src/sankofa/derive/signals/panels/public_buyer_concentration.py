@@ -7,37 +7,32 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Literal, NamedTuple
 
-from msgspec import Meta
-
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.calendar import captured_until, quarter, quarter_number
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tendering import buyer_key, by_period, concentration, first_ref
+from sankofa.model.field_docs import doc
 
 
 class PublicBuyerConcentrationRow(PanelRow, frozen=True, kw_only=True):
     """The buyers of one country in one closed quarter."""
 
-    country: Annotated[str, Meta(description="ISO 3166-1 alpha-2, of the tenders.")]
-    quarter: Annotated[str, Meta(description="YYYY-Qn, of the release dates in UTC.")]
-    closed_at: Annotated[date, Meta(description="The last day of the quarter.")]
-    tender_count: Annotated[int, Meta(description="Tenders with a release in the quarter.", ge=1)]
-    attributed_share: Annotated[
-        Decimal, Meta(description="Share of the tenders whose buyer is named, 0 to 1.")
-    ]
-    buyer_count: Annotated[int, Meta(description="Buyers of the attributed tenders.", ge=0)]
+    country: Annotated[str, doc("ISO 3166-1 alpha-2, of the tenders.")]
+    quarter: Annotated[str, doc("YYYY-Qn, of the release dates in UTC.")]
+    closed_at: Annotated[date, doc("The last day of the quarter.")]
+    tender_count: Annotated[int, doc("Tenders with a release in the quarter.", ge=1)]
+    attributed_share: Annotated[Decimal, doc("Share of the tenders whose buyer is named, 0 to 1.")]
+    buyer_count: Annotated[int, doc("Buyers of the attributed tenders.", ge=0)]
     buyer_hhi: Annotated[
-        Decimal | None, Meta(description="Concentration of attributed tenders, 0 to 1; null without any.")
+        Decimal | None, doc("Concentration of attributed tenders, 0 to 1; null without any.")
     ]
-    top_buyer_share: Annotated[
-        Decimal | None, Meta(description="Attributed tenders of whoever has most, 0 to 1.")
-    ]
+    top_buyer_share: Annotated[Decimal | None, doc("Attributed tenders of whoever has most, 0 to 1.")]
     effective_buyers: Annotated[
-        Decimal | None, Meta(description="As many equal buyers would be as concentrated: 1 / buyer_hhi.")
+        Decimal | None, doc("As many equal buyers would be as concentrated: 1 / buyer_hhi.")
     ]
     methodology_ref: Annotated[
         Literal["signals-v1/public-buyer-concentration"],
-        Meta(description="Names the documented method; the service explains it under /methodology/."),
+        doc("Names the documented method; the service explains it under /methodology/."),
     ] = "signals-v1/public-buyer-concentration"
 
 

@@ -7,8 +7,6 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
 from sankofa.derive.metrics.contract import EXACT
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.awarding import QuarterAward, closed_awards, first_award_ref
@@ -16,33 +14,29 @@ from sankofa.derive.signals.calendar import quarter
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.issuers import issuer_fields, reporting
 from sankofa.ledger.entities import Entity
+from sankofa.model.field_docs import doc
 from sankofa.model.rows import Figure
 
 
 class SupplierIssuerDemandRow(PanelRow, frozen=True, kw_only=True):
     """The awards that one issuer won in one country in one closed quarter, by currency."""
 
-    service_id: Annotated[str, Meta(description="Organisation identifier of the issuer.")]
-    legal_name: Annotated[str | None, Meta(description="As registered; null where no source says.")]
-    country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2, of the issuer.")]
-    tender_country: Annotated[str, Meta(description="ISO 3166-1 alpha-2, of the tenders.")]
-    quarter: Annotated[str, Meta(description="YYYY-Qn, of the release dates in UTC.")]
-    closed_at: Annotated[date, Meta(description="The last day of the quarter.")]
-    award_count: Annotated[int, Meta(description="Awards won in the quarter, in any currency.", ge=1)]
-    buyer_count: Annotated[
-        int | None, Meta(description="Buyers of these; null where one is withheld or not named.")
-    ]
+    service_id: Annotated[str, doc("Organisation identifier of the issuer.")]
+    legal_name: Annotated[str | None, doc("As registered; null where no source says.")]
+    country: Annotated[str | None, doc("ISO 3166-1 alpha-2, of the issuer.")]
+    tender_country: Annotated[str, doc("ISO 3166-1 alpha-2, of the tenders.")]
+    quarter: Annotated[str, doc("YYYY-Qn, of the release dates in UTC.")]
+    closed_at: Annotated[date, doc("The last day of the quarter.")]
+    award_count: Annotated[int, doc("Awards won in the quarter, in any currency.", ge=1)]
+    buyer_count: Annotated[int | None, doc("Buyers of these; null where one is withheld or not named.")]
     value_coverage: Annotated[
-        Decimal,
-        Meta(description="Share of these with a published amount that is the issuer's alone, 0 to 1."),
+        Decimal, doc("Share of these with a published amount that is the issuer's alone, 0 to 1.")
     ]
-    currency: Annotated[str | None, Meta(description="ISO 4217; null where there is no amount at all.")]
-    award_value: Annotated[
-        Figure | None, Meta(description="Sum of the amounts in this currency, every digit.")
-    ]
+    currency: Annotated[str | None, doc("ISO 4217; null where there is no amount at all.")]
+    award_value: Annotated[Figure | None, doc("Sum of the amounts in this currency, every digit.")]
     methodology_ref: Annotated[
         Literal["signals-v1/supplier-issuer-demand"],
-        Meta(description="Names the documented method; the service explains it under /methodology/."),
+        doc("Names the documented method; the service explains it under /methodology/."),
     ] = "signals-v1/supplier-issuer-demand"
 
 

@@ -7,42 +7,37 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Literal, NamedTuple
 
-from msgspec import Meta
-
 from sankofa.derive.rounding import rounded
 from sankofa.derive.signals.awarding import AwardedQuarter, closed_awards, first_award_ref
 from sankofa.derive.signals.calendar import quarter
 from sankofa.derive.signals.contract import Basis, Observation, PanelRow, origin, panel
 from sankofa.derive.signals.tendering import concentration
+from sankofa.model.field_docs import doc
 
 
 class TenderAwardConcentrationRow(PanelRow, frozen=True, kw_only=True):
     """The awards of one country in one closed quarter."""
 
-    country: Annotated[str, Meta(description="ISO 3166-1 alpha-2, of the tenders.")]
-    quarter: Annotated[str, Meta(description="YYYY-Qn, of the release dates in UTC.")]
-    closed_at: Annotated[date, Meta(description="The last day of the quarter.")]
-    award_count: Annotated[int, Meta(description="Awards first released in the quarter.", ge=1)]
-    attributed_share: Annotated[
-        Decimal, Meta(description="Share of the awards whose winners are all named, 0 to 1.")
-    ]
-    supplier_count: Annotated[int, Meta(description="Winners of the attributed awards.", ge=0)]
+    country: Annotated[str, doc("ISO 3166-1 alpha-2, of the tenders.")]
+    quarter: Annotated[str, doc("YYYY-Qn, of the release dates in UTC.")]
+    closed_at: Annotated[date, doc("The last day of the quarter.")]
+    award_count: Annotated[int, doc("Awards first released in the quarter.", ge=1)]
+    attributed_share: Annotated[Decimal, doc("Share of the awards whose winners are all named, 0 to 1.")]
+    supplier_count: Annotated[int, doc("Winners of the attributed awards.", ge=0)]
     supplier_hhi: Annotated[
-        Decimal | None, Meta(description="Concentration of attributed awards, 0 to 1; null without any.")
+        Decimal | None, doc("Concentration of attributed awards, 0 to 1; null without any.")
     ]
-    top_supplier_share: Annotated[
-        Decimal | None, Meta(description="Attributed awards won by whoever won most, 0 to 1.")
-    ]
+    top_supplier_share: Annotated[Decimal | None, doc("Attributed awards won by whoever won most, 0 to 1.")]
     effective_suppliers: Annotated[
-        Decimal | None, Meta(description="As many equal winners would be as concentrated: 1 / supplier_hhi.")
+        Decimal | None, doc("As many equal winners would be as concentrated: 1 / supplier_hhi.")
     ]
     repeat_winner_share: Annotated[
         Decimal | None,
-        Meta(description="Attributed awards of those who had won before, 0 to 1; null in the first quarter."),
+        doc("Attributed awards of those who had won before, 0 to 1; null in the first quarter."),
     ]
     methodology_ref: Annotated[
         Literal["signals-v1/tender-award-concentration"],
-        Meta(description="Names the documented method; the service explains it under /methodology/."),
+        doc("Names the documented method; the service explains it under /methodology/."),
     ] = "signals-v1/tender-award-concentration"
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import combinations, product
 from typing import Annotated, Final, NamedTuple
 
-from msgspec import Meta, structs
+from msgspec import structs
 
 from sankofa.derive.cross_rates import AFRICAN_CURRENCIES, FAMILY, FREQUENCY, cross_rate, cross_rate_row
 from sankofa.derive.series import Series, SeriesReport, series_reports
@@ -25,6 +25,7 @@ from sankofa.edition.format.row_blocks import Entry
 from sankofa.model.cross_rates import CrossRateInput, CrossRateRow
 from sankofa.model.days import FOREVER, ordinal
 from sankofa.model.facts import MACRO
+from sankofa.model.field_docs import doc
 from sankofa.model.vintages import vintages
 
 CROSS_RATES_TABLE: Final = "af-macro-cross-rates"
@@ -56,8 +57,7 @@ class CrossRateVintageRow(CrossRateRow, frozen=True, kw_only=True):
     """A cross rate while both of its inputs stood."""
 
     superseded_at: Annotated[
-        date | None,
-        Meta(description="The day another vintage of an input became public; null for the latest."),
+        date | None, doc("The day another vintage of an input became public; null for the latest.")
     ]
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, TypeVar
 
-from msgspec import Meta
-
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import Building, KeyRows, Outcome, dataset
 from sankofa.edition.build.inputs import NAMES
@@ -15,6 +13,7 @@ from sankofa.engines.datastore import ALIASES
 from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.facts import FUND
+from sankofa.model.field_docs import doc
 from sankofa.model.identifiers import stored_identifier
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import EntityRow, Listing, Row, wire
@@ -83,10 +82,10 @@ def _first(values: "Iterator[T | None]") -> T | None:
 class SharedEntity(Row, frozen=True, kw_only=True):
     """Who facts are of: an organisation, or a country by its alpha-3 code."""
 
-    entity_id: Annotated[str, Meta(description="A service_id, or an ISO 3166-1 alpha-3 code.")]
-    entity_type: Annotated[str, Meta(description="`organisation` or `country`.")]
-    entity_name: Annotated[str | None, Meta(description="Of the organisation or country.")]
-    country_iso3: Annotated[str | None, Meta(description="ISO 3166-1 alpha-3 code of its country.")]
+    entity_id: Annotated[str, doc("A service_id, or an ISO 3166-1 alpha-3 code.")]
+    entity_type: Annotated[str, doc("`organisation` or `country`.")]
+    entity_name: Annotated[str | None, doc("Of the organisation or country.")]
+    country_iso3: Annotated[str | None, doc("ISO 3166-1 alpha-3 code of its country.")]
 
 
 class _OrganisationsAndCountries(TableRows):

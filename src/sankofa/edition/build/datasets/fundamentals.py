@@ -49,7 +49,7 @@ TAGS = {name: tag for tag, name in enumerate(PERIOD_TYPES)}
 
 
 @issuer_part(FUNDAMENTALS)
-def _made(issuer: Issuer) -> bytes:
+def _derived_rows(issuer: Issuer) -> bytes:
     entries = _entries(issuer)
     also = {"provenance_id": _provenance_id}
     return _write(prepare(FUNDAMENTALS, FundamentalsRow, issuer.entity.service_id, entries, also))

@@ -51,7 +51,7 @@ _write = msgspec.msgpack.Encoder().encode
 
 
 @issuer_part(ISSUER_STEPS)
-def _made(issuer: Issuer) -> bytes:
+def _derived_rows(issuer: Issuer) -> bytes:
     known: defaultdict[int, list[Vintage[Report]]] = defaultdict(list)
     changes: defaultdict[int, int] = defaultdict(int)
     for (_, _, period_end, _), reported in issuer.reports.items():

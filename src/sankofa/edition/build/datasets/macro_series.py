@@ -8,8 +8,6 @@ from datetime import date
 from itertools import chain, groupby, product
 from typing import Annotated, Final, NamedTuple
 
-from msgspec import Meta
-
 from sankofa.derive.annual_series import annual_series
 from sankofa.derive.series import PublishedInfo, Series, SeriesReport, series_reports
 from sankofa.edition.build import inputs
@@ -32,6 +30,7 @@ from sankofa.edition.format.series_blocks import (
 )
 from sankofa.model.days import iso_day, ordinal
 from sankofa.model.facts import MACRO
+from sankofa.model.field_docs import doc
 from sankofa.model.observations import series_name
 from sankofa.model.rows import MacroSeriesRow
 from sankofa.model.vintages import Mode, vintages, visibilities
@@ -181,9 +180,7 @@ def _observations(
 class SeriesVintageRow(MacroSeriesRow, frozen=True, kw_only=True):
     """One vintage of one value of a series."""
 
-    superseded_at: Annotated[
-        date | None, Meta(description="The day the next vintage became public; null for the latest.")
-    ]
+    superseded_at: Annotated[date | None, doc("The day the next vintage became public; null for the latest.")]
 
 
 class _EveryVintage(TableRows):

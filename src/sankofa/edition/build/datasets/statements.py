@@ -31,7 +31,7 @@ _MODES = {item: int(Mode.LATEST) | KIND_MODES[statement_kind(item)] for item in 
 
 
 @issuer_part(STATEMENTS)
-def _made(issuer: Issuer) -> bytes:
+def _derived_rows(issuer: Issuer) -> bytes:
     entries = _entries(issuer)
     years = [entry for entry in entries if entry.tag == TAGS["FY"]]
     key = issuer.entity.service_id

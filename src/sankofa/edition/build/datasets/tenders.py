@@ -14,7 +14,6 @@ from functools import partial
 from typing import Annotated, Final
 
 import msgspec
-from msgspec import Meta
 
 from sankofa.derive.awards import Award, awards
 from sankofa.derive.tenders import Resolved, Tender
@@ -33,6 +32,7 @@ from sankofa.edition.format.keys import (
 from sankofa.edition.format.row_blocks import Entry, pack
 from sankofa.model.days import ordinal, parse_day
 from sankofa.model.facts import TENDER
+from sankofa.model.field_docs import doc, instant
 from sankofa.model.rows import Figure, Row, wire
 from sankofa.model.tender_rows import PartyIdentifier, TenderRow
 
@@ -118,26 +118,22 @@ def _buyer(tender: Tender) -> str | None:
 class AwardRow(Row, frozen=True, kw_only=True):
     """One winner of one award as one release has it; an award of which none is named is one row without."""
 
-    country: Annotated[str, Meta(description="ISO 3166-1 alpha-2.")]
-    ocid: Annotated[str, Meta(description="Open Contracting process identifier.")]
-    release_id: Annotated[str, Meta(description="Of the release within its process.")]
-    release_date: Annotated[
-        str, Meta(description="An instant in UTC.", extra_json_schema={"format": "date-time"})
-    ]
-    award_id: Annotated[str, Meta(description="As published; its place in the release where it has none.")]
-    award_date: Annotated[date | None, Meta(description="The day of the award, where published.")]
-    status: Annotated[str | None, Meta(description="As published.")]
-    value_amount: Annotated[
-        Figure | None, Meta(description="Of the whole award, every digit; null where not published.")
-    ]
-    value_currency: Annotated[str | None, Meta(description="ISO 4217.")]
-    supplier_service_id: Annotated[str | None, Meta(description="The winner, where resolved.")]
-    supplier_name: Annotated[str | None, Meta(description="Null where no winner may be named.")]
-    supplier_country: Annotated[str | None, Meta(description="ISO 3166-1 alpha-2.")]
-    supplier_identifier: Annotated[PartyIdentifier | None, Meta(description="Its first, as published.")]
-    supplier_count: Annotated[int, Meta(description="Winners that are named: as many rows.", ge=0)]
+    country: Annotated[str, doc("ISO 3166-1 alpha-2.")]
+    ocid: Annotated[str, doc("Open Contracting process identifier.")]
+    release_id: Annotated[str, doc("Of the release within its process.")]
+    release_date: Annotated[str, instant("An instant in UTC.")]
+    award_id: Annotated[str, doc("As published; its place in the release where it has none.")]
+    award_date: Annotated[date | None, doc("The day of the award, where published.")]
+    status: Annotated[str | None, doc("As published.")]
+    value_amount: Annotated[Figure | None, doc("Of the whole award, every digit; null where not published.")]
+    value_currency: Annotated[str | None, doc("ISO 4217.")]
+    supplier_service_id: Annotated[str | None, doc("The winner, where resolved.")]
+    supplier_name: Annotated[str | None, doc("Null where no winner may be named.")]
+    supplier_country: Annotated[str | None, doc("ISO 3166-1 alpha-2.")]
+    supplier_identifier: Annotated[PartyIdentifier | None, doc("Its first, as published.")]
+    supplier_count: Annotated[int, doc("Winners that are named: as many rows.", ge=0)]
     withheld_suppliers: Annotated[
-        int, Meta(description="Winners not established to be organisations: never served.", ge=0)
+        int, doc("Winners not established to be organisations: never served.", ge=0)
     ]
 
 

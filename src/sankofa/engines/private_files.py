@@ -1,0 +1,76 @@
+"""Files that only their owner reads: opened, replaced in one step, made to last, locked."""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from sankofa.model.errors import OperatorError
+
+SQLITE_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
+"""Of a file that is damaged, full or in use; what SQLite says of damage may itself be no text."""
+
+
+def open_private(path: str, flags: int) -> int:
+    """An `opener` of files."""
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:
+    """In one step: whoever reads it finds the old content or the new, after a power cut too if `durable`."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(partial, "wb", opener=open_private) as file:
+            file.write(content)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+    if durable:
+        sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Make a file last, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def operator_errors(path: Path) -> Iterator[None]:
+    """A full disk or a damaged file is reported to the operator by name, without a traceback."""
+    try:
+        yield
+    except (*SQLITE_FAILURES, OSError) as failure:
+        raise OperatorError(f"{path.name}: {failure}") from failure
+
+
+@contextmanager
+def locked(path: Path, *, waiting: Callable[[], None] = lambda: None, refusal: str = "") -> Iterator[None]:
+    """One process at a time, by a lock that ends with the process; a file that is missing is created.
+
+    Where another has it, `waiting` is called and the lock waited for; OperatorError where a refusal is given.
+    """
+    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+    descriptor = open_private(str(path), flags)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if refusal:
+                raise OperatorError(refusal) from None
+            waiting()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

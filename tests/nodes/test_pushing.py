@@ -1,0 +1,84 @@
+"""What a push sends, to a folder and to S3."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.live import run
+from tests.nodes.commands import current, follow, largest, pool_object, refused
+from tests.nodes.conftest import push
+from tests.nodes.servers import StaticServer, s3_server
+
+
+@pytest.mark.rule("NODE-6")
+def test_a_push_sends_what_is_missing_and_removes_what_no_kept_edition_needs(
+    home: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
+) -> None:
+    assert "nothing changed" in push(home, destination)
+    largest(destination).unlink()
+    assert ": 1 files and" in push(home, destination), "one that went missing is sent again"
+    before = len(list((destination / "pool").rglob("*")))
+    shutil.rmtree(home / "editions" / editions[0])  # as a publisher that keeps fewer would
+    (home / "editions" / f"{editions[0]}.seal").unlink()
+    push(home, destination, "--keep-unused", "60")
+    assert len(list((destination / "pool").rglob("*"))) >= before, "a node may be pulling it"
+    push(home, destination, "--keep-unused", "0")
+    node = tmp_path / "node"
+    follow(node, f"file://{destination}")
+    pointer = json.loads((destination / "current.json").read_text())
+    index = json.loads(pool_object(destination, pointer["index"]["sha256"]).read_text())
+    needed = {pointer["index"]["sha256"]}
+    for entry in index["editions"]:
+        needed.add(entry["files"]["sha256"])
+        files = json.loads(pool_object(destination, entry["files"]["sha256"]).read_text())["files"]
+        needed |= {file["content"]["sha256"] for file in files}
+    deltas = json.loads((destination / "deltas" / f"{editions[1]}.json").read_text())["files"]
+    needed |= {delta["content"]["sha256"] for delta in deltas}
+    assert {path.name for path in (destination / "pool").rglob("*") if path.is_file()} == needed
+
+
+def test_open_parquet_files_are_read_from_the_destination_by_name(destination: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    with StaticServer(destination, tmp_path / "nginx") as origin:
+        import httpx
+
+        listed = httpx.get(f"{origin.url}/open/index.json").json()
+        assert listed["files"]
+        for file in listed["files"]:
+            assert file["license"] == "CC-BY-4.0"
+            content = httpx.get(f"{origin.url}/open/{file['path']}").content
+            (tmp_path / "file.parquet").write_bytes(content)
+            assert pyarrow.parquet.read_table(tmp_path / "file.parquet").num_rows == file["row_count"]
+
+
+@pytest.mark.rule("NODE-6")
+def test_editions_go_by_way_of_s3(
+    home: Path, tmp_path: Path, editions: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with s3_server("editions") as url:
+        for name, value in {
+            "AWS_ENDPOINT_URL": url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": "us-east-1",
+        }.items():
+            monkeypatch.setenv(name, value)
+        node = tmp_path / "node"
+        assert "files and" in push(home, "s3://editions/africa")
+        assert "nothing changed" in push(home, "s3://editions/africa")
+        follow(node, "s3://editions/africa")
+        assert current(node) == editions[1]
+        shutil.rmtree(home / "editions" / editions[1])
+        assert run(home, "editions", "rollback", editions[0]).returncode == 0
+        assert " files removed" in push(home, "s3://editions/africa", "--keep-unused", "0")
+        follow(node, "s3://editions/africa")
+        assert current(node) == editions[0]
+        empty = tmp_path / "other"
+        assert "nothing is published there yet" in refused(empty, "s3://editions/elsewhere")
+        assert current(empty) is None
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    refused(node, "s3://editions/africa")
+    assert current(node) == editions[0]
