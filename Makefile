@@ -56,7 +56,7 @@ test: $(DEV) ## run the tests; ARGS are passed to pytest
 	$(PYTEST) $(ARGS)
 
 test-fast: $(DEV) ## the unit tests and tests/spec on files alone, the fast part
-	TEST_ENGINES=files TEST_EXAMPLES=20 $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
+	TEST_ENGINES=files TEST_EXAMPLES=10 $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)
 
 # One process: what is measured in milliseconds would be measured beside another test.
 torture: $(DEV) ## attacks and faults in full, over an hour; writes the figures of docs/reliability.md. ARGS are passed to pytest

@@ -186,11 +186,11 @@ def shared_data() -> Path:
 
 
 LONG = (
-    "test_docs.py",
-    "test_real_files.py",
-    "test_schemathesis.py",
-    "test_routes_on_real_filings.py",
     "test_browser.py",
+    "test_docs.py",
+    "test_schemathesis.py",
+    "test_real_files.py",
+    "test_routes_on_real_filings.py",
     "test_failures_under_load.py",
     "test_real_macro.py",
     "test_hostile_clients.py",
@@ -234,6 +234,7 @@ SLOW_FILES = (
     "test_docs.py",
     "test_doctor.py",
     "test_inline_xbrl.py",
+    "test_sample_tier.py",
     "test_schemathesis.py",
     "test_starter_world.py",
     "test_withdraw.py",

@@ -1,9 +1,8 @@
 """The starter world for tests, published by its own command.
 
 Whole it takes three quarters of a minute of processor. `make test` has the command take a few countries of
-the World Bank's tables, and of all issuers but the one that the documentation looks into the yearly figures
-that routes read: it runs from a copy of the package in which nothing else differs. Wherever every round is
-tried, as in .ci/run, the world is the one that users get.
+the World Bank's widest tables: it runs from a copy of the package in which nothing else differs. Wherever
+every round is tried, as in .ci/run, the world is the one that users get.
 """
 
 import csv
@@ -15,15 +14,12 @@ import sys
 from pathlib import Path
 
 import sankofa
-from sankofa.model.routes import table as routes
 from tests.live import run
-from tests.real_inputs import companyfacts_of
 from tests.torture import ALL_ROUNDS
 
 _PACKAGE = Path(sankofa.__file__).parent
 _COUNTRIES = ("EGY", "KEN", "NGA", "ZAF")
 """Those that the README, the examples and the pictures of the documentation look at, and two more."""
-_GOLD_FIELDS = "CIK0001172724"
 
 
 def publish_starter(folder: Path) -> None:
@@ -45,15 +41,10 @@ def _publish_part(home: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     package = folder / "sankofa"
     whole, part = _PACKAGE / "starter", package / "starter"
     _link(_PACKAGE, package, without=["starter"])
-    _link(whole, part, without=["macro", "filings"])
+    _link(whole, part, without=["macro"])
     _link(whole / "macro", part / "macro", without=["*-wdi.csv.gz"])
     for table in (whole / "macro").glob("*-wdi.csv.gz"):
         _cut(table, part / "macro" / table.name)
-    filings, shown = whole / "filings" / "companyfacts", f"{_GOLD_FIELDS}.json.gz"
-    others = [path for path in filings.iterdir() if path.name != shown]
-    (part / "filings").mkdir()
-    companyfacts_of(others, part / "filings" / "companyfacts", lambda *_: True, routes().concepts)
-    (part / "filings" / "companyfacts" / shown).symlink_to(filings / shown)
     return subprocess.run(
         [sys.executable, "-c", "from sankofa.cli.main import main; main()", "starter"],
         env={**os.environ, "SANKOFA_HOME": str(home), "PYTHONPATH": str(folder)},

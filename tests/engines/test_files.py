@@ -54,7 +54,7 @@ def test_a_damaged_file_is_refused(engine: Engine) -> None:
         damage = "flip files/macro-momentum.parquet"
     engine.damage(edition, damage)
     with pytest.raises(EditionError, match="corrupt"):
-        Engine(engine.name, engine.url, engine.home).store.open(edition)
+        Engine(engine.name, engine.url, engine.home).store.open(edition, check_all=True)
 
 
 def test_files_go_with_their_edition_and_a_reader_that_began_goes_on(engine: Engine) -> None:
