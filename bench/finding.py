@@ -1,10 +1,11 @@
 """Finding things: a search, a page of the universe of a day, and a statement of ten years.
 
-    python -m bench.finding [--issuers 2000] [--rounds 5] [--seconds 3] [--fresh]
+    python -m bench.finding [--issuers 2000] [--rounds 5] [--seconds 3] [--only search] [--fresh]
 
-Each answer against a constant body of the same size from the same server. Every question is another one:
-words of names (whole, begun, with a slip), days, issuers. The issuers are those of `bench.metrics`, of twenty
-years with a hundred facts a year.
+Each answer against a constant body of the same size from the same server: of a service with its default
+settings, and of one that makes each answer anew. Every question is another one: words of names (whole, begun,
+with a slip), days, issuers; and of searches there are so many that hardly one comes twice. The issuers are
+those of `bench.metrics`, of twenty years with a hundred facts a year.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from sankofa.model.identifiers import service_id
 
 _NAMED = 30_000
 """Organisations that can be searched for, besides the issuers."""
+_SEARCHES = 60_000
 _TARGETS = {"search": 0.30, "issuers": 0.30, "statement": 0.25}
 
 
@@ -35,6 +37,7 @@ def main() -> None:
     parser.add_argument("--issuers", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--only", nargs="*", default=list(_TARGETS), choices=_TARGETS)
     parser.add_argument("--fresh", action="store_true")
     options = parser.parse_args()
     home = _published(options.issuers, fresh=options.fresh)
@@ -48,7 +51,7 @@ def main() -> None:
         server = running.enter_context(commands.sankofa(home))
         forgetful = running.enter_context(commands.sankofa(home, keeps_answers=False))
         key = {"X-API-Key": issue_key(home, "professional")}
-        for name, questions in asked.items():
+        for name, questions in ((name, asked[name]) for name in options.only):
             ours = Contender(name, server, questions, key)
             anew = Contender(f"{name}, made anew", forgetful, questions, key)
             size = _median_size(server, questions, key)
@@ -85,7 +88,7 @@ def _published(issuers: int, *, fresh: bool) -> Path:
 
 def _searches() -> Iterator[Question]:
     chance = random.Random(1)
-    for _ in range(5_000):
+    for _ in range(_SEARCHES):
         number = chance.randrange(_NAMED)
         name, _ = organisation(number)
         first, second, *_ = name.split()

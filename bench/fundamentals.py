@@ -85,7 +85,7 @@ class Bench:
             Contender("Sankofa, made anew", self._forgetful, own, self._paid),
             Contender(f"Sankofa, as_of {PAST_DAY}", self._sankofa, past, self._paid),
             Contender("Sankofa, as shared facts", self._sankofa, shared, self._paid),
-            Contender("Sankofa, shared facts anew", self._forgetful, shared, self._paid),
+            Contender("Sankofa, shared facts, made anew", self._forgetful, shared, self._paid),
             Contender("Sankofa, gzip", self._sankofa, own, {**self._paid, "Accept-Encoding": "gzip"}),
             Contender("Sankofa, sample key", self._sankofa, own, {"X-API-Key": self._keys["sample"]}),
         ]
@@ -150,6 +150,9 @@ def _verdicts(contenders: Sequence[Contender], shape: Shape) -> list[str]:
         _verdict("of the static body", ratio(ours, ceiling), cpu_ratio(ours, ceiling), _TARGETS[shape.name])
     ]
     for other in others:
+        if other.server is not ours.server and other.name.startswith(ours.name):
+            by_rate, by_cpu = ratio(other, ceiling), cpu_ratio(other, ceiling)
+            lines.append(f"{by_rate:8.2f} of the static body by rate, {by_cpu:.2f} by cpu ({other.name})")
         if other.name in _PEER_TARGETS:
             target = _PEER_TARGETS[other.name]
             lines.append(_verdict(f"times {other.name}", ratio(ours, other), cpu_ratio(ours, other), target))

@@ -125,9 +125,11 @@ def _read(series: int, rounds: int, seconds: float) -> None:
     with ExitStack() as running:
         keys = {home: {"X-API-Key": issue_key(home, "professional")} for home in (few, many)}
         servers = {home: running.enter_context(commands.sankofa(home)) for home in (few, many)}
+        forgetful = running.enter_context(commands.sankofa(many, keeps_answers=False))
         sample = Question(_paths(50)["one series"][0])
         for home in (few, many):
             _wait(servers[home], sample, keys[home])
+        _wait(forgetful, sample, keys[many])
         size = len(servers[few].body(sample, keys[few]))
         static = running.enter_context(commands.static(few, _headers(servers[few], sample, keys[few])))
         for shape in _paths(50):
@@ -135,11 +137,12 @@ def _read(series: int, rounds: int, seconds: float) -> None:
                 Contender(f"{shape}, of 500,000", servers[few], _questions(50, shape), keys[few]),
                 Contender("static body", static, [Question(f"/{size}")]),
                 Contender(f"of {series * _VALUES:,}", servers[many], _questions(series, shape), keys[many]),
+                Contender("the same, made anew", forgetful, _questions(series, shape), keys[many]),
             ]
             measure(contenders, rounds, seconds)
-            small, ceiling, large = contenders
+            small, ceiling, large, anew = contenders
             print(f"\n{shape}, {size:,} bytes\n{table(contenders, ceiling)}")
-            for one in (small, large):
+            for one in (small, large, anew):
                 share = ratio(one, ceiling)
                 met = "met" if share >= _READ_TARGET else "MISSED"
                 print(

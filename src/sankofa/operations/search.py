@@ -116,9 +116,9 @@ async def _everything(
     more = others = False
     edition = call.edition
     identified = await _identified(call, q, country) if type in (None, ORGANISATION) else []
-    coded = await search_code(edition, q.strip().upper()) if type != ORGANISATION else []
     organisations = NameQuery(edition, ORGANISATION_INDEX, words(q), country)
     items = NameQuery(edition, MACRO_ITEMS, macro_words, None)
+    coded = await search_code(edition, q.strip().upper()) if type != ORGANISATION and items.records else []
     for forgiving in (False, True) if type is None else (True,):
         if type in (None, ORGANISATION):
             hits, more = await _organisations(organisations, identified, most, forgiving=forgiving)

@@ -91,15 +91,16 @@ async def reported_facts(
     entity_of = FactEntity(service_id, named.legal_name, iso3)
     runs: list[Run] = []
     for piece in figures.lists():
+        if runs:
+            await asyncio.sleep(0)  # a piece takes some milliseconds, and others are waiting
         facts = [_reported(row, entity_of) for row in _figures(piece)]
         runs.append(wire.encode(facts)[1:-1])
-        await asyncio.sleep(0)  # a piece takes some milliseconds, and others are waiting
     return Selection(runs, figures.count, figures.truncated, following=figures.following)
 
 
 def _reported(row: _Figure, entity: FactEntity) -> SharedFact:
     return fact(
-        entity._replace(entity_id=row.service_id),
+        entity if row.service_id == entity.entity_id else entity._replace(entity_id=row.service_id),
         FUND,
         row.record_ref,
         row.line_item,

@@ -119,6 +119,9 @@ class NameQuery:
                 if start:
                     await asyncio.sleep(0)
                 scores |= scoring.scores(some[start : start + _SCORED_A_TURN])
+            if not first and len(scores) == len(some) and admits is None and type in (None, ORGANISATION):
+                hits = [(-score, number, None) for number, score in scores.items() if score >= LEAST_SCORE]
+                some = []
             for number in some:
                 if len(hits) > most and first:
                     break

@@ -2,12 +2,11 @@
 
 import asyncio
 import math
-from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from sankofa.edition.read.search_words import Meanings
+from sankofa.edition.read.search_words import ClosestMeaning, Meaning, Meanings
 
 LEAST_SCORE: Final = 0.35
 _ROUNDED: Final = 0.0001  # what a score may gain by being rounded
@@ -25,22 +24,15 @@ class Scoring:
         self.worth = {word: math.log(1 + records / meant.fewest) for word, meant in asked.items()}
         self.whole = sum(self.worth.values())
         self._unasked = unasked_weight * (self.whole / len(self.worth))
+        self._candidates = -1
+        """How many `candidates` found; before it did, none that there could be."""
+        self._looked_up: dict[Meaning, tuple[int, dict[int, ClosestMeaning]]] = {}
+        """Those of so many candidates that were found in a long list."""
 
     @cached_property
     def closenesses(self) -> dict[str, dict[str, float]]:
         """Of each word of the query the words it may mean, each with how close it is."""
         return {word: {one.word: one.closeness for one in meant.words} for word, meant in self.asked.items()}
-
-    @cached_property
-    def _lookups(self) -> list[list[tuple[str, float, Callable[[int], int | None]]]]:
-        """By word of the query, the closest meaning first: the word, what it is worth, and who has it."""
-        return [
-            [
-                (other, worth * closeness, postings.count_of)
-                for other, closeness, postings in meant.closest_first
-            ]
-            for worth, meant in zip(self.worth.values(), self.asked.values(), strict=True)
-        ]
 
     def score(self, agreed: float, unasked: int) -> float:
         """Of a name that agrees with so much of the query and has so many words that were not asked for."""
@@ -48,24 +40,32 @@ class Scoring:
 
     def scores(self, numbers: list[int]) -> dict[int, float]:
         """The scores of those records whose word counts are kept, without reading a record."""
-        for meant in self.asked.values():
-            if not meant.counted:
-                return {}
+        if not all(meant.counted for meant in self.asked.values()):
+            return {}
+        closest_meanings = [self._closest(meant) for meant in self.asked.values()]
         scores: dict[int, float] = {}
+        known: dict[tuple[ClosestMeaning | None, ...], float] = {}
         for number in numbers:
-            agreed = 0.0
-            words = 0
-            matched: set[str] = set()  # two words of the query may mean the same, which is then matched once
-            for lookups in self._lookups:
-                for other, gain, count_of in lookups:
-                    if count := count_of(number):
-                        agreed += gain
-                        words = count
-                        matched.add(other)
-                        break
-            if words:
-                scores[number] = rounded(self.score(agreed, words - len(matched)))
+            # Most candidates agree with a query in one of a few ways, each of which is scored once.
+            agreement = tuple([closest(number) for closest in closest_meanings])
+            if (score := known.get(agreement)) is None:
+                if not any(agreement):
+                    continue
+                score = known[agreement] = self._score_of(agreement)
+            scores[number] = score
         return scores
+
+    def _score_of(self, agreement: Sequence[ClosestMeaning | None]) -> float:
+        """The score of a name that has these meanings of the words of the query."""
+        agreed = 0.0
+        words = 0
+        matched: set[str] = set()  # two words of the query may mean the same, which is then matched once
+        for worth, meaning in zip(self.worth.values(), agreement, strict=True):
+            if meaning is not None:
+                other, closeness, words = meaning
+                agreed += worth * closeness
+                matched.add(other)
+        return rounded(self.score(agreed, words - len(matched)))
 
     async def candidates(self) -> tuple[dict[int, float], bool]:
         """The records that the words lead to, each with the worth of those it has; and whether some were left
@@ -76,16 +76,48 @@ class Scoring:
         left = _POSTINGS_READ
         for word in sorted(worth, key=lambda w: (-worth[w], w)) if len(worth) > 1 else worth:
             only_adds = bool(weights)
-            for _, closeness, postings in self.asked[word].words:
+            for meaning in self.asked[word].words:
                 # A word that is but begun narrows what the others lead to; alone it leads itself.
-                gain = worth[word] * closeness
-                if not _add(weights, postings.numbers, gain, only_adds and closeness < 1.0):
+                gain = worth[word] * meaning.closeness
+                if not self._add(weights, meaning, gain, only_adds and meaning.closeness < 1.0):
                     passed_over = True
-                left -= max(len(postings.numbers), len(weights))
+                left -= max(len(meaning.postings.numbers), len(weights))
                 if left <= 0:  # others have a turn
                     left = _POSTINGS_READ
                     await asyncio.sleep(0)
+        self._candidates = len(weights)
         return weights, passed_over
+
+    def _add(self, weights: dict[int, float], meaning: Meaning, gain: float, only_adds: bool) -> bool:
+        """The rarest words make the candidates; a common one only adds to those there are.
+
+        False where there were too many of them to read.
+        """
+        held = meaning.postings.numbers
+        if not weights:
+            weights.update(dict.fromkeys(held[:_POSTINGS_READ], gain))
+            return len(held) <= _POSTINGS_READ
+        if not only_adds and len(held) <= _RARE:
+            for number in held:
+                weights[number] = weights.get(number, 0.0) + gain
+        elif len(held) < _BISECTED * len(weights):
+            for number in weights.keys() & held:
+                weights[number] += gain
+        else:
+            counts = meaning.postings.counts_among(weights)
+            for number in counts:
+                weights[number] += gain
+            closest = {n: (meaning.word, meaning.closeness, count) for n, count in counts.items() if count}
+            self._looked_up[meaning] = len(weights), closest
+        return True
+
+    def _closest(self, meant: Meanings) -> Callable[[int], ClosestMeaning | None]:
+        """`Meanings.closest`, of a single long list without looking for the candidates in it again."""
+        if len(meant.words) == 1:
+            among, closest = self._looked_up.get(meant.words[0], (0, {}))
+            if among == self._candidates:  # none was added since
+                return closest.get
+        return meant.closest
 
     def best_first(self, weights: dict[int, float]) -> list[int]:
         """The candidates that may be hits, those with most of the query first, then by number."""
@@ -94,29 +126,6 @@ class Scoring:
         best = sorted([number for number, weight in weights.items() if weight >= least])
         best.sort(key=weights.__getitem__, reverse=True)
         return best
-
-
-def _add(weights: dict[int, float], held: memoryview, weight: float, only_adds: bool) -> bool:
-    """The rarest words make the candidates; a common one only adds to those there are.
-
-    False where there were too many of them to read.
-    """
-    if not weights:
-        weights.update(dict.fromkeys(held[:_POSTINGS_READ], weight))
-        return len(held) <= _POSTINGS_READ
-    if only_adds or len(held) > _RARE:
-        if len(held) < _BISECTED * len(weights):
-            for number in weights.keys() & held:
-                weights[number] += weight
-            return True
-        for number in weights:
-            at = bisect_left(held, number)
-            if at < len(held) and held[at] == number:
-                weights[number] += weight
-        return True
-    for number in held:
-        weights[number] = weights.get(number, 0.0) + weight
-    return True
 
 
 def rounded(score: float) -> float:

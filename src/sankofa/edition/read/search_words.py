@@ -1,8 +1,7 @@
 """The words of a search index: which of them a word of a query may mean, and the records that have each."""
 
 from bisect import bisect_left
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -18,7 +17,8 @@ _BEGUN: Final = 8
 """How many words a word that is only begun may mean."""
 _MISSPELT: Final = 8
 """How many words a word that is not known may mean."""
-_FEW_RECORDS: Final = 8
+_FEW_RECORDS: Final = 64
+"""In all lists of a word together: so few are kept in a table."""
 _BYTES_A_RECORD: Final = 100
 """What a record takes in a table, about."""
 _CACHE: Final = "meanings of words"
@@ -31,7 +31,7 @@ file are read again."""
 class Postings:
     """The records that have a word; views of the index."""
 
-    __slots__ = ("count_of", "in_memory", "numbers", "word_counts")
+    __slots__ = ("in_memory", "numbers", "word_counts")
 
     def __init__(self, numbers: memoryview, word_counts: bytes | memoryview, *, mapped: bool) -> None:
         self.numbers = numbers
@@ -41,22 +41,24 @@ class Postings:
 
         Empty where they are not kept.
         """
-        few = len(numbers) <= _FEW_RECORDS and bool(word_counts)
-        self.count_of: Callable[[int], int | None] = (
-            dict(zip(numbers, word_counts, strict=False)).get  # behind the counts is padding
-            if few
-            else partial(_count_in, numbers, word_counts)
-        )
-        """The word count of a record; None where it does not have the word."""
-        self.in_memory = (_BYTES_A_RECORD * len(numbers) if few else 0) + (
-            0 if mapped else numbers.nbytes + len(word_counts)
-        )
+        self.in_memory = 0 if mapped else numbers.nbytes + len(word_counts)
         """Bytes that it takes besides the file it is a view of."""
 
+    def word_count(self, number: int) -> int:
+        """The word count of a record; 0 where it does not have the word."""
+        numbers = self.numbers
+        at = bisect_left(numbers, number)
+        return self.word_counts[at] if at < len(numbers) and numbers[at] == number else 0
 
-def _count_in(numbers: memoryview, word_counts: bytes | memoryview, number: int) -> int | None:
-    at = bisect_left(numbers, number)
-    return word_counts[at] if at < len(numbers) and numbers[at] == number else None
+    def counts_among(self, numbers: Iterable[int]) -> dict[int, int]:
+        """The word counts of those of some records that have the word."""
+        held, size, word_counts = self.numbers, len(self.numbers), self.word_counts
+        counts = {}
+        for number in numbers:
+            at = bisect_left(held, number)
+            if at < size and held[at] == number:
+                counts[number] = word_counts[at] if word_counts else 0
+        return counts
 
 
 NO_RECORDS: Final = Postings(memoryview(b"").cast("I"), b"", mapped=True)
@@ -70,20 +72,51 @@ class Meaning(NamedTuple):
     postings: Postings
 
 
+ClosestMeaning = tuple[str, float, int]
+"""Of a record: the closest of some words that it has, how close that is, and how many words its name has."""
+
+
 class Meanings:
     """The words of the index that a word of the query may mean."""
 
-    __slots__ = ("closest_first", "counted", "fewest", "words")
+    __slots__ = ("_closest_first", "closest", "counted", "fewest", "in_memory", "words")
 
     def __init__(self, words: list[Meaning]) -> None:
         self.words = words
         """In the order in which they lead to candidates."""
-        self.closest_first = sorted(words, key=itemgetter(1, 0), reverse=True)
-        exact = [len(one.postings.numbers) for one in words if one.closeness == 1.0]
-        self.fewest = min(exact or [len(one.postings.numbers) for one in words], default=1)
+        self._closest_first = sorted(words, key=itemgetter(1, 0), reverse=True)
+        sizes = [len(one.postings.numbers) for one in words]
+        exact = [size for one, size in zip(words, sizes, strict=True) if one.closeness == 1.0]
+        self.fewest = min(exact or sizes, default=1)
         """How many records have it: the word itself where it is known, else the rarest that it may mean."""
         self.counted = all(one.postings.word_counts for one in words)
         """Whether word counts are kept with every list."""
+        few = self.counted and sum(sizes) <= _FEW_RECORDS
+        self.closest: Callable[[int], ClosestMeaning | None] = (
+            self._table().get if few else self._look_up_closest
+        )
+        """The meaning of a record by its number; None where it has none, or its word count is not kept."""
+        self.in_memory = sum(one.postings.in_memory for one in words)
+        """Bytes that it takes, about, besides the file that lists are views of."""
+        if few:
+            self.in_memory += _BYTES_A_RECORD * sum(sizes)
+
+    def _table(self) -> dict[int, ClosestMeaning]:
+        """What `_look_up_closest` gives for each record. The meanings are few, and records share them."""
+        table: dict[int, ClosestMeaning] = {}
+        shared: dict[ClosestMeaning, ClosestMeaning] = {}
+        for word, closeness, postings in reversed(self._closest_first):
+            for number, count in zip(postings.numbers, postings.word_counts, strict=False):  # padded behind
+                if count:
+                    meaning = word, closeness, count
+                    table[number] = shared.setdefault(meaning, meaning)
+        return table
+
+    def _look_up_closest(self, number: int) -> ClosestMeaning | None:
+        for word, closeness, postings in self._closest_first:
+            if count := postings.word_count(number):
+                return word, closeness, count
+        return None
 
 
 _Name = tuple[str, str, str, bool]
@@ -94,7 +127,7 @@ _MeaningsCache = BoundedCache[_Name, Meanings]
 
 def _keep(cache: _MeaningsCache, name: _Name, words: list[Meaning]) -> Meanings:
     meanings = Meanings(words)
-    if sum(one.postings.in_memory for one in words) <= _LARGEST_KEPT:
+    if meanings.in_memory <= _LARGEST_KEPT:
         cache.put(name, meanings)
     return meanings
 

@@ -5,6 +5,7 @@ from array import array
 from collections import defaultdict
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,18 @@ def test_the_index_tells_the_same_hits_and_scores_as_the_records(
 ) -> None:
     told = search(an_edition(organisations, counted=True), query, most)
     assert told == search(an_edition(organisations, counted=False), query, most)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["rare3 cement", "cement rare3 other4", "rare3 cem", "cement", "rare cement trading", "rarx3 cement"],
+)
+def test_the_index_tells_the_same_of_words_that_many_records_have(query: str) -> None:
+    organisations = [[[f"rare{n % 50}", "cement", *["trading"] * (n % 3)]] for n in range(900)]
+    organisations += [[[f"other{n}", f"rare{n}"]] for n in range(9)]
+    told = search(an_edition(organisations, counted=True), query.split(), 10)
+    assert told == search(an_edition(organisations, counted=False), query.split(), 10)
+    assert told[0]
 
 
 def test_only_the_records_of_hits_are_read_where_the_index_tells_the_scores() -> None:
