@@ -7,7 +7,7 @@ read is what the build reads, though something may be ingested meanwhile (`leavi
 
 import gc
 import multiprocessing
-import pickle
+import pickle  # nosec B403 - messages between our own processes
 import signal
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -215,7 +215,7 @@ def _derive(connection: Connection, setup: WorkerSetup) -> None:
 
 def _sendable(failure: BaseException) -> BaseException | None:
     try:
-        pickle.loads(pickle.dumps(failure))  # noqa: S301 - our own
+        pickle.loads(pickle.dumps(failure))  # nosec B301  # noqa: S301 - ours
     except Exception:
         return None
     return failure
