@@ -7,7 +7,7 @@ read is what the build reads, though something may be ingested meanwhile (`leavi
 
 import gc
 import multiprocessing
-import pickle  # nosec B403 - messages between our own processes
+import pickle  # nosec B403
 import signal
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
