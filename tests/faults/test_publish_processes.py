@@ -42,10 +42,13 @@ def deriving(command: int) -> list[psutil.Process]:
 
 
 def begin(home: Path, out: IO[bytes]) -> tuple[Running, list[psutil.Process]]:
-    """A publication, as soon as two processes derive for it."""
+    """A publication, as soon as two processes derive for it. They stand still, so that it cannot end."""
     running = COMMANDS.start(["publish"], _environment(home, TWO), out, out)
     until(lambda: len(deriving(running.pid)) == 2, every=0.01)
-    return running, deriving(running.pid)
+    workers = deriving(running.pid)
+    for worker in workers:
+        worker.suspend()
+    return running, workers
 
 
 def assert_nothing_was_published_and_the_next_succeeds(home: Path, workers: list[psutil.Process]) -> None:
@@ -61,6 +64,7 @@ def test_a_process_that_is_killed_ends_the_publication_with_one_line(home: Path)
     with tempfile.TemporaryFile() as out:
         running, workers = begin(home, out)
         workers[0].kill()
+        workers[1].resume()
         assert running.wait(PATIENCE) == 1
         out.seek(0)
         (line,) = out.read().decode().splitlines()
@@ -73,6 +77,8 @@ def test_an_interrupt_of_the_terminal_ends_all_of_them(home: Path) -> None:
     with tempfile.TemporaryFile() as out:
         running, workers = begin(home, out)
         os.killpg(running.pid, signal.SIGINT)
+        for worker in workers:
+            worker.resume()
         assert running.wait(PATIENCE) == 1
         out.seek(0)
         assert out.read().decode().split() == ["Aborted!"]
@@ -84,6 +90,8 @@ def test_the_processes_do_not_outlive_a_command_that_is_killed(home: Path) -> No
         running, workers = begin(home, out)
         os.kill(running.pid, signal.SIGKILL)
         running.wait(PATIENCE)
+        for worker in workers:
+            worker.resume()
     until(lambda: not any(worker.is_running() for worker in workers))
     assert run(home, "publish", **TWO).returncode == 0
 

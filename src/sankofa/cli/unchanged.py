@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.private_files import replace_file
 from sankofa.ledger.store import Ledger
@@ -87,9 +88,10 @@ def unchanged_edition(
             ledger.verify()
             store.open(last.edition, check_all=True).close()
             _write(settings, msgspec.structs.replace(last, written=written))
-        return dict(store.manifest(last.edition))
+        manifest = dict(store.manifest(last.edition))
     except EditionError:
         return None
+    return manifest if manifest.get("format") == LAYOUT else None
 
 
 def record_publication(settings: Settings, store: Datastore, edition: str, inputs: PublicationInputs) -> None:
