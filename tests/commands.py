@@ -302,6 +302,7 @@ def _rehearse(home: Path) -> None:
 def _become(call: _Call, line: socket.socket, out: int, err: int) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     _direct(out, err)
     if call.lasting:
