@@ -15,8 +15,9 @@ def awaited(
 
     @wraps(method)
     async def ask(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        answer: Any = method(session, *args, **kwargs)
-        return await answer  # type: ignore[no-any-return]
+        promised: Any = method(session, *args, **kwargs)
+        answer: T = await promised
+        return answer
 
     return ask
 

@@ -4,8 +4,6 @@ It is no source of truth: a part is taken over under its own digest, and what is
 in a kept edition any more, is made.
 """
 
-import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
@@ -13,6 +11,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
+
+from sankofa.engines.edition_folder import make_private_folder
+from sankofa.engines.private_files import replace_file
 
 T = TypeVar("T")
 _DIGEST: Final = 32
@@ -113,8 +114,5 @@ def save_record(path: Path | None, record: BuildRecord) -> None:
         return
     content = msgspec.msgpack.encode(record)
     with suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(sha256(content).digest() + content)
-        Path(name).replace(path)
+        make_private_folder(path.parent)
+        replace_file(path, sha256(content).digest() + content, durable=False)

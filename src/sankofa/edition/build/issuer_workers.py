@@ -95,10 +95,11 @@ def derived_by_processes(
     tasks = iter(tasks)
     with _started(number, setup) as workers:
         left = {worker.connection: _give(worker, tasks) for worker in workers}
-        by_connection = {worker.connection: worker for worker in workers}
         while busy := [connection for connection, issuers in left.items() if issuers]:
-            for ready in wait(busy):
-                worker = by_connection[ready]  # type: ignore[index]
+            ready = wait(busy)
+            for worker in workers:
+                if worker.connection not in ready:
+                    continue
                 yield _received(worker)
                 left[worker.connection] -= 1
                 if not left[worker.connection]:
