@@ -40,7 +40,7 @@ PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses $(PR
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test test-fast torture check docs sbom openapi-lint bench lock clean
+.PHONY: help setup serve test test-all test-fast torture check docs sbom openapi-lint bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,8 +52,11 @@ serve: setup ## serve REST, MCP and the web pages; builds an edition of WORLD (s
 	@$(BIN)/sankofa $(WORLD) --if-empty
 	@$(BIN)/sankofa serve --host $(HOST) --port $(PORT) --workers $(WORKERS)
 
-test: $(DEV) ## run the tests; ARGS are passed to pytest
+test: $(DEV) ## run the tests but those marked deep; ARGS are passed to pytest
 	$(PYTEST) $(ARGS)
+
+test-all: $(DEV) ## every test, and every round of each, as CI does
+	TEST_ALL_ROUNDS=1 $(PYTEST) $(ARGS)
 
 test-fast: $(DEV) ## the unit tests and tests/spec on files alone, the fast part
 	TEST_ENGINES=files TEST_EXAMPLES=10 $(PYTEST) tests/unit tests/spec -m "not slow" $(ARGS)

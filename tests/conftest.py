@@ -5,10 +5,12 @@ import os
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import cast
 
 import hypothesis
 import pytest
 
+from tests.depth import Remark, leave_out
 from tests.live import COMMANDS, LiveServer, run
 from tests.once import made_once
 from tests.services import (
@@ -20,8 +22,8 @@ from tests.services import (
     postgres_binaries,
     redis_binary,
 )
-from tests.starter import publish_starter
-from tests.torture import remember_outcome, rounds
+from tests.starter import publish_starter, publish_starter_part
+from tests.torture import ALL_ROUNDS, remember_outcome, rounds
 from tests.torture import trial as trial
 from tests.worlds import publish_without_rates
 
@@ -35,7 +37,7 @@ for name in [name for name in os.environ if name.startswith("SANKOFA_")]:
 hypothesis.settings.register_profile(
     "tests",
     derandomize=os.environ.get("TEST_RANDOM") != "1",
-    max_examples=int(os.environ.get("TEST_EXAMPLES") or rounds(25, 100)),
+    max_examples=int(os.environ.get("TEST_EXAMPLES") or rounds(15, 100)),
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
@@ -140,14 +142,19 @@ def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def starter_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A HOME in which the starter world is published, the same for all workers. Do not change it: copy it."""
+    """A HOME in which the starter world is published, the same for all workers. Do not change it: copy it.
+
+    It takes three quarters of a minute: for tests that are deep.
+    """
     return made_once(tmp_path_factory, "starter", publish_starter) / "home"
 
 
 @pytest.fixture(scope="session")
-def starter_output(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What was printed when the starter world was published."""
-    return (made_once(tmp_path_factory, "starter", publish_starter) / "printed").read_text()
+def starter_part_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A part of the starter world, published by the same command; the whole where every round is tried."""
+    if ALL_ROUNDS:
+        return cast(Path, request.getfixturevalue("starter_home"))
+    return made_once(tmp_path_factory, "starter-part", publish_starter_part) / "home"
 
 
 @pytest.fixture(scope="session")
@@ -161,9 +168,21 @@ def server(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture(scope="session")
 def starter_server(starter_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """The starter world, served."""
-    home = Path(shutil.copytree(starter_home, tmp_path_factory.mktemp("real") / "home"))
-    with LiveServer(home) as live:
+    with served_copy(starter_home, tmp_path_factory) as live:
         yield live
+
+
+@pytest.fixture(scope="session")
+def starter_part_server(
+    starter_part_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveServer]:
+    """A part of the starter world, served."""
+    with served_copy(starter_part_home, tmp_path_factory) as live:
+        yield live
+
+
+def served_copy(home: Path, factory: pytest.TempPathFactory) -> LiveServer:
+    return LiveServer(Path(shutil.copytree(home, factory.mktemp("real") / "home")))
 
 
 @pytest.fixture(scope="session")
@@ -243,6 +262,7 @@ SLOW_FILES = (
 
 def pytest_configure(config: pytest.Config) -> None:
     """Of several test processes none has to load the package for its commands: it is done here, meanwhile."""
+    config.pluginmanager.register(Remark(config))
     if getattr(config.option, "numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
         COMMANDS.share()
 
@@ -251,7 +271,8 @@ def pytest_unconfigure() -> None:
     COMMANDS.close()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    leave_out(config, items)
     for item in items:
         if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())) or item.path.name in SLOW_FILES:
             item.add_marker("slow")

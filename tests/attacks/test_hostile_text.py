@@ -88,6 +88,7 @@ def by_tool(asked: Asked) -> list[dict[str, Any]]:
         cursor = {"cursor": body["next_cursor"]}
 
 
+@pytest.mark.deep
 def test_hostile_text_is_data_on_every_surface(asked: Asked, trial: Trial) -> None:
     path = "/v1/tenders?limit=10000"
     plain = asked.server.get(path, asked.key)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import deep_after
 from tests.live import LiveServer
 from tests.services import REPOSITORY
 from tests.spec.market import Desk, release
@@ -20,12 +21,18 @@ ISSUER = "registry:ZA-TEST:1"
 EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def in_the_starter(path: Path) -> bool:
+    """Buyers are compared in the sample world: the starter world has five tenders."""
+    return path.stem != "buyer_concentration"
+
+
+@pytest.mark.parametrize(
+    "path", deep_after(1, sorted(EXAMPLES, key=in_the_starter)), ids=lambda path: path.stem
+)
 def test_an_example_prints_what_is_written_beside_it(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    # Buyers are compared in the sample world: the starter world has five tenders.
-    served = "server" if path.stem == "buyer_concentration" else "starter_server"
+    served = "starter_server" if in_the_starter(path) else "server"
     server: LiveServer = request.getfixturevalue(served)
     tier = "sample" if path.stem == "agent_mcp" else "starter"  # the agent is to be refused
     key = server.key(tier, "--per-minute", "100000")
@@ -48,6 +55,7 @@ def test_an_example_prints_what_is_written_beside_it(
         assert len(bars) == sum(line.endswith("buyers") for line in done.stdout.splitlines())
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["buyer_concentration", "quant_factor_panel"])
 def test_an_example_runs_over_other_data_than_the_sample(name: str, tmp_path: Path) -> None:
     """Quarters without a buyer, an issuer that no source names, its figures beyond the sample tier."""

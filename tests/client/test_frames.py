@@ -14,6 +14,7 @@ import pytest
 from sankofa.client import Answer, Client, MissingLibrary
 from sankofa.client import frames as frames_module
 from tests.client.test_endpoints import QUESTIONS
+from tests.depth import deep_after
 
 RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
 PROVENANCE = ["source_ref", "license_class", "observed_at"]
@@ -24,7 +25,7 @@ def both(client: Client, name: str, arguments: dict[str, Any]) -> tuple[Answer[A
 
 
 @pytest.mark.filterwarnings("ignore::sankofa.client.TruncatedWarning")
-@pytest.mark.parametrize("figures", ["text", "decimal", "float"])
+@pytest.mark.parametrize("figures", deep_after(1, ["decimal", "text", "float"]))
 @pytest.mark.parametrize(("name", "arguments"), QUESTIONS)
 def test_frames_are_the_same_by_json_and_by_arrow(
     client: Client, name: str, arguments: dict[str, Any], figures: Any

@@ -10,6 +10,8 @@ import tomllib
 import venv
 from pathlib import Path
 
+import pytest
+
 import sankofa.client
 from tests.live import LiveServer
 from tests.services import REPOSITORY
@@ -53,6 +55,7 @@ def test_importing_it_loads_nothing_of_the_service_and_no_frames() -> None:
     assert heavy & {name.partition(".")[0] for name in modules} == set()
 
 
+@pytest.mark.deep
 def test_the_client_alone_is_installed_and_asks_a_real_server(
     server: LiveServer, sample_key: str, tmp_path: Path
 ) -> None:

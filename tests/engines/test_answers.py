@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from sankofa.edition.build.publish import publish
+from tests.depth import deep_after
 from tests.engines.datastores import SAMPLE, Engine, ingest_sample
 from tests.live import LiveServer
 from tests.patience import PATIENCE
@@ -105,7 +106,7 @@ def questions(description: dict[str, Any], editions: list[str]) -> Iterator[str]
 
 
 @pytest.mark.rule("SET-3")
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", deep_after(1, FORMATS))
 def test_every_endpoint_answers_the_same(twins: Twins, form: str) -> None:
     description = twins.files.get("/openapi.json").json()
     answered: dict[str, int] = {}
@@ -121,14 +122,17 @@ def test_every_endpoint_answers_the_same(twins: Twins, form: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "/v1/tenders?country=ZA",
-        "/v1/changes?since={since}&dataset=tenders",
-        "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?order=statement",
-        "/v1/macro?series=CPI.ZA",
-        "/v1/shared/facts?country=ZAF&dataset=AF-TENDER",
-        "/v1/tender-parties?role=supplier",
-    ],
+    deep_after(
+        2,
+        [
+            "/v1/tenders?country=ZA",
+            "/v1/changes?since={since}&dataset=tenders",
+            "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?order=statement",
+            "/v1/macro?series=CPI.ZA",
+            "/v1/shared/facts?country=ZAF&dataset=AF-TENDER",
+            "/v1/tender-parties?role=supplier",
+        ],
+    ),
 )
 def test_every_page_of_a_walk_is_the_same(twins: Twins, path: str) -> None:
     start = path.format(since=twins.editions[0]) + "&limit=5"

@@ -205,6 +205,7 @@ def test_a_killed_writer_leaves_nothing_and_blocks_nobody(engine: Engine) -> Non
             assert session.absorb(ABSORB) == 20_000
 
 
+@pytest.mark.deep
 @pytest.mark.rule("PIT-8")
 def test_the_order_of_ingestion_does_not_matter(engine: Engine, tmp_path: Path) -> None:
     there = publish_sample(engine)

@@ -37,6 +37,7 @@ def parts(issuers: Issuers, entities: Sequence[Entity]) -> list[bytes]:
     return [issuers.part(kind, one.service_id) for one in entities for kind in declared_parts()]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("withdrawn", [False, True])
 def test_two_processes_read_what_the_build_reads_though_more_is_ingested(book: Book, withdrawn: bool) -> None:
     if withdrawn:  # its rows are passed over, those that came again have another number
@@ -62,6 +63,7 @@ def test_the_edition_is_the_one_that_a_single_process_gives(book: Book) -> None:
     assert book.engine.leftovers() == []
 
 
+@pytest.mark.deep
 def test_what_was_derived_before_an_interruption_is_not_derived_again(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:

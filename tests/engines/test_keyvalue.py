@@ -132,6 +132,7 @@ def test_a_cancelled_call_does_not_shift_the_answers_of_others(url: str) -> None
     run(url, steps)
 
 
+@pytest.mark.deep
 def test_processes_counting_together_hand_out_every_number_once(url: str) -> None:
     times = 2000
     processes = [counting_process(url, times) for _ in range(4)]

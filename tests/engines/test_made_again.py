@@ -82,6 +82,7 @@ def book(engine: Engine) -> Book:
     return Book(engine)
 
 
+@pytest.mark.deep
 def test_every_edition_is_the_one_that_deriving_afresh_gives(book: Book) -> None:
     chance = random.Random(8)
     told: list[Fact] = []
@@ -149,6 +150,7 @@ def cut(content: bytearray) -> None:
     del content[9:]
 
 
+@pytest.mark.deep
 def test_a_file_that_is_not_whole_is_not_believed(tmp_path: Path) -> None:
     book = Book(Engine("sqlite", "sqlite:", tmp_path))
     chance = random.Random(3)

@@ -10,6 +10,7 @@ from sankofa.edition.format.edition_id import ledger_position
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA, Ledger
 from sankofa.model.errors import EditionError
+from tests.depth import deep_after
 from tests.engines.datastores import NOW, SMALL_SOURCES, Engine, ingest_sample, shelve
 from tests.patience import PATIENCE
 
@@ -50,7 +51,7 @@ def test_a_second_publisher_waits_and_then_reads_what_was_ingested_meanwhile(eng
     assert engine.store.list_editions().current == second.edition
 
 
-@pytest.mark.parametrize("turn", ["publish", "switch"])
+@pytest.mark.parametrize("turn", deep_after(1, ["publish", "switch"]))
 def test_a_killed_holder_lets_go(engine: Engine, turn: str) -> None:
     ingest_sample(engine, SMALL_SOURCES[:1]).close()
     holder = engine.start_worker(turn)
@@ -78,6 +79,7 @@ def test_the_pointer_does_not_move_back_to_an_older_ledger(engine: Engine) -> No
     assert older in str(refused.value), "it is kept, for a rollback to name it"
 
 
+@pytest.mark.deep
 def test_a_rollback_while_an_edition_is_built_stands_until_the_next_publish(engine: Engine) -> None:
     first = _published(engine, 1)
     second = _published(engine, 2)

@@ -177,6 +177,7 @@ def test_a_connection_that_fell_silent_is_replaced_within_the_call(
     run(scene, loop_factory)
 
 
+@pytest.mark.deep
 @both_loops
 def test_after_a_restart_the_first_call_is_answered(
     store: Datastore,
@@ -244,6 +245,7 @@ def test_one_store_serves_one_loop_after_another(store: Datastore) -> None:
     assert [asyncio.run(scene()) for _ in range(3)] == [5, 5, 5]
 
 
+@pytest.mark.deep
 def test_more_editions_than_a_connection_remembers(store: Datastore) -> None:
     names = [f"e{number}" for number in range(70)]
     for name in names:
@@ -347,6 +349,7 @@ def test_a_database_of_another_encoding_is_refused(postgres_server: PostgresServ
         postgres_server.execute("DROP DATABASE latin")
 
 
+@pytest.mark.deep
 def test_a_server_that_goes_away_during_ingest_is_told(
     store: Datastore, postgres_server: PostgresServer
 ) -> None:

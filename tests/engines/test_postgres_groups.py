@@ -55,6 +55,7 @@ def ask(url: str, statement: str) -> list[tuple[object, ...]]:
         return cursor.fetchall() if cursor.description else []
 
 
+@pytest.mark.deep
 def test_the_doctor_says_where_pages_have_no_checksums(
     primary: Primary, database: str, tmp_path: Path
 ) -> None:
@@ -164,6 +165,7 @@ ignore_startup_parameters = extra_float_digits,options
         process.wait()
 
 
+@pytest.mark.deep
 def test_the_api_reads_through_a_pooler_in_transaction_mode(
     primary: Primary, database: str, tmp_path: Path
 ) -> None:
@@ -184,6 +186,7 @@ def test_the_api_reads_through_a_pooler_in_transaction_mode(
         assert {answer.status_code for answer in answers} == {200}
 
 
+@pytest.mark.deep
 def test_reads_go_on_with_the_primary_gone_and_writes_are_refused_in_one_line(
     primary: Primary, database: str, tmp_path: Path
 ) -> None:

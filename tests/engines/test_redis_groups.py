@@ -129,6 +129,7 @@ def test_a_frozen_node_fails_a_call_in_time_and_is_used_again_once_thawed(cluste
             until(lambda n=node: "cluster_state:ok" in n.execute("CLUSTER INFO"))  # type: ignore[misc]
 
 
+@pytest.mark.deep
 def test_a_service_under_sentinels_survives_the_loss_of_the_primary(
     sample_home: Path, watched: Watched, tmp_path: Path
 ) -> None:
@@ -252,6 +253,7 @@ class TlsServer(RedisServer):
             return False
 
 
+@pytest.mark.deep
 def test_tls_is_spoken_and_a_certificate_nobody_trusts_is_refused(binary: str, tmp_path: Path) -> None:
     if shutil.which("openssl") is None:
         missing("TLS to Redis (no openssl in PATH to make a certificate)")

@@ -12,6 +12,8 @@ from tests.edition_parts import parts_of
 from tests.engines.datastores import SAMPLE_SOURCES, Engine, keys_of, publish_sample, run
 from tests.services import PostgresServer
 
+pytestmark = pytest.mark.deep
+
 SOURCES = (*SAMPLE_SOURCES, ("sample-tenders-za", "tenders-za"), ("sample-worldbank", "worldbank"))
 
 

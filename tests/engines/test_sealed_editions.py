@@ -18,7 +18,7 @@ from sankofa.engines.manifest import open_manifest, seal_manifest
 from sankofa.model.errors import EditionError, StoreUnavailable
 from tests.edition_parts import parts_of
 from tests.engines.datastores import SMALL_SOURCES, Engine, allow_changes, keys_of, publish_sample, run
-from tests.torture import Trial
+from tests.torture import Trial, rounds
 
 
 class Kept:
@@ -73,7 +73,7 @@ def cut(path: Path, chance: random.Random) -> None:
 
 def test_one_flipped_bit_in_any_file_of_an_edition_is_refused(kept: Kept, trial: Trial) -> None:
     accepted = []
-    for number in range(trial.count(60, 1000)):
+    for number in range(trial.count(rounds(20, 60), 1000)):
         engine = kept.copy()
         name = kept.names()[number % 4] if number % 2 else trial.chance.choice(kept.names())
         flip(engine.home / "editions" / name, trial.chance)
@@ -185,7 +185,7 @@ def test_one_changed_byte_of_an_edition_in_postgresql_is_refused(engine: Engine,
     with psycopg.connect(engine.url, autocommit=True) as connection:
         allow_changes(connection)
         (text,) = connection.execute(b"SELECT manifest FROM edition").fetchone() or ("",)
-        for _ in range(trial.count(60, 500)):
+        for _ in range(trial.count(rounds(20, 60), 500)):
             at = chance.randrange(len(text))
             changed = text[:at] + chr(ord(text[at]) ^ (1 << chance.randrange(6)) or 33) + text[at + 1 :]
             connection.execute(b"UPDATE edition SET manifest = %s", (changed,))

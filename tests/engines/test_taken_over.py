@@ -124,6 +124,7 @@ def said(manifest: dict[str, Any]) -> object:
     return {**manifest, "parts": [[p["kinds"], p["first"], p["content"]] for p in manifest["parts"]]}
 
 
+@pytest.mark.deep
 def test_after_every_change_the_edition_is_the_one_that_publishing_everything_gives(world: World) -> None:
     before = world.published(world.cache)
     for kind in ("entity", "identifier", "word", "screen"):
@@ -154,6 +155,7 @@ def test_what_two_editions_have_in_common_is_stored_once(world: World) -> None:
     world.engine.store.open(second["edition"], check_all=True).close()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("harm", ["damaged", "gone"])
 def test_a_part_that_is_not_whole_is_made_again_not_taken_over(world: World, harm: str) -> None:
@@ -212,6 +214,7 @@ def test_rows_are_made_again_where_the_file_that_has_them_is_not_whole(world: Wo
     world.engine.store.open(second["edition"], check_all=True).close()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", ["datasets", "partitions"])
 def test_a_record_of_the_last_build_that_is_not_whole_is_not_believed(world: World, name: str) -> None:

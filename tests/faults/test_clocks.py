@@ -100,6 +100,7 @@ def clocked(home: Path, at: str) -> Iterator[Clocked]:
         server.close()
 
 
+@pytest.mark.deep
 @pytest.mark.rule("KEY-6")
 def test_quotas_and_days_follow_the_clock_forwards_and_back(home: Path, trial: Trial) -> None:
     key = create_key(home, "starter", "--per-minute", "10", "--per-month", "40")
@@ -139,6 +140,7 @@ def test_quotas_and_days_follow_the_clock_forwards_and_back(home: Path, trial: T
         trial.saw("over a minute")
 
 
+@pytest.mark.deep
 def test_a_server_restarted_with_its_clock_a_year_back_serves_on(home: Path, trial: Trial) -> None:
     key = create_key(home, "starter")
     with LiveServer(home) as live:

@@ -84,6 +84,7 @@ def collect_until_done(home: Home) -> None:
     raise AssertionError("it never succeeded")
 
 
+@pytest.mark.deep
 @pytest.mark.rule("COL-2", "VLT-1")
 def test_after_faults_and_kills_ledger_and_vault_are_those_of_an_undisturbed_run(
     tmp_path: Path, trial: Trial

@@ -13,6 +13,7 @@ import pytest
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
+from tests.depth import deep_after
 from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
 from tests.faults.load import ISSUER, Load, ask, wait_for_edition
@@ -34,7 +35,7 @@ def degraded(live: LiveServer) -> list[str]:
     return list(live.get("/v1/status").json()["degraded"])
 
 
-@pytest.mark.parametrize("size", [0, 5000, 100_000])
+@pytest.mark.parametrize("size", deep_after(1, [5000, 0, 100_000]))
 def test_a_block_file_cut_short_under_load_gives_the_previous_edition_and_kills_no_worker(
     serve: Serve, key: str, home: Path, editions: tuple[str, str], size: int
 ) -> None:
@@ -80,6 +81,7 @@ def test_random_bytes_written_into_a_served_edition_are_never_served(
     assert refused.status_code in (410, 503)
 
 
+@pytest.mark.deep
 def test_with_no_other_edition_damage_is_a_503_until_it_is_published_again(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
@@ -116,6 +118,7 @@ def test_a_parquet_file_cut_short_is_a_503_and_no_short_answer(
     assert f"edition {editions[1]}" in live.log
 
 
+@pytest.mark.deep
 def test_a_parquet_file_cut_short_on_its_way_is_an_answer_that_does_not_end(serve: Serve, home: Path) -> None:
     content = random.Random(7).randbytes(60_000_000)
     file = {"name": "large.parquet", "size_bytes": len(content), "access": "open", "min_tier": None}

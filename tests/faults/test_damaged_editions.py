@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import deep_after
 from tests.edition_parts import part_of
 from tests.faults.conftest import Serve
 from tests.faults.load import Load, ask, wait_for_edition
@@ -86,7 +87,7 @@ def test_a_damaged_current_edition_leaves_the_previous_one_serving(
     assert f"refused: edition {editions[1]}" in live.log
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", deep_after(4, DAMAGES))
 def test_rolling_back_to_a_damaged_edition_is_refused_by_name(
     home: Path, editions: tuple[str, str], damage: Callable[[Path], None]
 ) -> None:
@@ -126,6 +127,7 @@ def test_a_pointer_that_names_nothing_leaves_the_served_edition_in_place(
     assert ask(live, key) == (200, editions[1])
 
 
+@pytest.mark.deep
 def test_with_every_edition_damaged_the_service_answers_503_until_one_is_whole(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.faults.conftest import World, current
 from tests.faults.flips import cut_short, flip_a_bit
 from tests.live import LiveServer, run
-from tests.torture import Trial
+from tests.torture import Trial, rounds
 
 QUESTIONS = (
     "/v1/fundamentals/DC46AF1B1AAA424B58D1368176?period_type=FY&as_of=2022-01-01",
@@ -89,7 +89,7 @@ def served(home: Path) -> Iterator[LiveServer | None]:
 def test_whatever_file_is_damaged_no_answer_is_wrong(
     world: World, expected: dict[str, set[tuple[int, bytes]]], tmp_path: Path, trial: Trial, when: str
 ) -> None:
-    for number in range(trial.count(6, 300)):
+    for number in range(trial.count(rounds(2, 6), 300)):
         home = Path(shutil.copytree(world.home, tmp_path / "home"))
         choices = kinds(home)
         path = trial.chance.choice(choices[number % len(choices)])

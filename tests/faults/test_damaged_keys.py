@@ -13,7 +13,7 @@ from sankofa.engines.factory import open_keyvalue
 from tests.faults.load import ISSUER, ask
 from tests.live import LiveServer, create_key, run
 from tests.services import RedisServer
-from tests.torture import Trial
+from tests.torture import Trial, rounds
 
 
 class Store:
@@ -81,7 +81,7 @@ def test_a_flipped_bit_in_a_record_refuses_that_key_alone(store: Store, trial: T
     whole = store.get(name)
     with LiveServer(store.home, workers=1, proxies="127.0.0.1", **store.settings) as live:
         assert ask(live, key)[0] == 200
-        for number in range(trial.count(12, 300)):
+        for number in range(trial.count(rounds(4, 12), 300)):
             damaged = bytearray(whole)
             damaged[picked.randrange(len(damaged))] ^= 1 << picked.randrange(8)
             store.put(name, bytes(damaged))
@@ -193,7 +193,7 @@ def test_any_flipped_bit_of_the_key_file_is_a_401_or_a_503_and_never_a_500(home:
     assert run(home, "keys", "revoke", revoked).returncode == 0
     whole = (home / "keys").read_bytes()
     with LiveServer(home, proxies="127.0.0.1") as live:
-        for number in range(trial.count(12, 300)):
+        for number in range(trial.count(rounds(4, 12), 300)):
             damaged = bytearray(whole)
             damaged[picked.randrange(len(damaged))] ^= 1 << picked.randrange(8)
             for companion in ("keys-wal", "keys-shm"):

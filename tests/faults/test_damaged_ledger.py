@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import deep_after
 from tests.faults.conftest import current
 from tests.faults.flips import flip_a_bit
 from tests.live import run
-from tests.torture import Trial
+from tests.torture import Trial, rounds
 
 
 def change(home: Path, statement: str) -> None:
@@ -27,7 +28,7 @@ def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
 ) -> None:
     whole = home / "ledger.sqlite"
     saved = whole.read_bytes()
-    for _ in range(trial.count(6, 200)):
+    for _ in range(trial.count(rounds(3, 6), 200)):
         for companion in home.glob("ledger.sqlite-*"):
             companion.unlink()
         whole.write_bytes(saved)
@@ -46,22 +47,28 @@ def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
 
 @pytest.mark.parametrize(
     ("statement", "said"),
-    [
-        ("UPDATE fact SET value = value || '0' WHERE capture_id = 12", "capture 12 (sample-"),
-        ("UPDATE release SET body = replace(body, 'a', 'b')", "rows of release"),
-        ("UPDATE series SET told = replace(told, '1', '2')", "rows of series"),
-        ("UPDATE withheld SET subject_hmac = 'x' WHERE source_id <> ''", "rows of withheld"),
-        ("UPDATE withheld SET subject_hmac = 'x' WHERE source_id = ''", "withheld that belong to no capture"),
-        (
-            "UPDATE capture SET observed_at = '2020-01-01T00:00:00Z' WHERE capture_id = 3",
-            "capture 3 (sample-",
-        ),
-        ("DELETE FROM capture WHERE capture_id = 3", "capture 3: rows of capture"),
-        ("DELETE FROM fact_subject WHERE subject = ''", "rows of fact_subject"),
-        ("DELETE FROM seal WHERE position = 4", "seal 4 is missing"),
-        ("UPDATE seal SET capture_id = 99 WHERE capture_id = 3", "the seal of capture 99"),
-        ("DELETE FROM seal WHERE capture_id = (SELECT max(capture_id) FROM capture) - 1", "is missing"),
-    ],
+    deep_after(
+        4,
+        [
+            ("UPDATE fact SET value = value || '0' WHERE capture_id = 12", "capture 12 (sample-"),
+            ("UPDATE release SET body = replace(body, 'a', 'b')", "rows of release"),
+            ("UPDATE series SET told = replace(told, '1', '2')", "rows of series"),
+            ("UPDATE withheld SET subject_hmac = 'x' WHERE source_id <> ''", "rows of withheld"),
+            (
+                "UPDATE withheld SET subject_hmac = 'x' WHERE source_id = ''",
+                "withheld that belong to no capture",
+            ),
+            (
+                "UPDATE capture SET observed_at = '2020-01-01T00:00:00Z' WHERE capture_id = 3",
+                "capture 3 (sample-",
+            ),
+            ("DELETE FROM capture WHERE capture_id = 3", "capture 3: rows of capture"),
+            ("DELETE FROM fact_subject WHERE subject = ''", "rows of fact_subject"),
+            ("DELETE FROM seal WHERE position = 4", "seal 4 is missing"),
+            ("UPDATE seal SET capture_id = 99 WHERE capture_id = 3", "the seal of capture 99"),
+            ("DELETE FROM seal WHERE capture_id = (SELECT max(capture_id) FROM capture) - 1", "is missing"),
+        ],
+    ),
 )
 def test_an_altered_ledger_is_refused_by_the_name_of_the_capture(
     home: Path, statement: str, said: str

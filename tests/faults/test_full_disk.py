@@ -15,6 +15,7 @@ def files(home: Path) -> set[Path]:
     return {path for path in (home / "editions").rglob("*") if path.is_file()}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("most_bytes", [100_000, 1_000_000])
 def test_a_full_disk_while_publishing_leaves_no_half_built_edition(
     serve: Serve, key: str, home: Path, editions: tuple[str, str], most_bytes: int

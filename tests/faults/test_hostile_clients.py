@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.depth import deep_after
 from tests.faults.conftest import Serve
 from tests.faults.hostile import BOUND, KINDS, Crowd, paying_client
 from tests.faults.load import PATIENCE, ask, workers
@@ -24,7 +25,7 @@ def descriptors(process: psutil.Process) -> int:
     return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", deep_after(2, [*reversed(KINDS)]))
 def test_a_crowd_of_hostile_connections_does_not_delay_a_paying_client(
     serve: Serve, key: str, kind: str, trial: Trial
 ) -> None:
@@ -43,7 +44,7 @@ def test_a_crowd_of_hostile_connections_does_not_delay_a_paying_client(
     assert "does not answer" not in live.log  # nor was the worker replaced
 
 
-@pytest.mark.parametrize("kind", ["sends nothing", "never reads a large answer"])
+@pytest.mark.parametrize("kind", deep_after(1, ["sends nothing", "never reads a large answer"]))
 def test_with_few_file_descriptors_the_slowest_make_room_and_the_worker_does_not_spin(
     serve: Serve, key: str, kind: str
 ) -> None:
@@ -73,6 +74,7 @@ def _busy(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
+@pytest.mark.deep
 def test_of_more_connections_than_are_allowed_those_that_stand_still_the_longest_are_closed(
     serve: Serve, key: str
 ) -> None:

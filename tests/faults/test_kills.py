@@ -77,6 +77,7 @@ def filing(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.rule("ING-4")
 def test_an_ingest_killed_anywhere_is_all_or_nothing_and_completed_by_the_next(
     home: Path, filing: Path, tmp_path: Path, trial: Trial
 ) -> None:

@@ -176,6 +176,7 @@ def test_sigterm_ends_an_idle_server_with_connections_open(serve: Serve) -> None
     assert alive == []
 
 
+@pytest.mark.deep
 def test_a_port_that_is_taken_is_an_error_of_one_line(serve: Serve, home: Path) -> None:
     live = serve()
     second = subprocess.run(

@@ -74,6 +74,7 @@ def behind_proxies(
         yield found, settings
 
 
+@pytest.mark.deep
 @pytest.mark.rule("STAT-1")
 def test_stores_that_fail_alone_or_together_are_named_and_the_service_recovers(
     tmp_path: Path,

@@ -41,6 +41,7 @@ def _wait_until_held(lock: Path) -> None:
     raise AssertionError("nobody publishes")
 
 
+@pytest.mark.deep
 @pytest.mark.rule("PUB-3")
 def test_a_slow_publisher_of_an_older_ledger_never_replaces_a_newer_edition(home: Path) -> None:
     before = current(home)
@@ -62,6 +63,7 @@ def test_a_slow_publisher_of_an_older_ledger_never_replaces_a_newer_edition(home
     assert not list((home / "editions").glob(".building-*")), "what the killed one had begun is gone"
 
 
+@pytest.mark.deep
 def test_two_that_run_at_once_both_end_well_and_the_newest_ledger_is_served(home: Path) -> None:
     _ingest(home, 11)
     first = _publish(home)

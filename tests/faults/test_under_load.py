@@ -93,6 +93,7 @@ class Walks(threading.Thread):
         self.walked[f"{len(rows)} rows"] += 1
 
 
+@pytest.mark.deep
 @pytest.mark.rule("PUB-2")
 def test_walks_and_requests_go_on_through_hot_switches(
     serve: Serve, key: str, home: Path, editions: tuple[str, str], trial: Trial
@@ -212,6 +213,7 @@ def _once(event: threading.Event, act: Callable[[], None]) -> None:
     act()
 
 
+@pytest.mark.deep
 def test_mixed_load_for_a_long_time_fails_nothing_and_takes_no_more_memory(
     serve: Serve, key: str, trial: Trial
 ) -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.faults.conftest import Serve, current
 from tests.faults.load import ask
 from tests.faults.test_damaged_editions import flip_one_bit
@@ -32,6 +34,7 @@ def test_an_edition_whose_licence_was_withdrawn_is_not_fallen_back_to(
     assert ask(live, key) == (200, current(home))
 
 
+@pytest.mark.deep
 def test_a_withdrawn_edition_is_not_rolled_back_to_although_the_one_that_withdrew_it_is_damaged(
     home: Path, editions: tuple[str, str]
 ) -> None:

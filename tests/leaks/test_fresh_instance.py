@@ -69,6 +69,7 @@ def issuers_of(live: LiveServer, key: str) -> list[str]:
     return sorted(row["key"][0] for row in rows)
 
 
+@pytest.mark.deep
 @pytest.mark.rule("PIT-1")
 def test_a_past_day_is_what_a_fresh_instance_shows_that_never_saw_the_future(
     tmp_path: Path, trial: Trial

@@ -19,7 +19,7 @@ from sankofa.operations.contract import Operation, endpoints
 from sankofa.rest.formats import ARROW, CSV
 from tests.live import LiveServer
 from tests.spec.test_formats import arrow_text, arrow_value, as_json, csv_text
-from tests.torture import Trial
+from tests.torture import Trial, rounds
 from tools.replay_questions import Asker
 
 NOT_OF_THE_TOOL = {"edition", "cursor", "format"}
@@ -77,7 +77,7 @@ def test_every_surface_gives_the_same_rows_or_the_same_refusal(
 ) -> None:
     questions = Questions(server, paid_key, trial.chance)
     by_operation = {tool.operation.name: tool for tool in tools().values()}
-    wanted = trial.count(40, 500)
+    wanted = trial.count(rounds(12, 40), 500)
     with Client(paid_key, server.url) as client:
         while trial.outcomes["200"] < wanted:
             operation, arguments = questions.draw()

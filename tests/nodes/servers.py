@@ -194,6 +194,7 @@ class HaProxy:
         for there, here in changes:
             assert there in written, "the example is another one by now"
             written = written.replace(there, here)
+        assert "10.0.0." not in written, "the example has more nodes"
         (folder / "haproxy.cfg").write_text(written)
         self._command = [binary, "-db", "-f", str(folder / "haproxy.cfg")]
         self._process: subprocess.Popen[bytes] | None = None

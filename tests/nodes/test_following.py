@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.depth import deep_after
 from tests.faults.conftest import publish_another
 from tests.live import LiveServer, create_key, run
 from tests.nodes.commands import current, follow, largest, pool_object, refused, state
@@ -82,6 +83,7 @@ def aged(node: Path, minutes: int) -> None:
     file.write_text(json.dumps(state(node) | {"answered_at": before.isoformat()}))
 
 
+@pytest.mark.deep
 @pytest.mark.rule("NODE-1", "NODE-2", "NODE-4")
 def test_a_node_follows_the_editions_folder_of_another_home_as_a_plain_web_server_serves_it(
     home: Path, key: str, editions: tuple[str, str], tmp_path: Path
@@ -115,7 +117,7 @@ def test_a_node_follows_the_editions_folder_of_another_home_as_a_plain_web_serve
 
 
 @pytest.mark.rule("NODE-3")
-@pytest.mark.parametrize("file", ["parts", "checksums", "manifest.json", "files"])
+@pytest.mark.parametrize("file", deep_after(2, ["parts", "manifest.json", "checksums", "files"]))
 def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
     file: str, home: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:
@@ -211,7 +213,7 @@ def test_a_file_is_pulled_whole_where_a_delta_does_not_lead_to_it(
 
 
 @pytest.mark.rule("NODE-3")
-@pytest.mark.parametrize("damage", ["one byte", "cut short", "gone", "longer"])
+@pytest.mark.parametrize("damage", deep_after(2, ["one byte", "cut short", "gone", "longer"]))
 def test_what_is_damaged_at_the_origin_never_becomes_current(
     damage: str, pushed_first: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
 ) -> None:

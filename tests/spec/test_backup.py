@@ -187,6 +187,7 @@ def test_a_missing_gate_secret_beside_a_ledger_is_named_and_not_replaced(
     assert not (home / "gate-secret").exists()
 
 
+@pytest.mark.deep
 def test_a_backup_of_files_is_restored_into_servers_and_back(
     saved: tuple[Path, Path, str],
     postgres_server: PostgresServer,
@@ -215,6 +216,7 @@ def test_a_backup_of_files_is_restored_into_servers_and_back(
         assert server.get(ISSUER, key).status_code == 200
 
 
+@pytest.mark.deep
 def test_a_full_disk_is_one_line_and_leaves_nothing_behind(
     saved: tuple[Path, Path, str], tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests import publisher as faults
+from tests.depth import deep_after
 from tests.live import COMMAND, run
 from tests.publisher import Publisher
 
@@ -114,22 +115,25 @@ def test_what_is_new_is_fetched_kept_ingested_and_published(home: Home) -> None:
 @pytest.mark.rule("COL-2")
 @pytest.mark.parametrize(
     ("fault", "said"),
-    [
-        (faults.page(), "HTML page"),
-        (faults.sends(b"<html>wrong</html>"), "HTML page"),
-        (faults.not_gzip, "not the gzip"),
-        (faults.sends(b""), "empty"),
-        (faults.sends(table(7).encode(), content_md5=b64encode(b"0" * 16).decode()), "another md5"),
-        (
-            faults.sends(table(7).encode(), repr_digest=f"sha-256=:{b64encode(b'0' * 32).decode()}:"),
-            "sha-256",
-        ),
-        (faults.redirect("/login?back=1"), "login"),
-        (faults.redirect("/NY.GDP.MKTP.CD.csv"), "circle"),
-        (faults.sends(table(7).encode()), "shrank"),
-        (faults.status(403), "status 403"),
-        (faults.sends(b"PK\x03\x04" + b" nothing" * 99, content_type="application/zip"), "archive"),
-    ],
+    deep_after(
+        4,
+        [
+            (faults.page(), "HTML page"),
+            (faults.sends(b"<html>wrong</html>"), "HTML page"),
+            (faults.not_gzip, "not the gzip"),
+            (faults.sends(b""), "empty"),
+            (faults.sends(table(7).encode(), content_md5=b64encode(b"0" * 16).decode()), "another md5"),
+            (
+                faults.sends(table(7).encode(), repr_digest=f"sha-256=:{b64encode(b'0' * 32).decode()}:"),
+                "sha-256",
+            ),
+            (faults.redirect("/login?back=1"), "login"),
+            (faults.redirect("/NY.GDP.MKTP.CD.csv"), "circle"),
+            (faults.sends(table(7).encode()), "shrank"),
+            (faults.status(403), "status 403"),
+            (faults.sends(b"PK\x03\x04" + b" nothing" * 99, content_type="application/zip"), "archive"),
+        ],
+    ),
 )
 def test_a_reply_that_is_not_what_it_claims_is_refused_and_what_was_there_stays(
     home: Home, fault: faults.Fault, said: str
@@ -316,6 +320,7 @@ def test_a_key_that_is_needed_and_not_set_is_named(home: Home) -> None:
     assert "SANKOFA_FRED_KEY is not set" in home.collect().stderr
 
 
+@pytest.mark.deep
 def test_watching_fetches_when_due_alone_and_ends_cleanly(home: Home) -> None:
     server = home.publisher
     server.put("/NY.GDP.MKTP.CD.csv", table(1))

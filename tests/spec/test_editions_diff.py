@@ -68,6 +68,7 @@ def test_rows_added_restated_and_removed_are_counted_per_dataset(desk: Desk) -> 
     assert desk.command("editions", "diff", first, first).stdout == "no row differs\n"
 
 
+@pytest.mark.deep
 def test_every_row_of_every_panel_is_counted_once(desk: Desk) -> None:
     def publish() -> tuple[str, dict[str, int]]:
         edition = desk.publish()

@@ -214,6 +214,7 @@ def test_awards_are_in_bulk(server: LiveServer, manifest: list[dict[str, Any]], 
     assert any(row["supplier_service_id"] for row in awards)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.rule("GATE-4")
 def test_nothing_of_a_natural_person_is_in_any_file_its_statistics_or_its_metadata(

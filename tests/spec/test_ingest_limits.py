@@ -14,6 +14,7 @@ import pytest
 
 from sankofa.ledger.clock import refuse_doubtful_clock
 from sankofa.model.errors import OperatorError
+from tests.depth import deep_after
 from tests.live import run
 
 HEADER = (
@@ -33,6 +34,7 @@ def rejects(home: Path) -> list[str]:
     return [json.loads(line)["reason"] for file in files for line in file.read_text().splitlines()]
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv.gz", "zip"])
 def test_an_archive_that_unpacks_to_more_than_the_limit_is_refused_by_name(
@@ -95,7 +97,7 @@ def test_an_endless_value_among_tenders_is_refused_by_name(
         "sample-tenders-ke",
     ],
 )
-@pytest.mark.parametrize("opening", [b"[", b'{"facts":', b'{"releases":['])
+@pytest.mark.parametrize("opening", deep_after(1, [b"[", b'{"facts":', b'{"releases":[']))
 def test_deep_nesting_is_refused_in_one_line(home: Path, tmp_path: Path, source: str, opening: bytes) -> None:
     file = tmp_path / "deep.json"
     file.write_bytes(opening * 200_000)

@@ -136,6 +136,7 @@ def _killed_after_one_file(home: Path, *paths: Path) -> bool:
     return running.returncode == -signal.SIGKILL and captures(home) == 1
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.rule("ING-4")
 def test_killed_in_the_middle_leaves_nothing_and_running_again_completes_it(tmp_path: Path) -> None:
@@ -166,6 +167,7 @@ def captures(home: Path) -> int:
         return 0
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_two_ingests_at_once_take_turns(home: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "SANKOFA_HOME": str(home)}

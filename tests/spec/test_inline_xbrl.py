@@ -104,6 +104,7 @@ def test_the_more_precise_of_two_figures_counts_and_a_contradiction_is_rejected(
     assert rejected["reason"] == "another figure than f3"
 
 
+@pytest.mark.deep
 @pytest.mark.rule("XBRL-4")
 def test_a_taxonomy_that_no_package_has_is_named_and_nothing_is_kept(tmp_path: Path) -> None:
     desk = desk_at(tmp_path, taxonomies=False)
@@ -179,6 +180,7 @@ def test_time_and_memory_are_bounded(tmp_path: Path) -> None:
     assert "INGEST_XBRL_MEMORY_BYTES" in failed.stderr
 
 
+@pytest.mark.deep
 @pytest.mark.rule("XBRL-2")
 def test_whose_figures_they_are_is_told_by_lei_sec_or_south_african_number_alone(tmp_path: Path) -> None:
     desk = desk_at(tmp_path)

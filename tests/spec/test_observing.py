@@ -72,6 +72,7 @@ def logged(server: LiveServer) -> list[dict[str, object]]:
     return [json.loads(line) for line in server.log.splitlines() if line.startswith('{"time"')]
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_requests_of_every_worker_are_added_up_by_operation_and_status(observed: LiveServer) -> None:
     key = observed.key("starter")

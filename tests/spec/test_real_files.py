@@ -38,6 +38,8 @@ from tests.spec.sec_reference import (
 from tests.torture import ALL_ROUNDS
 from tests.world.reference import MODES, Told, knowable, seen, told_in
 
+pytestmark = pytest.mark.deep
+
 
 class Raw(NamedTuple):
     """What the raw files of one source say."""

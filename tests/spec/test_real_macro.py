@@ -63,6 +63,7 @@ def served(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield server, create_key(home, "professional", "--per-minute", "100000")
 
 
+@pytest.mark.deep
 def test_every_value_of_the_table_captured_last_is_served_with_every_digit(
     served: tuple[LiveServer, str], shared_data: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_every_value_of_the_table_captured_last_is_served_with_every_digit(
     assert revised > 10_000
 
 
+@pytest.mark.deep
 def test_every_rate_of_the_history_is_known_from_its_day(
     served: tuple[LiveServer, str], shared_data: Path
 ) -> None:
@@ -99,6 +101,7 @@ def test_every_rate_of_the_history_is_known_from_its_day(
             assert all(row["available_at"] == row["date"] for row in found)
 
 
+@pytest.mark.deep
 @pytest.mark.rule("VINT-9")
 def test_of_eight_captures_of_one_table_the_last_is_served(shared_data: Path, tmp_path: Path) -> None:
     home, path = tmp_path / "home", tmp_path / "ny.gdp.mktp.cd.csv"

@@ -355,6 +355,7 @@ def test_a_limit_above_the_ceiling_that_leaves_nothing_out_is_not_truncated(
 # Editions
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.rule("FACT-2")
 def test_a_fact_has_one_id_in_every_edition_and_order_of_ingestion(tmp_path: Path) -> None:

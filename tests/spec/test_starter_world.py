@@ -29,8 +29,8 @@ def test_every_bundled_file_is_the_one_that_its_list_names() -> None:
             assert hashlib.sha256(content).hexdigest() == row["sha256"], row["file"]
 
 
-def test_nigerias_gdp_of_2010_is_todays_figure_in_its_fourth_vintage(starter_server: LiveServer) -> None:
-    (row,) = rows(starter_server, "/v1/macro?country=NG&indicator=NY.GDP.MKTP.CD&from=2010&to=2010")
+def test_nigerias_gdp_of_2010_is_todays_figure_in_its_fourth_vintage(starter_part_server: LiveServer) -> None:
+    (row,) = rows(starter_part_server, "/v1/macro?country=NG&indicator=NY.GDP.MKTP.CD&from=2010&to=2010")
     assert (row["value"], row["vintage"]) == (366990417129.04, 4)
 
 
@@ -44,30 +44,33 @@ def test_nigerias_gdp_of_2010_is_todays_figure_in_its_fourth_vintage(starter_ser
     ],
 )
 def test_nigerias_gdp_of_2010_as_it_was_known_on_a_day(
-    starter_server: LiveServer, day: str, value: float, vintage: int
+    starter_part_server: LiveServer, day: str, value: float, vintage: int
 ) -> None:
     path = f"/v1/macro?series=WDI:NY.GDP.MKTP.CD:NGA&as_of={day}&from=2010-12-31&to=2010-12-31"
-    (row,) = rows(starter_server, path)
+    (row,) = rows(starter_part_server, path)
     assert (row["value"], row["vintage"]) == (value, vintage)
 
 
 @pytest.mark.rule("CLI-5")
 @pytest.mark.parametrize(("day", "rate"), [("2024-03-04", 30.89818524), ("2024-03-31", 47.25166141)])
 def test_the_egyptian_pound_before_and_after_its_devaluation(
-    starter_server: LiveServer, day: str, rate: float
+    starter_part_server: LiveServer, day: str, rate: float
 ) -> None:
-    row, *_ = rows(starter_server, f"/v1/macro?series=FX.USD.EGP&as_of={day}&limit=1")
+    row, *_ = rows(starter_part_server, f"/v1/macro?series=FX.USD.EGP&as_of={day}&limit=1")
     assert row["value"] == rate
 
 
-def test_gold_fields_is_found_by_its_ticker_and_shows_no_later_figure(starter_server: LiveServer) -> None:
-    (match,) = rows(starter_server, "/v1/crosswalk?id_type=ticker&id_value=NYSE:GFI")
+def test_gold_fields_is_found_by_its_ticker_and_shows_no_later_figure(
+    starter_part_server: LiveServer,
+) -> None:
+    (match,) = rows(starter_part_server, "/v1/crosswalk?id_type=ticker&id_value=NYSE:GFI")
     assert match["legal_name"] == "Gold Fields Limited"
-    facts = rows(starter_server, f"/v1/fundamentals/{match['service_id']}?as_of=2013-12-31")
+    facts = rows(starter_part_server, f"/v1/fundamentals/{match['service_id']}?as_of=2013-12-31")
     assert facts
     assert all(row["available_at"] <= "2013-12-31" for row in facts)
 
 
+@pytest.mark.deep
 def test_few_issuers_among_many_organisations_are_ranked(starter_server: LiveServer) -> None:
     """Most parts of the edition have no metric at all."""
     ranked = rows(starter_server, "/v1/screen?metric=net_margin&as_of=2021-06-30&limit=3")
@@ -80,9 +83,9 @@ def test_few_issuers_among_many_organisations_are_ranked(starter_server: LiveSer
 
 @pytest.mark.parametrize(("first", "second"), [("starter", "sample"), ("sample", "starter")])
 def test_the_two_bundled_worlds_never_share_an_edition(
-    first: str, second: str, sample_home: Path, starter_home: Path, tmp_path: Path
+    first: str, second: str, sample_home: Path, starter_part_home: Path, tmp_path: Path
 ) -> None:
-    held = Path(shutil.copytree(starter_home if first == "starter" else sample_home, tmp_path / "home"))
+    held = Path(shutil.copytree(starter_part_home if first == "starter" else sample_home, tmp_path / "home"))
     refused = run(held, second)
     assert refused.returncode == 1
     assert f"holds data of the {first} world" in refused.stderr

@@ -141,6 +141,7 @@ def publish_some(home: Path, **settings: str) -> None:
     assert run(home, "publish", **settings).returncode == 0
 
 
+@pytest.mark.deep
 @pytest.mark.rule("KEY-13")
 def test_a_frozen_or_dead_datastore_is_named_and_the_service_recovers_by_itself(
     tmp_path: Path, postgres_server: PostgresServer, postgres_url: str

@@ -7,6 +7,7 @@ import pytest
 
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
+from tests.depth import deep_after
 from tests.spec.market import Desk, package, party, release
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
@@ -115,6 +116,7 @@ def _timeless(row: Any) -> Any:
     return [_timeless(value) for value in row] if isinstance(row, list) else row
 
 
+@pytest.mark.deep
 @pytest.mark.both_engines
 @pytest.mark.rule("ING-9")
 def test_an_edition_without_withdrawn_files_is_that_of_a_ledger_that_never_had_them(
@@ -208,13 +210,16 @@ def test_a_whole_source_is_withdrawn_and_comes_again(plain_desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [
-        (("--reason", " "), "--reason"),
-        ((), "Missing option '--reason'"),
-        (("--capture", "9", "--reason", "x"), "no capture 9 stands"),
-        (("--file", "c.json", "--reason", "x"), "no file 'c.json'"),
-        (("--file", "c", "--capture", "1", "--reason", "x"), "exclude each other"),
-    ],
+    deep_after(
+        3,
+        [
+            (("--reason", " "), "--reason"),
+            ((), "Missing option '--reason'"),
+            (("--capture", "9", "--reason", "x"), "no capture 9 stands"),
+            (("--file", "c.json", "--reason", "x"), "no file 'c.json'"),
+            (("--file", "c", "--capture", "1", "--reason", "x"), "exclude each other"),
+        ],
+    ),
 )
 def test_a_withdrawal_of_nothing_is_refused_and_leaves_nothing(
     plain_desk: Desk, arguments: tuple[str, ...], said: str

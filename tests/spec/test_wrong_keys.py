@@ -70,6 +70,7 @@ def test_behind_a_known_proxy_the_address_is_the_clients(serve: Serve) -> None:
     assert guess(live, 1, x_forwarded_for="192.0.2.7, 192.0.2.8") == {401: 1}
 
 
+@pytest.mark.deep
 @in_one_minute
 def test_an_address_that_anyone_may_write_is_not_believed(serve: Serve) -> None:
     live = serve()

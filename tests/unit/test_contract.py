@@ -5,6 +5,9 @@ import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+from tests.depth import is_marked_deep
 
 REPOSITORY = Path(__file__).parent.parent.parent
 CONTRACT = REPOSITORY / "docs" / "contract.md"
@@ -33,22 +36,32 @@ def in_force() -> frozenset[str]:
     return frozenset(rule for rule, valid in rules() if valid)
 
 
+class Mark(NamedTuple):
+    where: str
+    rule: str
+    is_deep: bool
+    """Whether a default run leaves the test out."""
+
+
 @cache
-def marked() -> list[tuple[str, str]]:
-    """Each test that names rules, and each number it names."""
+def marked() -> list[Mark]:
+    """Each number that a test names."""
     found = []
     for path in sorted((REPOSITORY / "tests").rglob("*.py")):
         if "mark.rule" not in text_of(path):
             continue
-        for node in ast.walk(ast.parse(text_of(path))):
-            if not isinstance(node, ast.Call) or getattr(node.func, "attr", None) != "rule":
-                continue  # unparsing every call would take seconds
-            if ast.unparse(node.func) == "pytest.mark.rule":
-                where = f"{path.relative_to(REPOSITORY)}:{node.lineno}"
-                assert node.args, where
-                for argument in node.args:
-                    assert isinstance(argument, ast.Constant), f"{where}: a number is written out"
-                    found.append((where, str(argument.value)))
+        module = ast.parse(text_of(path))
+        for statement in module.body:
+            is_deep = "pytest.mark.deep" in text_of(path) and is_marked_deep(module, statement)
+            for node in ast.walk(statement):
+                if not isinstance(node, ast.Call) or getattr(node.func, "attr", None) != "rule":
+                    continue  # unparsing every call would take seconds
+                if ast.unparse(node.func) == "pytest.mark.rule":
+                    where = f"{path.relative_to(REPOSITORY)}:{node.lineno}"
+                    assert node.args, where
+                    for argument in node.args:
+                        assert isinstance(argument, ast.Constant), f"{where}: a number is written out"
+                        found.append(Mark(where, str(argument.value), is_deep))
     return found
 
 
@@ -85,11 +98,16 @@ def test_numbers_of_a_group_stand_in_their_order():
 
 
 def test_every_rule_is_named_by_a_test():
-    assert in_force() - {rule for _, rule in marked()} == set()
+    assert in_force() - {mark.rule for mark in marked()} == set()
+
+
+def test_every_rule_is_shown_by_a_test_of_the_default_run():
+    """What is marked `deep` shows more of a rule, never the only thing that is shown of it."""
+    assert in_force() - {mark.rule for mark in marked() if not mark.is_deep} == set()
 
 
 def test_no_test_names_a_rule_that_is_not_there():
-    assert [(where, rule) for where, rule in marked() if rule not in in_force()] == []
+    assert [mark for mark in marked() if mark.rule not in in_force()] == []
 
 
 def test_comments_cite_rules_that_are_there():

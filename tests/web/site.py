@@ -45,6 +45,8 @@ PAGES = (
     "/docs/ideas",
     "/docs/agents",
 )
+SOME_PAGES = (f"/company/{ISSUER}?as_of=2024-06-01", "/macro/series/CPI.ZA?as_of=2023-05-31")
+"""A table with restated figures, and a chart."""
 HOSTILE_NAME = "Zebra <script>alert('name')</script> & \"Sons\" Ltd"
 HOSTILE_TITLE = "Roads \"><img src=x onerror=alert('title')> of Zebra"
 ZEBRA = lei("ZEBRA")

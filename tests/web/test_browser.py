@@ -14,11 +14,12 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.depth import deep_after
 from tests.live import LiveServer
 from tests.services import REPOSITORY
 from tests.torture import ALL_ROUNDS, rounds
 from tests.web.chromium import Visitor, chromium, visitor
-from tests.web.site import COMPANY, ISSUER, PAGES, figures
+from tests.web.site import COMPANY, ISSUER, PAGES, SOME_PAGES, figures
 
 PHONE = {"width": 390, "height": 844}
 PAPER = {"width": 703, "height": 1015}
@@ -118,7 +119,7 @@ def test_every_page_is_accessible_in_both_themes_and_fits_a_phone(
     rules = _ALL_BUT_COLOURS if ALL_ROUNDS else _RULES
     themes: list[Literal["light", "dark"]] = ["light", "dark"] if ALL_ROUNDS else ["dark"]
     with visitor(browser, server.url, viewport={"width": 1200, "height": 900}) as window:
-        for address in PAGES:
+        for address in PAGES if ALL_ROUNDS else SOME_PAGES:
             assert window.go(address) == 200, address
             window.page.set_viewport_size(PHONE)  # type: ignore[arg-type]
             if not has_no_sideways_scrolling(window):
@@ -149,7 +150,7 @@ def test_the_slider_shows_what_the_api_gives_on_the_day_it_stands_at(
         asked: list[str] = []
         window.page.on("request", lambda request: asked.append(request.url))
         shown: dict[Any, Any] = {}
-        for _ in range(rounds(12, 50)):
+        for _ in range(rounds(4, 50)):
             day = first + timedelta(days=draw.randrange(1500))
             asked.clear()
             slider.evaluate(
@@ -179,6 +180,7 @@ def test_the_slider_shows_what_the_api_gives_on_the_day_it_stands_at(
         assert figures(window.page.locator("#statements").inner_html()) == shown
 
 
+@pytest.mark.deep
 def test_a_figure_opens_its_vintages_over_the_page_and_closes_again(
     browser: Browser, server: LiveServer
 ) -> None:
@@ -196,6 +198,7 @@ def test_a_figure_opens_its_vintages_over_the_page_and_closes_again(
         expect(link).to_be_focused()
 
 
+@pytest.mark.deep
 def test_a_chart_is_saved_as_pixels(browser: Browser, server: LiveServer, tmp_path: Path) -> None:
     with visitor(browser, server.url) as window:
         window.go("/")
@@ -209,6 +212,7 @@ def test_a_chart_is_saved_as_pixels(browser: Browser, server: LiveServer, tmp_pa
             assert path.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.deep
 def test_a_table_is_put_into_another_order_by_its_headings(browser: Browser, server: LiveServer) -> None:
     with visitor(browser, server.url) as window:
         window.go("/screen?metric=net_margin&as_of=2024-12-31")
@@ -252,6 +256,7 @@ def test_arabic_reads_from_right_to_left(browser: Browser, server: LiveServer) -
         assert brand["x"] > PHONE["width"] / 2
 
 
+@pytest.mark.deep
 def test_a_visitor_enters_a_key_pages_through_tenders_and_forgets_the_key(
     browser: Browser, server: LiveServer, paid_key: str
 ) -> None:
@@ -271,6 +276,7 @@ def test_a_visitor_enters_a_key_pages_through_tenders_and_forgets_the_key(
         expect(window.page.get_by_text("the public sandbox key").first).to_be_visible()
 
 
+@pytest.mark.deep
 def test_an_endpoint_is_tried_from_the_reference(browser: Browser, server: LiveServer) -> None:
     with visitor(browser, server.url) as window:
         window.go("/docs/api")
@@ -282,7 +288,10 @@ def test_an_endpoint_is_tried_from_the_reference(browser: Browser, server: LiveS
 @pytest.mark.rule("WEB-13")
 @pytest.mark.parametrize(
     "address",
-    [f"{COMPANY}?as_of=2024-06-01", "/macro/series/CPI.ZA?as_of=2023-05-31", "/screen?metric=net_margin"],
+    deep_after(
+        1,
+        [f"{COMPANY}?as_of=2024-06-01", "/macro/series/CPI.ZA?as_of=2023-05-31", "/screen?metric=net_margin"],
+    ),
 )
 def test_a_page_prints_dark_on_white_without_what_can_only_be_clicked(
     browser: Browser, server: LiveServer, address: str
@@ -316,6 +325,7 @@ _CLIPPED = """() => [...document.querySelectorAll("main table, main svg, main pr
 ).map(it => it.outerHTML.slice(0, 80))"""
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", PICTURED)
 def test_a_page_looks_as_its_picture_in_the_documentation(
     browser: Browser, starter: LiveServer, name: str

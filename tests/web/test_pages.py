@@ -258,6 +258,7 @@ def test_a_page_that_did_not_change_is_not_sent_again(server: LiveServer) -> Non
     assert (again.status_code, again.content) == (304, b"")
 
 
+@pytest.mark.deep
 def test_every_link_within_the_documentation_leads_somewhere(server: LiveServer) -> None:
     known = documents()
     assert len(known) > 60

@@ -185,6 +185,7 @@ def of_issuer(edition: Edition, key: str, day: date) -> tuple[list[dict[str, Any
     return wait(ask())
 
 
+@pytest.mark.deep
 @pytest.mark.rule("MET-1", "MET-12")
 def test_every_day_shows_the_values_and_the_reasons_that_a_replay_of_the_rules_shows(world: World) -> None:
     compared = 0

@@ -41,6 +41,8 @@ from tests.world.route_examples import (
 )
 from tests.world.routes_reference import Filed, line_items, options
 
+pytestmark = pytest.mark.deep
+
 REPLAYED = {
     "0001490366": 50,
     "0001105533": 50,

@@ -47,6 +47,7 @@ def days_of(history: Iterable[tuple[Told, str]]) -> Iterable[date]:
     return around({day for r in told for day in (r.end, r.captured, r.available or r.captured)})
 
 
+@pytest.mark.deep
 @pytest.mark.rule("ISS-1", "ISS-3")
 @DEEP
 @given(histories())

@@ -1,0 +1,76 @@
+"""What a default run leaves out: the tests marked `deep`.
+
+A test is deep where it costs much and a cheaper one shows its rule too. It runs wherever every round is tried
+(TEST_ALL_ROUNDS=1, as in `make test-all`, .ci/run and `make torture`), and where the command line names its
+file, the test or the mark. tests/unit/test_default_run.py holds what may be left out.
+"""
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.torture import ALL_ROUNDS
+
+_LEFT_OUT = pytest.StashKey[int]()
+
+
+def deep_after(count: int, values: Sequence[Any]) -> list[Any]:
+    """Values to parametrize a test with: the first few in every run, the others deep."""
+    assert count > 0
+    return [*values[:count], *(_deep(value) for value in values[count:])]
+
+
+def _deep(value: Any) -> Any:
+    if isinstance(value, type(pytest.param())):
+        return pytest.param(*value.values, id=value.id, marks=(*value.marks, pytest.mark.deep))
+    return pytest.param(*(value if isinstance(value, tuple) else [value]), marks=pytest.mark.deep)
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take the deep tests out of those collected, and count them."""
+    config.stash[_LEFT_OUT] = 0
+    if ALL_ROUNDS or "deep" in config.option.markexpr:
+        return
+    named = {
+        (config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args
+    }
+    left_out = [item for item in items if item.get_closest_marker("deep") and item.path not in named]
+    if left_out:
+        config.stash[_LEFT_OUT] = len(left_out)
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+
+
+def is_marked_deep(module: ast.Module, statement: ast.stmt) -> bool:
+    """Whether what the source says of a test, or of its whole file, is that it is deep."""
+    marks = list(getattr(statement, "decorator_list", []))
+    for other in module.body:
+        if isinstance(other, ast.Assign) and [ast.unparse(name) for name in other.targets] == ["pytestmark"]:
+            marks += other.value.elts if isinstance(other.value, ast.List) else [other.value]
+    return any(ast.unparse(mark) == "pytest.mark.deep" for mark in marks)
+
+
+class Remark:
+    """Says at the end of a run how many tests were left out; of several processes each collects them all."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._told = 0
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        output = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output["left_out"] = session.config.stash.get(_LEFT_OUT, 0)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._told = max(self._told, getattr(node, "workeroutput", {}).get("left_out", 0))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        count = max(self._told, self._config.stash.get(_LEFT_OUT, 0))
+        if count:
+            line = f"left out: {count} deep tests; `make test-all` runs them, as CI does (docs/testing.md)"
+            terminalreporter.write_line(line, yellow=True, bold=True)

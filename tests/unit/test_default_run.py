@@ -1,0 +1,188 @@
+"""A default run leaves out depth, never a capability: what is marked `deep`, and what may not be."""
+
+import ast
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.depth import deep_after, is_marked_deep
+
+REPOSITORY = Path(__file__).parent.parent.parent
+TESTS = REPOSITORY / "tests"
+SHOWN = {
+    "PostgreSQL": (
+        "engines/test_datastore.py",
+        "test_what_is_absorbed_is_read_back_and_absorbed_once",
+    ),
+    "the same answers on files and PostgreSQL": (
+        "engines/test_answers.py",
+        "test_every_endpoint_answers_the_same",
+    ),
+    "Redis": (
+        "engines/test_redis_keyvalue.py",
+        "test_a_restarted_server_is_used_again_at_the_next_call",
+    ),
+    "a page in Chromium": (
+        "web/test_browser.py",
+        "test_the_slider_shows_what_the_api_gives_on_the_day_it_stands_at",
+    ),
+    "axe": (
+        "web/test_browser.py",
+        "test_every_page_is_accessible_in_both_themes_and_fits_a_phone",
+    ),
+    "an MCP client": (
+        "spec/test_mcp.py",
+        "test_every_operation_with_a_tool_is_listed_with_its_schemas_and_as_read_only",
+    ),
+    "a killed ingest": (
+        "faults/test_kills.py",
+        "test_an_ingest_killed_anywhere_is_all_or_nothing_and_completed_by_the_next",
+    ),
+    "a killed publish": (
+        "faults/test_kills.py",
+        "test_a_publish_killed_anywhere_leaves_a_whole_edition_current",
+    ),
+    "a killed worker": (
+        "faults/test_processes.py",
+        "test_a_killed_worker_is_replaced",
+    ),
+    "a killed node": (
+        "nodes/test_failures_under_load.py",
+        "test_a_killed_node_costs_no_more_than_it_was_answering",
+    ),
+    "flipped bits": (
+        "engines/test_sealed_editions.py",
+        "test_one_flipped_bit_in_any_file_of_an_edition_is_refused",
+    ),
+    "a node that follows": (
+        "nodes/test_following.py",
+        "test_a_node_serves_what_was_pushed_and_each_newer_edition_and_goes_on_without_its_origin",
+    ),
+    "Schemathesis": (
+        "spec/test_schemathesis.py",
+        "test_server_does_what_its_description_says",
+    ),
+    "the starter world": (
+        "spec/test_starter_world.py",
+        "test_nigerias_gdp_of_2010_is_todays_figure_in_its_fourth_vintage",
+    ),
+    "the README": (
+        "unit/test_docs.py",
+        "test_the_readme_shows_the_answers_that_its_commands_give",
+    ),
+    "real tenders": (
+        "spec/test_real_tenders.py",
+        "test_every_usable_release_is_served_once_and_nothing_else",
+    ),
+    "real tables of the World Bank": (
+        "spec/test_real_macro.py",
+        "test_a_databank_download_in_utf_16_is_read_with_its_names_and_units",
+    ),
+    "real filings": (
+        "spec/test_statements.py",
+        "test_a_real_filer_has_one_figure_a_period_and_those_of_its_metrics",
+    ),
+    "an example of the client": (
+        "client/test_examples.py",
+        "test_an_example_prints_what_is_written_beside_it",
+    ),
+}
+"""Of each capability that needs something real, a test that the default run has."""
+
+
+@cache
+def depths_in(path: Path) -> dict[str, bool]:
+    """Each test of a file, and whether it is deep."""
+    text = path.read_text(encoding="utf-8")
+    module = ast.parse(text)
+    return {
+        statement.name: "pytest.mark.deep" in text and is_marked_deep(module, statement)
+        for statement in module.body
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+        and statement.name.startswith("test_")
+    }
+
+
+@pytest.mark.parametrize("capability", SHOWN)
+def test_the_default_run_keeps_a_test_of(capability: str):
+    name, test = SHOWN[capability]
+    assert depths_in(TESTS / name)[test] is False
+
+
+def test_every_folder_keeps_most_of_its_files_in_the_default_run():
+    kept: defaultdict[Path, list[bool]] = defaultdict(list)
+    for path in TESTS.rglob("test_*.py"):
+        kept[path.parent].append(not all(depths_in(path).values()))
+    assert len(kept) > 20
+    assert [folder for folder, files in kept.items() if sum(files) * 2 < len(files)] == []
+
+
+def test_nothing_but_a_decorator_a_file_and_deep_after_makes_a_test_deep():
+    """So what is read of the sources above is what is left out."""
+    for path in TESTS.rglob("test_*.py"):
+        for line in path.read_text(encoding="utf-8").splitlines() if path != Path(__file__) else ():
+            if "pytest.mark.deep" in line:
+                assert line in ("@pytest.mark.deep", "pytestmark = pytest.mark.deep"), path
+
+
+def test_ci_leaves_nothing_out():
+    lines = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    (setting,) = [number for number, line in enumerate(lines) if line.startswith("export TEST_ALL_ROUNDS=1 ")]
+    assert setting < lines.index("make test")
+
+
+def test_of_several_values_the_first_are_not_deep():
+    first, second, third = deep_after(1, ["a", "b", ("c", 1)])
+    assert first == "a"
+    assert [(value.values, value.marks) for value in (second, third)] == [
+        (("b",), (pytest.mark.deep,)),
+        (("c", 1), (pytest.mark.deep,)),
+    ]
+
+
+DEEP_AND_PLAIN = """
+import pytest
+@pytest.mark.deep
+def test_deep(): pass
+def test_plain(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "passed", "said"),
+    [
+        (["."], {}, 1, True),
+        (["-n", "2", "."], {}, 1, True),
+        (["."], {"TEST_ALL_ROUNDS": "1"}, 2, False),
+        (["-m", "deep", "."], {}, 1, False),
+        (["test_some.py"], {}, 2, False),
+    ],
+    ids=["default", "several processes", "every round", "by its mark", "by its file"],
+)
+def test_deep_tests_run_where_they_are_asked_for_and_else_the_run_says_so(
+    arguments: list[str], settings: dict[str, str], passed: int, said: bool, tmp_path: Path
+):
+    (tmp_path / "test_some.py").write_text(DEEP_AND_PLAIN)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = deep\n")
+    (tmp_path / "conftest.py").write_text(
+        "from tests.depth import Remark, leave_out\n"
+        "def pytest_configure(config): config.pluginmanager.register(Remark(config))\n"
+        "def pytest_collection_modifyitems(config, items): leave_out(config, items)\n"
+    )
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("TEST_", "TORTURE"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:schemathesis", "-p", "no:hypothesispytest", *arguments],
+        cwd=tmp_path,
+        env={**plain, "PYTHONPATH": str(REPOSITORY), **settings},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{passed} passed" in done.stdout
+    assert ("left out: 1 deep tests; `make test-all` runs them" in done.stdout) == said
