@@ -194,6 +194,7 @@ def test_an_sqlite_row_cannot_be_replaced_through_its_place(engine: Engine) -> N
     assert engine.raw("SELECT * FROM capture") == before
 
 
+@pytest.mark.deep
 def test_a_killed_writer_leaves_nothing_and_blocks_nobody(engine: Engine) -> None:
     worker = engine.start_worker("ingest")
     worker.kill()

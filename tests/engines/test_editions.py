@@ -140,6 +140,7 @@ def test_keep_removes_what_is_not_listed_and_rollback_is_one_step(engine: Engine
     assert engine.leftovers() == []
 
 
+@pytest.mark.deep
 def test_publishing_the_same_again_leaves_the_edition_in_service_alone(engine: Engine) -> None:
     with closing(ingest_sample(engine, SMALL_SOURCES)) as ledger:
         first = publish(engine.store, ledger, keep=3)

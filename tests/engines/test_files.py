@@ -45,6 +45,7 @@ def test_any_bytes_of_a_file_can_be_read(engine: Engine) -> None:
     run(read)
 
 
+@pytest.mark.deep
 def test_a_damaged_file_is_refused(engine: Engine) -> None:
     edition = publish_sample(engine, SMALL_SOURCES)["edition"]
     if engine.name == "postgres":

@@ -56,6 +56,7 @@ def test_two_processes_read_what_the_build_reads_though_more_is_ingested(book: B
     assert any(parts(alone, entities))
 
 
+@pytest.mark.deep
 def test_the_edition_is_the_one_that_a_single_process_gives(book: Book) -> None:
     with closing(book.open()) as ledger:
         manifests = [publish(book.engine.store, ledger, keep=2, processes=how) for how in (None, two(book))]

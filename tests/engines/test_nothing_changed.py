@@ -90,6 +90,7 @@ def test_where_the_counts_begin_again_all_is_compared_once(engine: Engine) -> No
     assert rows_read(engine) == compared
 
 
+@pytest.mark.deep
 def test_parts_that_nobody_wrote_to_are_taken_over_without_being_read(engine: Engine) -> None:
     published(engine)
     read = []

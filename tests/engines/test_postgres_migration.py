@@ -86,6 +86,7 @@ def engine(postgres_url: str, tmp_path: Path) -> Iterator[Engine]:
     engine.store.close()
 
 
+@pytest.mark.deep
 def test_editions_of_the_version_before_are_moved_whole_by_the_next_publish(engine: Engine) -> None:
     world = published_world(engine)
     first = world.published()
@@ -119,6 +120,7 @@ def test_editions_of_the_version_before_are_moved_whole_by_the_next_publish(engi
     assert engine.raw("SELECT count(*) FROM sankofa_shelf.seal") == [(0,)]
 
 
+@pytest.mark.deep
 def test_a_damaged_edition_of_the_version_before_stays_refused(engine: Engine) -> None:
     world = published_world(engine)
     first = world.published()["edition"]

@@ -74,6 +74,7 @@ def change(engine: Engine, statement: str) -> None:
         connection.execute(statement.encode())
 
 
+@pytest.mark.deep
 def test_a_part_of_two_editions_is_stored_once_and_stays_until_neither_is_kept(engine: Engine) -> None:
     world = published_world(engine)
     first = world.published(world.cache)
@@ -250,6 +251,7 @@ def test_damage_met_by_a_request_is_logged_and_the_edition_before_answers(
     run(serve)
 
 
+@pytest.mark.deep
 def test_what_is_pushed_from_postgresql_is_what_is_pushed_from_files(engine: Engine, tmp_path: Path) -> None:
     places: list[Path] = []
     for name, url in (("files", "sqlite:"), ("postgres", engine.url)):

@@ -30,6 +30,7 @@ def unguard(engine: Engine, table: str) -> None:
         engine.raw(f"DROP TRIGGER {name}")
 
 
+@pytest.mark.deep
 def test_every_kind_of_row_is_sealed_and_an_altered_one_is_found(engine: Engine, trial: Trial) -> None:
     picked = trial.chance
     with closing(ingest_sample(engine, SOURCES)) as ledger:

@@ -172,6 +172,7 @@ def test_a_part_that_is_not_whole_is_made_again_not_taken_over(world: World, har
     world.engine.store.open(second["edition"], check_all=True).close()
 
 
+@pytest.mark.deep
 def test_rows_of_what_did_not_change_are_neither_made_nor_looked_at_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +200,7 @@ def test_rows_of_what_did_not_change_are_neither_made_nor_looked_at_again(
         assert 0 < looked_at[kind] < first[kind] / 2, kind
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_rows_are_made_again_where_the_file_that_has_them_is_not_whole(world: World) -> None:
     first = world.published(world.cache)
@@ -251,6 +253,7 @@ def test_every_organisation_is_listed_once_in_order_and_found_whatever_part_it_i
     run(read)
 
 
+@pytest.mark.deep
 def test_a_screen_leads_to_rows_in_whatever_part_they_are(world: World) -> None:
     """Parts of organisations without metrics are among those that have them."""
     manifest = world.published(world.cache)
@@ -270,6 +273,7 @@ def test_a_screen_leads_to_rows_in_whatever_part_they_are(world: World) -> None:
     assert run(read) > 10
 
 
+@pytest.mark.deep
 def test_a_panel_of_issuers_is_one_list_whatever_parts_its_rows_are_in(world: World) -> None:
     manifest = world.published(world.cache)
     day = date(2026, 11, 1).toordinal()
@@ -297,6 +301,7 @@ def test_a_panel_of_issuers_is_one_list_whatever_parts_its_rows_are_in(world: Wo
     run(read)
 
 
+@pytest.mark.deep
 def test_the_parts_of_organisations_do_not_overlap(world: World) -> None:
     manifest = world.published()
     firsts = [part["first"] for part in manifest["parts"] if "entity" in part["kinds"]]

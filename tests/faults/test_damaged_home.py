@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.depth import deep_after
 from tests.faults.conftest import World, current
 from tests.faults.flips import cut_short, flip_a_bit
 from tests.live import LiveServer, run
@@ -85,7 +86,7 @@ def served(home: Path) -> Iterator[LiveServer | None]:
         live.http.close()
 
 
-@pytest.mark.parametrize("when", ["before it starts", "while it runs"])
+@pytest.mark.parametrize("when", deep_after(1, ["while it runs", "before it starts"]))
 def test_whatever_file_is_damaged_no_answer_is_wrong(
     world: World, expected: dict[str, set[tuple[int, bytes]]], tmp_path: Path, trial: Trial, when: str
 ) -> None:

@@ -73,6 +73,7 @@ def test_a_process_that_is_killed_ends_the_publication_with_one_line(home: Path)
     assert_nothing_was_published_and_the_next_succeeds(home, workers)
 
 
+@pytest.mark.deep
 def test_an_interrupt_of_the_terminal_ends_all_of_them(home: Path) -> None:
     with tempfile.TemporaryFile() as out:
         running, workers = begin(home, out)
@@ -85,6 +86,7 @@ def test_an_interrupt_of_the_terminal_ends_all_of_them(home: Path) -> None:
     assert_nothing_was_published_and_the_next_succeeds(home, workers)
 
 
+@pytest.mark.deep
 def test_the_processes_do_not_outlive_a_command_that_is_killed(home: Path) -> None:
     with tempfile.TemporaryFile() as out:
         running, workers = begin(home, out)

@@ -183,6 +183,7 @@ def test_tools_of_mcp_take_no_edition(kept: Kept) -> None:
     assert problem["parameter"] == "edition"
 
 
+@pytest.mark.deep
 @pytest.mark.rule("ENV-9")
 @pytest.mark.both_engines
 def test_an_edition_removed_while_it_is_open_is_gone(desk: Desk) -> None:

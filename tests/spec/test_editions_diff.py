@@ -31,6 +31,7 @@ def series(value: str, released: str) -> str:
     return f"{SERIES}\nCPI.XA,cpi,monthly,ZA,2024-01-31,{value},index,{released}\n"
 
 
+@pytest.mark.deep
 @pytest.mark.both_engines
 def test_rows_added_restated_and_removed_are_counted_per_dataset(desk: Desk) -> None:
     trader = lei("LATERMAN")

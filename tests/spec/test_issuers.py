@@ -32,6 +32,7 @@ def days_of_change(server: LiveServer, key: str) -> list[date]:
 _DAYS = ("first_available", "last_available")
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.rule("ISS-1", "ISS-3")
 def test_on_every_day_it_is_what_fundamentals_say_of_every_issuer(server: LiveServer, paid_key: str) -> None:

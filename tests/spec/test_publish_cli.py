@@ -76,6 +76,7 @@ def test_the_same_ledger_gives_the_same_edition_on_another_machine(
     assert publish(home) == publish(other)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("PUB-6", "PUB-8")
 def test_editions_are_kept_as_many_back_as_set_and_rolled_back_to(desk: Desk, home: Path) -> None:
     made = []
@@ -129,6 +130,7 @@ def test_a_rollback_to_a_damaged_edition_is_refused_by_name(desk: Desk, home: Pa
     assert desk.store.list_editions().current == current
 
 
+@pytest.mark.slow
 @pytest.mark.rule("PUB-1")
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_an_edition_that_fails_a_check_is_not_published_and_the_old_one_goes_on(
@@ -268,6 +270,7 @@ def test_publishing_when_nothing_changed_says_so_and_builds_nothing(desk: Desk, 
     assert f"edition {first}" not in changed.stdout
 
 
+@pytest.mark.slow
 def test_a_rollback_and_damage_are_changes(desk: Desk, home: Path) -> None:
     add(desk, figure(1))
     first = publish(home)

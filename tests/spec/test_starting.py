@@ -80,6 +80,7 @@ def test_rest_answers_where_nothing_slow_can_be_loaded_and_commands_load_no_serv
     assert statuses == [200, 503]  # of REST, and of MCP, whose SDK cannot be loaded
 
 
+@pytest.mark.deep
 @pytest.mark.rule("MCP-13")
 def test_an_mcp_message_sent_at_once_after_the_start_is_answered(tmp_path: Path) -> None:
     """In a process that has loaded nothing, unlike the servers of other tests."""

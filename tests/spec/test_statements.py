@@ -200,6 +200,7 @@ def test_the_tool_gives_the_same_rows(server: LiveServer, paid_key: str) -> None
     assert body["data"] == statement(server, paid_key, FILER, query)
 
 
+@pytest.mark.deep
 @pytest.mark.rule("STMT-1", "STMT-2")
 def test_a_real_filer_has_one_figure_a_period_and_those_of_its_metrics(
     shared_data: Path, tmp_path: Path

@@ -55,6 +55,7 @@ def test_a_limit_above_the_paid_ceiling_gives_the_ceiling(plain_desk: Desk) -> N
         assert len(asked.get("/v1/tenders", limit=100000, cursor=page["next_cursor"])["data"]) == 3
 
 
+@pytest.mark.deep
 @pytest.mark.rule("PAR-6")
 @pytest.mark.both_engines
 def test_a_walk_stays_on_its_edition_while_another_is_published(desk: Desk) -> None:
@@ -78,6 +79,7 @@ def test_a_walk_stays_on_its_edition_while_another_is_published(desk: Desk) -> N
         assert "Corrected" in {row["title"] for row in fresh}
 
 
+@pytest.mark.deep
 @pytest.mark.rule("PAR-5")
 @pytest.mark.both_engines
 def test_a_cursor_of_an_edition_that_is_no_longer_kept_is_a_400(desk: Desk) -> None:

@@ -52,7 +52,7 @@ def marked() -> list[Mark]:
             continue
         module = ast.parse(text_of(path))
         for statement in module.body:
-            is_deep = "pytest.mark.deep" in text_of(path) and is_marked_deep(module, statement)
+            is_deep = "mark.deep" in text_of(path) and is_marked_deep(module, statement)
             for node in ast.walk(statement):
                 if not isinstance(node, ast.Call) or getattr(node.func, "attr", None) != "rule":
                     continue  # unparsing every call would take seconds

@@ -84,8 +84,8 @@ SHOWN = {
         "test_a_databank_download_in_utf_16_is_read_with_its_names_and_units",
     ),
     "real filings": (
-        "spec/test_statements.py",
-        "test_a_real_filer_has_one_figure_a_period_and_those_of_its_metrics",
+        "unit/sources/test_sec_fsds.py",
+        "test_real_quarters_agree_with_a_plain_count",
     ),
     "an example of the client": (
         "client/test_examples.py",

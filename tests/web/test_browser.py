@@ -229,6 +229,7 @@ def test_a_table_is_put_into_another_order_by_its_headings(browser: Browser, ser
         assert window.page.evaluate(values) == sorted(ranked, reverse=True)
 
 
+@pytest.mark.deep
 @pytest.mark.rule("WEB-1")
 def test_the_day_moves_without_a_script(browser: Browser, server: LiveServer) -> None:
     with visitor(browser, server.url, java_script_enabled=False) as window:
@@ -242,6 +243,7 @@ def test_the_day_moves_without_a_script(browser: Browser, server: LiveServer) ->
         expect(window.page.locator("svg.chart")).to_be_visible()
 
 
+@pytest.mark.deep
 @pytest.mark.rule("WEB-10")
 def test_arabic_reads_from_right_to_left(browser: Browser, server: LiveServer) -> None:
     with visitor(browser, server.url, locale="ar", viewport=PHONE) as window:
