@@ -120,6 +120,7 @@ def test_every_endpoint_answers_the_same(twins: Twins, form: str) -> None:
     assert not [path for path, number in answered.items() if not number]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "path",
     deep_after(
@@ -142,6 +143,7 @@ def test_every_page_of_a_walk_is_the_same(twins: Twins, path: str) -> None:
     assert pages > 2
 
 
+@pytest.mark.deep
 def test_every_file_and_every_part_of_it_is_the_same(twins: Twins) -> None:
     rows = twins.same("/v1/export").json()["data"]
     assert len(rows) > 15

@@ -114,6 +114,7 @@ def test_an_abandoned_edition_leaves_nothing(engine: Engine) -> None:
     assert engine.leftovers() == []
 
 
+@pytest.mark.deep
 def test_what_a_killed_build_left_is_gone_with_the_next(engine: Engine) -> None:
     worker = engine.start_worker("build")
     alive = engine.store.build()  # must not take the other's away while it lives
@@ -240,6 +241,7 @@ def test_ping_tells_that_nothing_is_published(engine: Engine) -> None:
     assert run(ping) == "no edition is published"
 
 
+@pytest.mark.deep
 def test_readers_go_on_while_editions_come_and_go(engine: Engine) -> None:
     shelve(engine.store, "e000")
     switch(engine.store, "e000", keep=2)

@@ -43,6 +43,7 @@ def test_damage_to_the_name_of_the_table_is_a_store_that_does_not_answer(path: P
     run(f"embedded:{path}", lambda store: unavailable(store.get("a")))
 
 
+@pytest.mark.deep
 def test_a_process_killed_while_counting_leaves_every_answered_count_and_one_more_at_most(path: Path) -> None:
     url = f"embedded:{path}"
     before: tuple[int, ...] = (0, 0)
@@ -60,6 +61,7 @@ def test_a_process_killed_while_counting_leaves_every_answered_count_and_one_mor
         before = after
 
 
+@pytest.mark.deep
 def test_a_process_killed_while_putting_leaves_the_file_whole(path: Path) -> None:
     code = (
         "import asyncio, sys\nfrom sankofa.engines.factory import open_keyvalue\n"

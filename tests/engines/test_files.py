@@ -58,6 +58,7 @@ def test_a_damaged_file_is_refused(engine: Engine) -> None:
         Engine(engine.name, engine.url, engine.home).store.open(edition, check_all=True)
 
 
+@pytest.mark.deep
 def test_files_go_with_their_edition_and_a_reader_that_began_goes_on(engine: Engine) -> None:
     manifest = publish_sample(engine, SMALL_SOURCES)
     file = manifest["files"][0]

@@ -103,6 +103,7 @@ def test_every_edition_is_the_one_that_deriving_afresh_gives(book: Book) -> None
     assert book.made()[1] > 0
 
 
+@pytest.mark.deep
 def test_merged_organisations_are_found_by_their_older_ids_whatever_part_they_are_in(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +129,7 @@ def test_merged_organisations_are_found_by_their_older_ids_whatever_part_they_ar
     run(read)
 
 
+@pytest.mark.deep
 def test_only_whoever_changed_is_derived_again(book: Book) -> None:
     facts = [FIRST._replace(subject=subject) for subject in SUBJECTS]
     book.take(*facts)

@@ -54,6 +54,7 @@ def rows_read(engine: Engine, tables: str = "fact|block_|directory_") -> int:
     return int(rows)
 
 
+@pytest.mark.deep
 def test_neither_the_ledger_nor_the_edition_is_read_again(engine: Engine) -> None:
     assert NOTHING not in published(engine)
     before = rows_read(engine)
@@ -64,6 +65,7 @@ def test_neither_the_ledger_nor_the_edition_is_read_again(engine: Engine) -> Non
     assert rows_read(engine) > before
 
 
+@pytest.mark.deep
 def test_rows_that_somebody_wrote_to_are_compared(engine: Engine) -> None:
     published(engine)
     engine.damage(

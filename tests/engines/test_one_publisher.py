@@ -38,6 +38,7 @@ class _Waiting:
         return not self._thread.is_alive()
 
 
+@pytest.mark.deep
 @pytest.mark.rule("PUB-3")
 def test_a_second_publisher_waits_and_then_reads_what_was_ingested_meanwhile(engine: Engine) -> None:
     ingest_sample(engine, SMALL_SOURCES[:1]).close()
@@ -51,6 +52,7 @@ def test_a_second_publisher_waits_and_then_reads_what_was_ingested_meanwhile(eng
     assert engine.store.list_editions().current == second.edition
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("turn", deep_after(1, ["publish", "switch"]))
 def test_a_killed_holder_lets_go(engine: Engine, turn: str) -> None:
     ingest_sample(engine, SMALL_SOURCES[:1]).close()

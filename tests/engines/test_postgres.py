@@ -71,6 +71,7 @@ def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - as the kernel lists it
 
 
+@pytest.mark.deep
 @both_loops
 def test_a_frozen_server_is_told_in_time_and_used_again_when_it_thaws(
     store: Datastore,

@@ -88,6 +88,7 @@ def test_a_tls_connection_is_verified_as_the_url_demands(
     assert refused.returncode == 1
 
 
+@pytest.mark.deep
 def test_roles_give_each_command_what_its_work_needs_and_no_more(
     primary: Primary, database: str, tmp_path: Path
 ) -> None:

@@ -94,6 +94,7 @@ def test_a_cluster_keeps_values_and_counts_every_request_once(cluster: Cluster) 
     assert ":0" not in held, "every node has a part of it"
 
 
+@pytest.mark.deep
 def test_a_frozen_node_fails_a_call_in_time_and_is_used_again_once_thawed(cluster: Cluster) -> None:
     async def steps(store: KeyValue) -> None:
         names = [f"key:{number}" for number in range(12)]
@@ -156,6 +157,7 @@ def test_a_service_under_sentinels_survives_the_loss_of_the_primary(
         assert server.get(PATH, "sk_unknown").status_code == 401
 
 
+@pytest.mark.deep
 def test_a_frozen_primary_is_a_503_in_time(watched: Watched) -> None:
     async def steps(store: KeyValue) -> None:
         await store.put("key:1", b"x")

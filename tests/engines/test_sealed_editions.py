@@ -178,6 +178,7 @@ def test_an_edition_of_another_store_or_name_is_refused(kept: Kept) -> None:
         engine.store.open(other)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
 def test_one_changed_byte_of_an_edition_in_postgresql_is_refused(engine: Engine, trial: Trial) -> None:
     chance = trial.chance

@@ -231,6 +231,7 @@ def test_a_record_of_the_last_build_that_is_not_whole_is_not_believed(world: Wor
         assert said(world.published(world.cache)) == said(world.published())
 
 
+@pytest.mark.deep
 def test_every_organisation_is_listed_once_in_order_and_found_whatever_part_it_is_in(world: World) -> None:
     manifest = world.published(world.cache)
 

@@ -99,6 +99,7 @@ def test_rolling_back_to_a_damaged_edition_is_refused_by_name(
     assert (home / "editions" / "CURRENT").read_text().strip() == editions[1]
 
 
+@pytest.mark.deep
 def test_a_damaged_edition_that_becomes_current_is_never_served(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_damaged_edition_that_becomes_current_is_never_served(
     assert set(load.editions) == set(editions)
 
 
+@pytest.mark.deep
 def test_a_pointer_that_names_nothing_leaves_the_served_edition_in_place(
     serve: Serve, key: str, home: Path, editions: tuple[str, str]
 ) -> None:

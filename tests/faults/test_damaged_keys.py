@@ -101,6 +101,7 @@ def test_a_flipped_bit_in_a_record_refuses_that_key_alone(store: Store, trial: T
     assert "restore the key store" in revoked.stderr.splitlines()[-1]
 
 
+@pytest.mark.deep
 def test_a_revocation_cannot_be_taken_back_by_hand(store: Store) -> None:
     key, name = issue(store)
     before = store.get(name)
@@ -138,6 +139,7 @@ def test_records_from_before_there_were_seals_are_sealed_at_the_first_start(stor
     assert store.get(keys[2][1]) == damaged
 
 
+@pytest.mark.deep
 def test_a_damaged_domain_answers_nobody_and_names_itself_in_the_log(store: Store) -> None:
     key, name = issue(store)
     added = run(store.home, "domains", "add", "data.customer.example", "--key", name[4:16], **store.settings)
@@ -165,6 +167,7 @@ def test_another_secret_is_named_by_commands_and_by_the_server(store: Store) -> 
         assert "SANKOFA_KEYS_SECRET" in live.log
 
 
+@pytest.mark.deep
 def test_the_secret_of_the_key_store_is_rotated_without_refusing_a_key(store: Store) -> None:
     old, both, new = ({**store.settings, "keys_secret": secret} for secret in ("one", "two, one", "two"))
     key = create_key(store.home, "professional", **old)

@@ -23,6 +23,7 @@ def change(home: Path, statement: str) -> None:
         database.execute(statement)
 
 
+@pytest.mark.deep
 def test_a_flipped_bit_in_the_ledger_never_makes_another_edition(
     home: Path, editions: tuple[str, str], trial: Trial
 ) -> None:
@@ -115,6 +116,7 @@ def test_what_is_taken_over_from_the_edition_before_is_verified_too(home: Path) 
     assert "capture 12" in run(home, "publish").stderr
 
 
+@pytest.mark.deep
 def test_a_ledger_from_before_there_were_seals_is_sealed_once_and_says_so(
     home: Path, editions: tuple[str, str]
 ) -> None:

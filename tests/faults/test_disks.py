@@ -49,6 +49,7 @@ def assert_one_line(done: subprocess.CompletedProcess[str]) -> None:
     assert len(done.stderr.strip().splitlines()) <= 2, done.stderr
 
 
+@pytest.mark.deep
 def test_a_full_disk_is_a_line_and_the_edition_before_is_served(
     home: Path, key: str, disk: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_a_disk_that_may_not_be_written_refuses_commands_in_a_line_and_says_so_i
         assert "Traceback" not in live.log
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", deep_after(1, [*COMMANDS]))
 def test_a_home_that_is_somebody_elses_is_refused_in_a_line(home: Path, tmp_path: Path, name: str) -> None:
     if os.geteuid() or shutil.which("setpriv") is None:

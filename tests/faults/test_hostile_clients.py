@@ -44,6 +44,7 @@ def test_a_crowd_of_hostile_connections_does_not_delay_a_paying_client(
     assert "does not answer" not in live.log  # nor was the worker replaced
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", deep_after(1, ["sends nothing", "never reads a large answer"]))
 def test_with_few_file_descriptors_the_slowest_make_room_and_the_worker_does_not_spin(
     serve: Serve, key: str, kind: str
@@ -96,6 +97,7 @@ def test_of_more_connections_than_are_allowed_those_that_stand_still_the_longest
         assert descriptors(workers(live)[0]) < 300 + 256
 
 
+@pytest.mark.deep
 def test_an_address_with_too_many_connections_loses_those_that_stand_still(serve: Serve, key: str) -> None:
     live = serve(connections_per_address="200")
     with Crowd(live, "sends half a header", 500) as crowd:

@@ -145,6 +145,7 @@ def test_workers_end_with_a_killed_supervisor_and_let_the_port_go(serve: Serve) 
         probe.bind(("127.0.0.1", live.port))
 
 
+@pytest.mark.deep
 def test_a_worker_that_stands_still_is_replaced_and_its_connections_are_answered(
     serve: Serve, key: str, editions: tuple[str, str]
 ) -> None:

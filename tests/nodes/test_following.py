@@ -144,6 +144,7 @@ def test_what_is_damaged_in_the_folder_that_is_followed_never_becomes_current(
     assert current(node) == editions[1]
 
 
+@pytest.mark.deep
 @pytest.mark.rule("NODE-2")
 def test_only_what_a_node_does_not_have_is_pulled(
     home: Path, destination: Path, tmp_path: Path, editions: tuple[str, str]
@@ -244,6 +245,7 @@ def test_what_is_damaged_at_the_origin_never_becomes_current(
     assert not list((node / "editions" / "pool").glob("*.partial"))
 
 
+@pytest.mark.deep
 @pytest.mark.rule("NODE-3")
 def test_a_pull_that_was_cut_goes_on_where_it_was(destination: Path, tmp_path: Path) -> None:
     big = largest(destination)
@@ -299,6 +301,7 @@ def test_an_edition_of_a_newer_layout_is_refused_with_a_sentence_and_the_own_one
     assert current(fresh) == editions[0], "one that is started anew takes the newest that it can read"
 
 
+@pytest.mark.deep
 @pytest.mark.rule("NODE-3")
 def test_what_is_damaged_on_the_node_is_pulled_again(
     destination: Path, key: str, home: Path, editions: tuple[str, str], tmp_path: Path
@@ -336,6 +339,7 @@ def test_a_home_that_follows_takes_no_data_of_its_own(destination: Path, home: P
     assert os.environ.get("SANKOFA_EDITIONS") is None
 
 
+@pytest.mark.deep
 def test_keys_of_a_node_come_from_the_shared_store(destination: Path, tmp_path: Path, redis_url: str) -> None:
     node = tmp_path / "node" / "home"
     node.parent.mkdir()

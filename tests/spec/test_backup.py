@@ -65,6 +65,7 @@ def test_a_restored_home_publishes_the_same_edition_and_serves_the_same_keys(
         assert server.get(ISSUER, "sk_another").status_code == 401
 
 
+@pytest.mark.deep
 def test_the_vault_is_saved_where_it_is_asked_for_and_said_to_be_missing_where_not(
     saved: tuple[Path, Path, str], tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def test_a_secret_that_others_can_read_must_be_mended(home: Path) -> None:
     assert any(f"chmod 600 {home / 'gate-secret'}" in line for line in found["error"])
 
 
+@pytest.mark.deep
 def test_a_damaged_edition_must_be_mended_and_the_command_is_named(home: Path) -> None:
     path = part_of(next(home.glob("editions/*/manifest.json")).parent)
     path.chmod(0o600)
@@ -115,6 +116,7 @@ def test_what_this_version_made_needs_no_upgrade(home: Path) -> None:
     assert (code, found["warning"], found["error"]) == (0, [], [])
 
 
+@pytest.mark.deep
 def test_an_edition_of_another_layout_is_refused_with_the_command_to_run(home: Path) -> None:
     _of_layout(home, 4)
     code, found = findings(home, "upgrade-check")

@@ -299,6 +299,7 @@ def test_the_host_of_the_service_is_nobodys_domain(customer: Customer) -> None:
     assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
 
 
+@pytest.mark.deep
 def test_the_scheme_of_links_is_a_setting(sample_home: Path, tmp_path: Path) -> None:
     home = Path(shutil.copytree(sample_home, tmp_path / "home"))
     with LiveServer(home, domain_scheme="http") as server:

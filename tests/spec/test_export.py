@@ -144,6 +144,7 @@ def _as_served(row: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.deep
 def test_shared_facts_have_the_ids_of_the_api(
     server: LiveServer, manifest: list[dict[str, Any]], paid_key: str
 ) -> None:
@@ -181,6 +182,7 @@ def test_shared_facts_have_the_ids_of_the_api(
     assert {row["entity_id"] for row in facts.values()} <= entities
 
 
+@pytest.mark.deep
 @pytest.mark.rule("EXP-4")
 def test_every_macro_vintage_is_there_and_the_served_one_among_them(
     server: LiveServer, manifest: list[dict[str, Any]], paid_key: str

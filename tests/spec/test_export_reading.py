@@ -41,6 +41,7 @@ def test_duckdb_reads_a_licensed_file_with_a_key(
     assert found == (row["row_count"],)
 
 
+@pytest.mark.deep
 def test_polars_pandas_and_pyarrow_read_an_open_panel_by_its_url(manifest: list[dict[str, Any]]) -> None:
     row = one(manifest, "macro-momentum")
     lazily = polars.scan_parquet(row["url"]).select(polars.len()).collect().item()

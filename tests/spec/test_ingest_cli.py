@@ -165,6 +165,7 @@ def test_a_file_of_another_format_ends_in_a_clear_error_after_the_rest_was_read(
     assert ledger_rows(home) == 1
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.rule("ING-2")
 def test_nothing_is_kept_of_a_file_whose_damage_shows_only_at_its_end(home: Path, tmp_path: Path) -> None:

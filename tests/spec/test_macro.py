@@ -144,6 +144,7 @@ def test_every_release_date_and_its_neighbours_show_what_a_replay_of_the_rules_s
         assert seen(body["data"]) == reference(str(day)), day
 
 
+@pytest.mark.deep
 def test_any_combination_of_filters_selects_its_rows_in_the_same_order(live: LiveServer, key: str) -> None:
     today = datetime.now(UTC).date().isoformat()
     every = rows(live, key, f"as_of={today}&limit=10000")

@@ -32,6 +32,7 @@ def ask(server: LiveServer, key: str, issuer: str, query: str = "") -> dict[str,
     return body
 
 
+@pytest.mark.deep
 @pytest.mark.rule("MET-9")
 def test_the_values_are_those_that_the_screen_ranks(server: LiveServer, paid_key: str) -> None:
     for day in DAYS:

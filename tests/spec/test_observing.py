@@ -110,6 +110,7 @@ def test_edition_dependencies_memory_and_ingest_are_told(observed: LiveServer) -
     assert labelled("sankofa_ingest_rows_total", source="sample-lei", outcome="rejected") in seen
 
 
+@pytest.mark.deep
 def test_calls_of_agents_are_counted_by_tool(observed: LiveServer) -> None:
     message = {
         "jsonrpc": "2.0",
@@ -124,6 +125,7 @@ def test_calls_of_agents_are_counted_by_tool(observed: LiveServer) -> None:
     until(lambda: metrics(observed).get(name, 0) >= 1)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_counts_of_a_worker_that_dies_are_kept(observed: LiveServer) -> None:
 

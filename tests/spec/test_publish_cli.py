@@ -96,6 +96,7 @@ def test_editions_are_kept_as_many_back_as_set_and_rolled_back_to(desk: Desk, ho
     assert publish(home) == made[3], "and forward again"
 
 
+@pytest.mark.deep
 def test_editions_made_in_one_second_are_listed_newest_first(desk: Desk, home: Path) -> None:
     made = []
     for n in range(1, 6):
@@ -180,6 +181,7 @@ def test_nonsense_dates_in_one_filing_do_not_stop_the_edition(desk: Desk) -> Non
     desk.publish().close()
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.rule("CLI-5")
 def test_the_sample_is_published_once_and_its_sole_proprietor_withheld(

@@ -125,6 +125,7 @@ def test_a_revision_counts_in_whichever_file_it_comes(tmp_path: Path, files: int
     assert rate == Decimal("0.4")
 
 
+@pytest.mark.deep
 @pytest.mark.rule("QUAL-2")
 def test_freshness_counts_evidenced_days_of_release_only(tmp_path: Path) -> None:
     desk = Desk(tmp_path)

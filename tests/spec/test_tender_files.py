@@ -56,6 +56,7 @@ def served_title(desk: Desk, ocid: str = "x") -> list[str]:
         return [row["title"] for row in asked.tenders() if row["ocid"] == f"ocds-test-{ocid}"]
 
 
+@pytest.mark.deep
 @pytest.mark.rule("TEND-2")
 def test_the_content_captured_last_is_served_and_a_return_to_an_earlier_one_is_a_correction(
     desk: Desk,
@@ -86,6 +87,7 @@ def test_the_same_file_twice_changes_nothing_not_even_the_edition(desk: Desk) ->
     assert desk.publish() == edition
 
 
+@pytest.mark.deep
 @pytest.mark.both_engines
 def test_a_file_that_said_nothing_new_says_nothing_new_after_a_correction_either(desk: Desk) -> None:
     one, two = package(titled("x", "A")), package(titled("x", "B"))
@@ -272,6 +274,7 @@ def test_a_number_of_too_many_digits_costs_its_field_not_its_release(
         assert (asked.tender("long")["value_amount"], asked.tender("long")["title"]) == (None, "Roads")
 
 
+@pytest.mark.deep
 @pytest.mark.both_engines
 def test_a_file_that_is_not_ocds_costs_no_other_file(desk: Desk) -> None:
     paths = [

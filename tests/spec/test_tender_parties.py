@@ -312,6 +312,7 @@ def test_the_tool_gives_the_rows_of_the_endpoint(market: Asked) -> None:
         assert body == rest.json()
 
 
+@pytest.mark.deep
 @pytest.mark.both_engines
 def test_a_party_is_resolved_once_its_record_is_there(desk: Desk) -> None:
     number = lei("LATER")

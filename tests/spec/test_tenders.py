@@ -295,6 +295,7 @@ def test_a_cursor_is_good_for_another_key(market: Asked) -> None:
     )
 
 
+@pytest.mark.deep
 @pytest.mark.rule("PAR-6")
 @settings(max_examples=rounds(6, 25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(

@@ -193,6 +193,7 @@ def test_only_with_everywhere_kept_editions_that_hold_it_are_withdrawn(plain_des
     assert (rolled.returncode, "withdrawn everywhere" in rolled.stderr) == (1, True)
 
 
+@pytest.mark.deep
 def test_a_whole_source_is_withdrawn_and_comes_again(plain_desk: Desk) -> None:
     desk = plain_desk
     desk.ingest("portal-za", "a.json", package(release("a")))

@@ -63,6 +63,7 @@ def test_a_message_over_mcp_without_a_good_key_is_counted_in_the_same_budget(ser
     assert guess(live, BUDGET) == {401: BUDGET - 5, 429: 5}
 
 
+@pytest.mark.deep
 @in_one_minute
 def test_behind_a_known_proxy_the_address_is_the_clients(serve: Serve) -> None:
     live = serve(proxies="127.0.0.1")
@@ -80,6 +81,7 @@ def test_an_address_that_anyone_may_write_is_not_believed(serve: Serve) -> None:
     assert Counter(statuses) == {401: BUDGET, 429: 1}
 
 
+@pytest.mark.deep
 def test_a_usage_store_that_is_down_leaves_it_at_401(serve: Serve, redis_server: RedisServer) -> None:
     live = serve(usagestore=redis_server.url)
     redis_server.kill()

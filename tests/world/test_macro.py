@@ -103,6 +103,7 @@ def test_a_page_withdraws_only_what_it_lists_and_a_value_that_cannot_be_read_say
     assert annual(desk) == [("KE", 2022, 3, 1), ("KE", 2020, 1, 1)], "2021 is not listed any more"
 
 
+@pytest.mark.deep
 def test_what_a_tidy_table_no_longer_lists_is_not_served_and_its_return_is_a_vintage(desk: Desk) -> None:
     both = TIDY + "Kenya,KEN,2020,1\nGhana,GHA,2020,2\n"
     tables = (both, TIDY + "Kenya,KEN,2020,1\n", TIDY + "Kenya,KEN,2020,\n", both + "\n", TIDY)
@@ -125,6 +126,7 @@ def test_a_year_still_to_come_is_a_forecast_and_skipped(desk: Desk) -> None:
     assert annual(desk) == [("KE", 2024, 1, 1)]
 
 
+@pytest.mark.deep
 @pytest.mark.rule("PIT-3")
 def test_without_a_release_date_a_value_is_known_from_the_day_of_capture(desk: Desk) -> None:
     def told(*values: str) -> str:
@@ -171,6 +173,7 @@ def test_a_rate_is_public_on_its_day_and_a_changed_one_from_the_day_it_was_found
     ]
 
 
+@pytest.mark.deep
 def test_vintages_are_the_same_whatever_order_their_files_arrive_in(tmp_path: Path) -> None:
     files = {
         f"{n}.csv": f"{SERIES_CSV}GDP.ZA,gdp,quarterly,ZA,2022-03-31,{value},m,{release}\n"

@@ -230,6 +230,7 @@ def test_no_value_appears_before_its_filing(world: World) -> None:
                 assert row["as_of"] == str(day)
 
 
+@pytest.mark.deep
 def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world: World) -> None:
     every = sorted({day for issuer in world.issuers.values() for day in events(issuer.told)})
     for day in [date(1990, 1, 1), *world.chance.sample(every, 12), TODAY, date(2031, 1, 1)]:
@@ -260,6 +261,7 @@ def test_a_screen_ranks_the_very_rows_of_the_issuers_and_counts_the_others(world
         assert counted == total
 
 
+@pytest.mark.deep
 @pytest.mark.rule("MET-8")
 def test_a_later_filing_never_adds_a_value_to_a_day_before_it(tmp_path: Path) -> None:
     """Rule 4, between two editions: what a past day shows can shrink, and change by nothing else."""

@@ -87,6 +87,7 @@ def test_a_later_filing_changes_no_past_universe() -> None:
         assert universe(after, date(2021, 5, 1))[KEY]["fact_count"] == 2
 
 
+@pytest.mark.deep
 @pytest.mark.rule("STMT-1", "STMT-2")
 @DEEP
 @given(histories(), st.randoms(use_true_random=False))

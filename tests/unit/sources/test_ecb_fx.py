@@ -51,6 +51,7 @@ def test_another_format_is_an_error_that_says_what_was_expected(
         read("ecb-fx", written("rates.csv", text))
 
 
+@pytest.mark.deep
 def test_the_history_that_the_sample_takes_is_read_without_a_reject(read: Read) -> None:
     with as_file(files("currency_converter").joinpath("eurofxref-hist.zip")) as path:
         found = read("ecb-fx", path)
