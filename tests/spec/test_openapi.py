@@ -270,6 +270,7 @@ def paged() -> Operation:
     return replace(SERVED[0], name="list_pages", path="/v1/pages", parameters=parameters, errors=(400, 402))
 
 
+@pytest.mark.slow
 def test_a_page_leads_to_the_next_with_the_same_filters(paged: Operation) -> None:
     """next_cursor is passed back verbatim."""
     document = describe(Settings(), [*SERVED, paged])

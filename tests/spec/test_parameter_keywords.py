@@ -84,6 +84,7 @@ def _in_a_query(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("PAR-2")
 def test_every_keyword_of_every_rest_parameter_is_enforced_and_named(
     server: LiveServer, paid_key: str, description: dict[str, Any]
