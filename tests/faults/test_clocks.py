@@ -100,7 +100,6 @@ def clocked(home: Path, at: str) -> Iterator[Clocked]:
         server.close()
 
 
-@pytest.mark.deep
 @pytest.mark.rule("KEY-6")
 def test_quotas_and_days_follow_the_clock_forwards_and_back(home: Path, trial: Trial) -> None:
     key = create_key(home, "starter", "--per-minute", "10", "--per-month", "40")

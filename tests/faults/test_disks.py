@@ -49,7 +49,6 @@ def assert_one_line(done: subprocess.CompletedProcess[str]) -> None:
     assert len(done.stderr.strip().splitlines()) <= 2, done.stderr
 
 
-@pytest.mark.deep
 def test_a_full_disk_is_a_line_and_the_edition_before_is_served(
     home: Path, key: str, disk: Path, editions: tuple[str, str], tmp_path: Path
 ) -> None:

@@ -71,7 +71,6 @@ finally:
 """
 
 
-@pytest.mark.deep
 def test_commands_and_a_server_connect_to_nobody(small_home: Path, tmp_path: Path) -> None:
     for tool in ("unshare", "ip"):
         if shutil.which(tool) is None:

@@ -91,6 +91,30 @@ SHOWN = {
         "client/test_examples.py",
         "test_an_example_prints_what_is_written_beside_it",
     ),
+    "S3": (
+        "nodes/test_pushing.py",
+        "test_editions_go_by_way_of_s3",
+    ),
+    "a process of a build killed": (
+        "faults/test_publish_processes.py",
+        "test_a_process_that_is_killed_ends_the_publication_with_one_line",
+    ),
+    "a clock that is set": (
+        "faults/test_clocks.py",
+        "test_quotas_and_days_follow_the_clock_forwards_and_back",
+    ),
+    "two publishers": (
+        "faults/test_two_publishers.py",
+        "test_a_slow_publisher_of_an_older_ledger_never_replaces_a_newer_edition",
+    ),
+    "a full disk": (
+        "faults/test_disks.py",
+        "test_a_full_disk_is_a_line_and_the_edition_before_is_served",
+    ),
+    "no outgoing connection": (
+        "faults/test_outbound.py",
+        "test_commands_and_a_server_connect_to_nobody",
+    ),
 }
 """Of each capability that needs something real, a test that the default run has."""
 
