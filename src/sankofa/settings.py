@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ ANY_ORIGIN = "*"
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@]+")
 UNSET_KEYS_SECRET = b"a shared key store without KEYS_SECRET"
 _MOST_PROCESSES = 64
+_HTTP_ADDRESS = re.compile(r"https?://[^/\s?#]", re.IGNORECASE)
+_HTTP_ADDRESSES = ("base_url", "mcp_url", "otlp_endpoint")
 OF_THE_CLIENT = {"SANKOFA_URL", "SANKOFA_API_KEY"}
 """Variables that `sankofa.client` reads, and the service does not."""
 
@@ -151,7 +154,9 @@ class Settings:
         1_000, "Connections of one address to one worker, above which those that stand still are closed."
     )
     proxies: str = _setting(
-        "", "Comma-separated addresses of your proxies, whose X-Forwarded-For says who a wrong key is from."
+        "",
+        "Comma-separated addresses or networks (10.42.0.0/16) of your proxies, whose X-Forwarded-For says "
+        "who a wrong key is from.",
     )
     stall_seconds: int = _setting(
         15, "Seconds after which a client that does not take its answer is cut off."
@@ -186,6 +191,18 @@ class Settings:
                     "path, or * for any"
                 )
         return origins
+
+    def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Where X-Forwarded-For is believed from. Raises SettingsError."""
+        networks = []
+        for part in filter(None, (part.strip() for part in self.proxies.split(","))):
+            try:
+                networks.append(ip_network(part, strict=False))
+            except ValueError:
+                raise SettingsError(
+                    f"SANKOFA_PROXIES: {part!r} is no address: expected 10.0.0.1 or 10.42.0.0/16"
+                ) from None
+        return tuple(networks)
 
     def processes_to_publish(self) -> int:
         """0 where the machine is to decide. Raises SettingsError."""
@@ -308,10 +325,13 @@ def _load(environment: Mapping[str, str]) -> Settings:
             port = values[f.name] if f.name.endswith("_port") else ""
             if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
                 raise SettingsError(f"{variable}: expected a port from 1 to 65535, not {text!r}")
+            if f.name in _HTTP_ADDRESSES and text.strip() and not _HTTP_ADDRESS.match(values[f.name]):
+                raise SettingsError(f"{variable}: expected http://... or https://..., not {text!r}")
             if f.name.endswith("_url"):
                 values[f.name] = values[f.name].rstrip("/")
     settings = Settings(**values)
     settings.cors_allowed()
+    settings.proxy_networks()
     settings.processes_to_publish()
     return settings
 
