@@ -126,14 +126,17 @@ def _following(settings: Settings) -> Finding:
 
 
 def _editions(settings: Settings) -> Iterator[Finding]:
+    none_yet = Finding("editions", "warning", "none is published", "run: sankofa publish")
+    if settings.editions:
+        none_yet = Finding("editions", "warning", "none is pulled yet", "see `following`")
     if settings.datastore == "sqlite:" and not (settings.home / "editions").exists():
-        yield Finding("editions", "warning", "none is published", "run: sankofa publish")
+        yield none_yet
         return
     store: Datastore = open_store(settings)
     try:
         listed = store.list_editions()
         if listed.current is None:
-            yield Finding("editions", "warning", "none is published", "run: sankofa publish")
+            yield none_yet
         for edition in dict.fromkeys([*filter(None, [listed.current]), *listed.editions]):
             yield _checked(store, edition, current=edition == listed.current)
     except StoreUnavailable as failure:

@@ -54,7 +54,7 @@ class Service:
         self.wrong_keys = WrongKeys(self.usagestore, clock)
         self._proxies = settings.proxy_networks()
         self.cursors = Cursors(settings.cursor_secrets())
-        self.edition = EditionManager(self.datastore)
+        self.edition = EditionManager(self.datastore, follows=bool(settings.editions))
         self.answers = AnswerCache(settings.answer_cache_bytes)
         self._watching: asyncio.Task[None] | None = None
         self.observe: Observer | None = None
