@@ -106,9 +106,10 @@ def test_a_figure_that_a_decimal_of_polars_cannot_hold_is_never_null(figures: tu
 
 def test_a_word_for_figures_that_there_is_not_is_refused(client: Client) -> None:
     answer = client.get_fundamentals(RIFTLINE, limit=1)
+    wrong: Any = "txt"
     for frame in (answer.to_pandas, answer.to_polars):
         with pytest.raises(ValueError, match="figures: expected one of float, decimal, text, not 'txt'"):
-            frame(figures="txt")  # type: ignore[operator]
+            frame(figures=wrong)
 
 
 def test_an_answer_without_rows_is_a_frame_with_columns(client: Client) -> None:
