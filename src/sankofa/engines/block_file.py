@@ -285,13 +285,20 @@ class BlockFileReader:
         prefix = _name(kind, "")
         bisect = bisect_left if with_it else bisect_right
         first = bisect(self._order, _name(kind, after), key=self._name_at)
+        places = self._order[first : first + most]
+        if not self._state.complete:
+            for at in places:
+                self._check_key(at)
+        whole, unpack, start, begin = self._bytes, _KEY.unpack_from, _KEY.size, len(prefix)
+        listed = bytes(self._digests[_DIGEST * first : _DIGEST * (first + most)])
         digests = []
-        for number in range(first, min(first + most, len(self._order))):
-            name = self._name_at(self._order[number])
+        digest_at = 0
+        for at in places:
+            name = bytes(whole[at + start : at + start + unpack(whole, at)[1]])
             if not name.startswith(prefix):
                 break
-            digest = bytes(self._digests[_DIGEST * number : _DIGEST * (number + 1)])
-            digests.append((name[len(prefix) :].decode(), digest))
+            digests.append((str(name[begin:], "utf-8"), listed[digest_at : digest_at + _DIGEST]))
+            digest_at += _DIGEST
         return digests
 
     def _name_at(self, at: int) -> bytes:
