@@ -12,20 +12,15 @@ import argparse
 import csv
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-import psutil
-import psycopg
-
+from bench.edition_store import EditionStore, edition_store
 from bench.identifiers import write_files
 from bench.ingest import cost
 from bench.tenders import release
 from bench.world import CACHE, SANKOFA, SOURCE, Scale, Shape, document, environment_of, files
-from tests.services import PostgresServer, postgres_binaries
 
 _SOURCES = """
 [sources.bench-tenders]
@@ -43,10 +38,6 @@ commercial_redistribution = true
 """
 _VALUES_PER_SERIES = 100
 _FULL_SHARE, _IDLE_SECONDS = 0.10, 2.0
-_TABLES = """
-    SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class AS c
-    JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname LIKE 'sankofa\\_e%' AND c.relkind = 'r'
-"""
 
 
 def main() -> None:
@@ -62,7 +53,7 @@ def main() -> None:
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
     (home / "sources.toml").write_text(_SOURCES)
-    with _editions(home, postgres=options.postgres) as editions:
+    with edition_store(home, postgres=options.postgres) as editions:
         environment = {**environment_of(home), **editions.settings}
         for source, path in _inputs(options.facts, options.observations, options.releases, options.leis):
             cost([SANKOFA, "ingest", source, str(path)], environment)
@@ -71,7 +62,7 @@ def main() -> None:
         shutil.rmtree(home)
 
 
-def _compare(home: Path, environment: dict[str, str], editions: "_Files | _Database") -> None:
+def _compare(home: Path, environment: dict[str, str], editions: EditionStore) -> None:
     print(f"{'publish':36}{'seconds':>12}{'cpu s':>12}{'peak MB':>10}{'new MB':>10}{'of MB':>10}")
     full = _published("everything", environment, editions)
     changed = home / "changed"
@@ -90,7 +81,7 @@ class _Spent(NamedTuple):
     cpu: float
 
 
-def _published(what: str, environment: dict[str, str], editions: "_Files | _Database") -> _Spent:
+def _published(what: str, environment: dict[str, str], editions: EditionStore) -> _Spent:
     known, cpu = editions.sizes(), editions.cpu_seconds()
     spent = cost([SANKOFA, "publish"], environment)
     own = editions.cpu_seconds() - cpu
@@ -102,65 +93,6 @@ def _published(what: str, environment: dict[str, str], editions: "_Files | _Data
         flush=True,
     )
     return _Spent(spent.seconds, spent.cpu + own)
-
-
-class _Files:
-    """Editions in files."""
-
-    def __init__(self, home: Path) -> None:
-        self.settings: dict[str, str] = {}
-        self._home = home
-
-    def sizes(self) -> dict[str, int]:
-        """The files under `editions`, by inode: a file that two editions share is one."""
-        found = [path.stat() for path in (self._home / "editions").rglob("*") if path.is_file()]
-        return {str(one.st_ino): one.st_size for one in found}
-
-    def cpu_seconds(self) -> float:
-        return 0.0
-
-    def told(self, cpu: float) -> str:
-        return ""
-
-
-class _Database:
-    """Ledger and editions in a PostgreSQL of their own."""
-
-    def __init__(self, server: PostgresServer) -> None:
-        self.settings = {"SANKOFA_DATASTORE": server.url}
-        self._server = server
-
-    def sizes(self) -> dict[str, int]:
-        with psycopg.connect(self._server.url) as connection:
-            ((size,),) = connection.execute(_TABLES).fetchall()
-        return {"tables": int(size)}
-
-    def cpu_seconds(self) -> float:
-        """Of the server and of every connection that there is or was."""
-        assert self._server.process is not None
-        root = psutil.Process(self._server.process.pid)
-        times = root.cpu_times()
-        own = times.user + times.system + times.children_user + times.children_system
-        return own + sum(sum(child.cpu_times()[:2]) for child in root.children())
-
-    def told(self, cpu: float) -> str:
-        return f"  (of the cpu s {cpu:.1f} are the server's)"
-
-
-@contextmanager
-def _editions(home: Path, *, postgres: bool) -> "Iterator[_Files | _Database]":
-    if not postgres:
-        yield _Files(home)
-        return
-    binaries = postgres_binaries()
-    if binaries is None:
-        raise SystemExit("needs PostgreSQL")
-    server = PostgresServer(binaries)
-    try:
-        server.start()
-        yield _Database(server)
-    finally:
-        server.close()
 
 
 def _restated(number: int) -> bytes:

@@ -19,9 +19,8 @@ from sankofa.cli.logs import configure
 from sankofa.cli.progress import progress_bar
 from sankofa.cli.publishing import now, refuse_where_editions_are_followed
 from sankofa.edition.format.layout import LAYOUT
-from sankofa.engines.edition_folder import make_private_folder
 from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
-from sankofa.engines.private_files import locked
+from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.operations.service import open_store
 from sankofa.replication.follow import Follower

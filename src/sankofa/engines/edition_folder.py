@@ -34,11 +34,11 @@ from sankofa.engines.edition_reader import (
     stored_files,
 )
 from sankofa.engines.manifest import seal_manifest
-from sankofa.engines.private_files import operator_errors, replace_file, sync
+from sankofa.engines.private_files import PRIVATE_FOLDER, operator_errors, replace_file, sync
 from sankofa.model.errors import EditionError
 
 BUILDING = ".building-"
-_PRIVATE_FOLDER, _SEALED_FILE = 0o700, 0o400
+_SEALED_FILE = 0o400
 
 
 class EditionFolderWriter:
@@ -62,8 +62,8 @@ class EditionFolderWriter:
         """Of the editions there are, likewise."""
         try:
             with operator_errors(self._unfinished):
-                self.files.mkdir(_PRIVATE_FOLDER)
-                self._parts.mkdir(_PRIVATE_FOLDER)
+                self.files.mkdir(PRIVATE_FOLDER)
+                self._parts.mkdir(PRIVATE_FOLDER)
         except BaseException:
             self._remove()
             raise
@@ -223,13 +223,6 @@ def remove_edition(folder: Path) -> None:
     """The seal last: an edition without its seal is damaged, a seal without its edition is nothing."""
     shutil.rmtree(folder)
     seal_path(folder).unlink(missing_ok=True)
-
-
-def make_private_folder(path: Path) -> None:
-    """A new folder is its owner's alone, whatever the umask; one that is there is left as it is."""
-    if not path.is_dir():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.mkdir(_PRIVATE_FOLDER, exist_ok=True)
 
 
 def building_folder(parent: Path) -> tuple[Path, int | None]:

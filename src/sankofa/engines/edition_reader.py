@@ -3,16 +3,16 @@
 import asyncio
 import hashlib
 import sys
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from sankofa.engines.block_file import BlockFileReader, NotChecked
 from sankofa.engines.checked_file import DIGEST, CheckedFile, Damaged, page_count
-from sankofa.engines.datastore import ALIASES, BLOCK_BITS, Block, ByteRange, Manifest, NeedsRows
-from sankofa.engines.edition_files import OpenPart, OpenParts, StoredFile
+from sankofa.engines.datastore import ALIASES, Block, ByteRange, Manifest, NeedsRows
+from sankofa.engines.edition_files import OpenParts, StoredFile
 from sankofa.engines.manifest import open_manifest
+from sankofa.engines.parts_by_kind import PartsByKind
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 PARTS = "parts"
@@ -22,7 +22,6 @@ CHECKSUMS = "checksums"
 _CHECKED_AT_OPENING = 64 << 20
 """Bytes: all of a small edition, and of a large one what takes a tenth of a second."""
 _PIECES_A_TURN = 128
-_BLOCK_MASK = (1 << BLOCK_BITS) - 1
 
 
 @contextmanager
@@ -58,12 +57,12 @@ class EditionFolderReader:
             self._scrubbed = [*(part.file for part in parts), *self._files.values()]
             _check_files(self._scrubbed, sys.maxsize if check_all else _CHECKED_AT_OPENING)
             self._mapped = [part.file for part in parts]
-            self._kinds = _parts_by_kind(self.manifest, parts)
+            self._parts = PartsByKind(self.manifest, [part.blocks for part in parts])
 
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
     ) -> Sequence[Block] | None:
-        if (part := self._part(kind, key)) is None:
+        if (part := self._parts.of_key(kind, key)) is None:
             return None
         try:
             blocks = part.blocks(kind, key, skip, most, needs_rows)
@@ -74,25 +73,18 @@ class EditionFolderReader:
             return await self.blocks(kind, key, skip, most, needs_rows)
         return blocks
 
-    def _part(self, kind: str, key: str) -> BlockFileReader | None:
-        """The part that has the key, if any has."""
-        if (of_kind := self._kinds.get(kind)) is None:
-            return None
-        if len(of_kind.parts) == 1:
-            return of_kind.parts[0]
-        return of_kind.parts[max(bisect_right(of_kind.firsts, key) - 1, 0)]
-
     def _target(self, kind: str, key: str) -> BlockFileReader | None:
         """The part that has the rows under a key that leads to another."""
-        if len(self._kinds[kind].parts) == 1 or (aliases := self._part(ALIASES, key)) is None:
+        parts = self._parts
+        if len(parts.of_kind(kind)) == 1 or (aliases := parts.of_key(ALIASES, key)) is None:
             return None
         rows = aliases.blocks(ALIASES, key, 0, 1)
-        return self._part(kind, str(rows[0][1], "utf-8")) if rows else None
+        return parts.of_key(kind, str(rows[0][1], "utf-8")) if rows else None
 
     async def pieces(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         """Each may be of a block that has to be decompressed first: others have a turn between them."""
         pieces: list[bytes | memoryview] = []
-        parts = self._kinds[kind].parts if ranges else []
+        parts = self._parts.of_kind(kind) if ranges else []
         try:
             for first in range(0, len(ranges), _PIECES_A_TURN):
                 if first:
@@ -102,7 +94,8 @@ class EditionFolderReader:
                     pieces += parts[0].pieces(turn)
                     continue
                 for block, start, end in turn:
-                    pieces += parts[block >> BLOCK_BITS].pieces(((block & _BLOCK_MASK, start, end),))
+                    part, number = self._parts.of_block(kind, block)
+                    pieces += part.pieces(((number, start, end),))
         except Damaged as damage:
             raise self._unavailable(damage) from None
         return pieces
@@ -115,17 +108,12 @@ class EditionFolderReader:
             raise self._unavailable(damage) from None
 
     async def digests(self, kind: str, after: str, most: int) -> Sequence[tuple[str, bytes]]:
-        if (of_kind := self._kinds.get(kind)) is None:
-            return []
         digests: list[tuple[str, bytes]] = []
         try:
-            firsts = of_kind.firsts
-            for number in range(max(bisect_right(firsts, after) - 1, 0), len(firsts)):
-                first, following = firsts[number], firsts[number + 1 : number + 2]
-                asked = most - len(digests)
-                some = of_kind.parts[number].digests(kind, max(after, first), asked, with_it=after < first)
-                # A key that leads to another is in the part of that one, out of order.
-                digests += [one for one in some if not following or one[0] < following[0]]
+            for span in self._parts.spans(kind, after):
+                asked, first = most - len(digests), span.first
+                some = span.part.digests(kind, max(after, first), asked, with_it=after < first)
+                digests += [one for one in some if span.has(one[0])]
                 if len(digests) == most:
                     break
         except (NotChecked, Damaged) as reason:
@@ -145,7 +133,7 @@ class EditionFolderReader:
     def close(self) -> None:
         """A part is closed with the last edition that has it, its map with the last view of it: an answer may
         still be on its way out."""
-        self._kinds.clear()
+        self._parts.clear()
         self._mapped, self._scrubbed = [], []
         for file in self._files.values():
             file.close()
@@ -162,26 +150,6 @@ class EditionFolderReader:
     def _unavailable(self, damage: Damaged) -> StoreUnavailable:
         self.damage = str(damage)
         return StoreUnavailable("datastore", f"edition {self._edition}: {damage}")
-
-
-class _PartsOfKind:
-    """The parts that have keys of a kind, in the order of their keys."""
-
-    __slots__ = ("firsts", "parts")
-
-    def __init__(self) -> None:
-        self.firsts: list[str] = []
-        self.parts: list[BlockFileReader] = []
-
-
-def _parts_by_kind(manifest: Manifest, parts: Sequence[OpenPart]) -> dict[str, _PartsOfKind]:
-    by_kind: dict[str, _PartsOfKind] = {}
-    for entry, part in zip(manifest["parts"], parts, strict=True):
-        for kind in entry["kinds"]:
-            of_kind = by_kind.setdefault(kind, _PartsOfKind())
-            of_kind.firsts.append(entry["first"])
-            of_kind.parts.append(part.blocks)
-    return by_kind
 
 
 def seal_path(folder: Path) -> Path:

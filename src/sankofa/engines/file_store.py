@@ -17,13 +17,15 @@ from sankofa.engines.block_cache import BLOCK_CACHE_BYTES, BlockCache
 from sankofa.engines.checked_file import Damaged, FileStates
 from sankofa.engines.datastore import EditionList, Manifest, Row, Turn
 from sankofa.engines.edition_files import OpenParts
-from sankofa.engines.edition_folder import (
-    EditionFolderWriter,
-    make_private_folder,
-    remove_edition,
-)
+from sankofa.engines.edition_folder import EditionFolderWriter, remove_edition
 from sankofa.engines.edition_reader import EditionFolderReader, edition_errors, read_manifest, stored_files
-from sankofa.engines.private_files import locked, open_private, operator_errors, replace_file
+from sankofa.engines.private_files import (
+    locked,
+    make_private_folder,
+    open_private,
+    operator_errors,
+    replace_file,
+)
 from sankofa.engines.sqlite_rows import SqliteRows
 from sankofa.model.errors import EditionError, StoreUnavailable
 

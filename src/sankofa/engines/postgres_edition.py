@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sankofa.engines.datastore import Manifest
-from sankofa.engines.edition_folder import building_folder, make_private_folder
+from sankofa.engines.edition_folder import building_folder
 from sankofa.engines.manifest import open_manifest, seal_manifest
 from sankofa.engines.postgres_check import SUM_BLOCKS, SUM_KEYS
 from sankofa.engines.postgres_parts import (
@@ -37,6 +37,7 @@ from sankofa.engines.postgres_parts import (
 )
 from sankofa.engines.postgres_server import Server, operator_errors, psycopg
 from sankofa.engines.postgres_writes import ComparedEdition, count_at_commit, written_state
+from sankofa.engines.private_files import make_private_folder
 from sankofa.model.errors import EditionError
 
 _EDITION_ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}\Z")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from sankofa.engines.checked_file import FileStates
 from sankofa.engines.datastore import Manifest
 from sankofa.engines.edition_files import OpenParts
-from sankofa.engines.edition_folder import EditionFolderWriter, is_whole, make_private_folder, remove_edition
+from sankofa.engines.edition_folder import EditionFolderWriter, is_whole, remove_edition
 from sankofa.engines.postgres_edition import file_pieces
 from sankofa.engines.postgres_parts import (
     NOTHING,
@@ -22,6 +22,7 @@ from sankofa.engines.postgres_parts import (
     stored_parts,
 )
 from sankofa.engines.postgres_server import Server, operator_errors, psycopg
+from sankofa.engines.private_files import make_private_folder
 from sankofa.model.errors import EditionError
 
 _BLOCKS_AT_ONCE: Final = 64

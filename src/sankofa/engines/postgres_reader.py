@@ -1,11 +1,11 @@
 """Reads an edition from PostgreSQL. A block is compared with its digest when this process first reads it."""
 
 import asyncio
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from sankofa.engines.datastore import ALIASES, BLOCK_BITS, ByteRange, Manifest, NeedsRows
+from sankofa.engines.datastore import ALIASES, ByteRange, Manifest, NeedsRows
+from sankofa.engines.parts_by_kind import PartsByKind
 from sankofa.engines.postgres_check import PartsCheck
 from sankofa.engines.postgres_link import Links, Statement
 from sankofa.engines.postgres_parts import (
@@ -29,22 +29,11 @@ _COMPARED_AT_ONCE: Final = 256
 _HASHED_IN_LOOP: Final = 512 * 1024
 """Bytes that are hashed where they are asked for; more than that in a thread."""
 _BLOCK: Final = 64 * 1024
-_BLOCK_MASK: Final = (1 << BLOCK_BITS) - 1
 
 
 class _Part(NamedTuple):
     stored: StoredPart
     state: PartState
-
-
-class _PartsOfKind:
-    """The parts that have keys of a kind, in the order of their keys."""
-
-    __slots__ = ("firsts", "parts")
-
-    def __init__(self) -> None:
-        self.firsts: list[str] = []
-        self.parts: list[_Part] = []
 
 
 class PostgresEditionReader:
@@ -69,19 +58,16 @@ class PostgresEditionReader:
         self._check = check
         self._report = report
         stored = [_Part(part, states.state(part)) for part in stored_parts(manifest)]
-        self._kinds: dict[str, _PartsOfKind] = {}
-        for entry, part in zip(manifest["parts"], stored, strict=False):
-            for kind in entry["kinds"]:
-                of_kind = self._kinds.setdefault(kind, _PartsOfKind())
-                of_kind.firsts.append(entry["first"])
-                of_kind.parts.append(part)
+        self._parts = PartsByKind(manifest, stored)
         files = [file["name"] for file in manifest.get("files", ())]
         self._files = dict(zip(files, stored[len(manifest["parts"]) :], strict=True))
 
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
     ) -> list[tuple[bytes, bytes]] | None:
-        if "\0" in key or (part := self._part(kind, key)) is None:  # no text: it would end there on its way
+        if (
+            "\0" in key or (part := self._parts.of_key(kind, key)) is None
+        ):  # no text: it would end there on its way
             return None
         blocks = await self._blocks(part, kind, key, skip, most)
         if blocks is None and (target := await self._target(kind, key)) is not None:
@@ -91,18 +77,13 @@ class PostgresEditionReader:
             await self._see_that_it_is_there(part)
         return blocks
 
-    def _part(self, kind: str, key: str) -> _Part | None:
-        """The part that has the key, if any has."""
-        if (of_kind := self._kinds.get(kind)) is None:
-            return None
-        return of_kind.parts[max(bisect_right(of_kind.firsts, key) - 1, 0)]
-
     async def _target(self, kind: str, key: str) -> _Part | None:
         """The part that has the rows under a key that leads to another."""
-        if len(self._kinds[kind].parts) == 1 or (aliases := self._part(ALIASES, key)) is None:
+        parts = self._parts
+        if len(parts.of_kind(kind)) == 1 or (aliases := parts.of_key(ALIASES, key)) is None:
             return None
         rows = await self._blocks(aliases, ALIASES, key, 0, 1)
-        return self._part(kind, rows[0][1].decode()) if rows else None
+        return parts.of_key(kind, rows[0][1].decode()) if rows else None
 
     async def _blocks(
         self, part: _Part, kind: str, key: str, skip: int, most: int
@@ -173,8 +154,7 @@ class PostgresEditionReader:
     async def pieces(self, kind: str, ranges: Sequence[ByteRange]) -> list[bytes]:
         if not ranges:
             return []
-        parts = self._kinds[kind].parts
-        placed = [(parts[at >> BLOCK_BITS], at & _BLOCK_MASK, start, end) for at, start, end in ranges]
+        placed = [(*self._parts.of_block(kind, at), start, end) for at, start, end in ranges]
         new = {(part, number) for part, number, *_ in placed if not part.state.compared[number]}
         await self._compare_there(new)
         datasets = {part.stored.dataset for part, *_ in placed}
@@ -221,21 +201,14 @@ class PostgresEditionReader:
         return content
 
     async def digests(self, kind: str, after: str, most: int) -> list[tuple[str, bytes]]:
-        if (of_kind := self._kinds.get(kind)) is None:
-            return []
         digests: list[tuple[str, bytes]] = []
-        firsts = of_kind.firsts
-        for number in range(max(bisect_right(firsts, after) - 1, 0), len(firsts)):
-            following = firsts[number + 1 : number + 2]
-            start = max(after, firsts[number])
+        for span in self._parts.spans(kind, after):
+            start = max(after, span.first)
             while len(digests) < most:
                 asked = min(most - len(digests) + 1, _DIGESTS_AT_ONCE)
-                some = await self._digests(of_kind.parts[number], kind, start, asked)
-                # A key that leads to another is in the part of that one, out of order.
-                digests += [
-                    one for one in some if one[0] > after and (not following or one[0] < following[0])
-                ]
-                if len(some) < asked or (following and some[-1][0] >= following[0]):
+                some = await self._digests(span.part, kind, start, asked)
+                digests += [one for one in some if one[0] > after and span.has(one[0])]
+                if len(some) < asked or not span.has(some[-1][0]):
                     break
                 after = start = some[-1][0]
         return digests[:most]

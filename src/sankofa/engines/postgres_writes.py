@@ -14,9 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from sankofa.engines.edition_folder import make_private_folder
 from sankofa.engines.postgres_server import psycopg
-from sankofa.engines.private_files import replace_file
+from sankofa.engines.private_files import make_private_folder, replace_file
 
 _COUNTS: Final = b"""
     SELECT n.nspname, c.relname, c.oid, pg_relation_filenode(c.oid), pg_stat_get_tuples_inserted(c.oid),

@@ -1,4 +1,4 @@
-"""Files that only their owner reads: opened, replaced in one step, made to last, locked."""
+"""Files and folders that only their owner reads: opened, replaced in one step, made to last, locked."""
 
 import fcntl
 import os
@@ -10,6 +10,7 @@ from typing import Final
 
 from sankofa.model.errors import OperatorError
 
+PRIVATE_FOLDER: Final = 0o700
 SQLITE_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
 """Of a file that is damaged, full or in use; what SQLite says of damage may itself be no text."""
 
@@ -17,6 +18,13 @@ SQLITE_FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
 def open_private(path: str, flags: int) -> int:
     """An `opener` of files."""
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def make_private_folder(path: Path) -> None:
+    """A new folder is its owner's alone, whatever the umask; one that is there is left as it is."""
+    if not path.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(PRIVATE_FOLDER, exist_ok=True)
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool = True) -> None:

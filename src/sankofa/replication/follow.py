@@ -13,9 +13,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.edition_folder import make_private_folder
 from sankofa.engines.edition_transfer import edition_contents, link_edition
 from sankofa.engines.object_store import ObjectError, ObjectMissing, ObjectSource
+from sankofa.engines.private_files import make_private_folder
 from sankofa.model.errors import EditionError, OperatorError
 from sankofa.replication.catalogue import (
     Catalogue,

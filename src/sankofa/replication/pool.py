@@ -15,9 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from sankofa.engines.edition_folder import make_private_folder
 from sankofa.engines.object_store import CHUNK, ObjectError, ObjectMissing, ObjectSource
-from sankofa.engines.private_files import open_private, sync
+from sankofa.engines.private_files import make_private_folder, open_private, sync
 from sankofa.replication.delta_file import NotApplicable, apply_delta
 from sankofa.replication.documents import Digest
 

@@ -12,8 +12,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from sankofa.engines.edition_folder import make_private_folder
-from sankofa.engines.private_files import replace_file
+from sankofa.engines.private_files import make_private_folder, replace_file
 
 T = TypeVar("T")
 _DIGEST: Final = 32
