@@ -223,22 +223,27 @@ class BlockFileReader:
             rows = self._decompressed(rows_at, stored)
         return index, rows
 
-    def pieces(self, ranges: Iterable[tuple[int, int, int]]) -> list[bytes | memoryview]:
-        """See `engines.datastore.EditionReader`; views of the file where it is not compressed."""
-        if not self._state.complete:
-            ranges = list(ranges)
-            self._check_pieces(ranges)
-        whole, rows_at = self._bytes, self._rows_at - _ROWS.size  # blocks are numbered from one
-        size, unpack = _ROWS.size, _ROWS.unpack_from
-        pieces: list[bytes | memoryview] = []
-        for block, start, end in ranges:
-            at, stored, raw = unpack(whole, rows_at + size * block)
-            if stored == raw:
-                pieces.append(whole[at + start : at + end])
-            else:
-                rows = self._cache.get(self._serial + at) or self._decompressed(at, stored)
-                pieces.append(rows[start:end])
-        return pieces
+    def cached_rows(self, block: int) -> bytes | None:
+        """The rows of a block, which are in the cache now; None of those that `piece` reads from the file."""
+        at, stored, raw = self._rows_of(block)
+        if stored == raw and raw >= _LEAST_COMPRESSED:
+            return None
+        if (rows := self._cache.get(self._serial + at)) is None:
+            self._file.check(at, at + stored)
+            rows = self._decompressed(at, stored) if stored < raw else self._copied(at, stored)
+        return rows
+
+    def piece(self, block: int, start: int, end: int) -> memoryview:
+        """A piece of rows that are not compressed and not few: a view of the file."""
+        at, _, _ = self._rows_of(block)
+        self._file.check(at + start, at + end)
+        return self._bytes[at + start : at + end]
+
+    def _rows_of(self, block: int) -> tuple[int, int, int]:
+        """Where the rows of a block begin, how long they are there, and as they were."""
+        at = self._rows_at + _ROWS.size * (block - 1)  # blocks are numbered from one
+        self._file.check(at, at + _ROWS.size)
+        return _ROWS.unpack_from(self._bytes, at)
 
     def _decompressed(self, at: int, stored: int) -> bytes:
         """Rows that are not in the cache, and from now on are."""
@@ -246,15 +251,11 @@ class BlockFileReader:
         self._cache.put(self._serial + at, rows)
         return rows
 
-    def _check_pieces(self, ranges: list[tuple[int, int, int]]) -> None:
-        rows_at, verified = self._rows_at, self._state.verified
-        for block, start, end in ranges:
-            at = rows_at + _ROWS.size * (block - 1)
-            self._file.check(at, at + _ROWS.size)
-            at, stored, raw = _ROWS.unpack_from(self._bytes, at)
-            first, last = (at + start, at + end) if stored == raw else (at, at + stored)
-            if verified.find(0, first >> PAGE_BITS, ((last - 1) >> PAGE_BITS) + 1) >= 0:
-                self._file.check(first, last)
+    def _copied(self, at: int, stored: int) -> bytes:
+        """The same of rows that are too few to be compressed."""
+        rows = bytes(self._bytes[at : at + stored])
+        self._cache.put(self._serial + at, rows)
+        return rows
 
     def _has_checked(self, start: int, end: int) -> bool:
         """Whether bytes within one page were compared before; false where they reach into the next."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -21,6 +21,12 @@ from sankofa.operations.service import Service
 ID_PARAMETER: Final = "service_id"
 _MOST: Final = 5
 _LONGEST: Final = 64
+MacroCode = Literal["series", "indicator"]
+_OTHER_MODE: Final[dict[MacroCode, str]] = {
+    "series": "an annual indicator: pass it as `indicator`, without `as_of`.",
+    "indicator": "a series: pass it as `series`.",
+}
+"""What a code is that is not of the kind of the parameter it was given as."""
 
 
 class _Match(msgspec.Struct):
@@ -89,11 +95,17 @@ async def nearest_codes(edition: Edition, text: str) -> list[str]:
     return get_close_matches(text.upper(), codes, _MOST, 0.5)
 
 
-async def nearest_series(edition: Edition, code: str | None) -> dict[str, object]:
-    """The member of an answer without rows to a question about a series or indicator that is not there."""
-    if code is None or await search_code(edition, code.upper()):
+async def nearest_series(edition: Edition, code: str | None, parameter: MacroCode) -> dict[str, object]:
+    """The member of an answer without rows to a question about a series or indicator that is not there.
+
+    `/v1/series` lists both: a code of the other kind is answered with the parameter that takes it.
+    """
+    if code is None:
         return {}
-    return {"nearest": await nearest_codes(edition, code)}
+    kinds = {hit.type for hit in await search_code(edition, code.upper())}
+    if not kinds:
+        return {"nearest": await nearest_codes(edition, code)}
+    return {} if parameter in kinds else {"hint": f"{printable(code.upper())} is {_OTHER_MODE[parameter]}"}
 
 
 def nearest_line_items(asked: Iterable[str] | None, selection: Selection) -> dict[str, object]:
