@@ -7,11 +7,11 @@ from typing import Final, Literal
 import msgspec
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.format.keys import FREE_ID_TYPES, ID_TYPES
+from sankofa.edition.format.keys import ID_TYPES
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.search import codes_sharing_words, search_code
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
-from sankofa.model.identifiers import lookup_key_of_text
+from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.names import code_words
 from sankofa.model.text import fit
