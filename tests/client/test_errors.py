@@ -93,6 +93,29 @@ def test_no_answer_is_a_failed_connection_without_the_key() -> None:
         client.get_export()
     assert secret not in "".join(traceback.format_exception(raised.value))
     assert isinstance(raised.value, SankofaError)
+    assert str(raised.value).startswith(f"{url}/v1/export: ConnectError: ")
+
+
+def test_a_password_in_an_address_is_not_repeated() -> None:
+    url = f"http://somebody:hidden@127.0.0.1:{free_port()}/base/"
+    with Client("k", url, retries=ONCE) as client, pytest.raises(ConnectionFailed) as raised:
+        client.get_export()
+    assert str(raised.value).startswith(f"{url.replace('somebody:hidden@', '')}v1/export: ")
+    assert "hidden" not in repr(client)
+
+
+def test_without_a_key_the_refusal_says_where_one_is_taken_from(
+    server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SANKOFA_API_KEY", raising=False)
+    with (
+        Client(base_url=server.url) as client,
+        pytest.raises(Unauthorized, match="SANKOFA_API_KEY is not set"),
+    ):
+        client.get_export()
+    with Client("wrong", server.url) as client, pytest.raises(Unauthorized) as raised:
+        client.get_export()
+    assert "SANKOFA_API_KEY" not in str(raised.value)
 
 
 def test_an_answer_that_is_not_ours_is_told(scripted: Scripted) -> None:

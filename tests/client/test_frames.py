@@ -105,6 +105,14 @@ def test_a_figure_that_a_decimal_of_polars_cannot_hold_is_never_null(figures: tu
     assert held["value"].to_list() == [Decimal("1" * 38), None]
 
 
+def test_a_word_for_figures_that_there_is_not_is_refused(client: Client) -> None:
+    answer = client.get_fundamentals(RIFTLINE, limit=1)
+    wrong: Any = "txt"
+    for frame in (answer.to_pandas, answer.to_polars):
+        with pytest.raises(ValueError, match="figures: expected one of float, decimal, text, not 'txt'"):
+            frame(figures=wrong)
+
+
 def test_an_answer_without_rows_is_a_frame_with_columns(client: Client) -> None:
     for answer in both(client, "get_fundamentals", {"service_id": RIFTLINE, "as_of": "1990-01-01"}):
         assert answer.to_pandas().shape == (0, 21)

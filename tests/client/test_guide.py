@@ -1,24 +1,55 @@
-"""The guide to the client is true: each of its steps prints what is shown after it."""
+"""The guides are true: each of their steps prints what is shown after it."""
 
 import contextlib
 import io
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from sankofa.client import Client
 from tests.live import LiveServer
 from tests.services import REPOSITORY
 from tests.unit.test_docs import blocks
 
 
+def steps(page: str, mark: str) -> Iterator[tuple[str, str]]:
+    """Each step so marked, and the output shown after it."""
+    for step, shown in pairwise(blocks(REPOSITORY / "docs" / page)):
+        if step.mark == mark:
+            assert shown.language == "text", step.text
+            yield step.text, shown.text
+
+
+def printed_by(step: str, server: LiveServer, names: dict[str, Any]) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(step.replace("http://127.0.0.1:8000", server.url), names)  # noqa: S102
+    return printed.getvalue()
+
+
 def test_the_guide_prints_what_it_shows(server: LiveServer) -> None:
     names: dict[str, Any] = {"__name__": "guide"}
-    steps = [(a, b) for a, b in pairwise(blocks(REPOSITORY / "docs" / "python-client.md")) if a.mark == "run"]
-    assert len(steps) > 5
+    guide = list(steps("python-client.md", "run"))
+    assert len(guide) > 5
     try:
-        for step, shown in steps:
-            printed = io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                exec(step.text.replace("http://127.0.0.1:8000", server.url), names)  # noqa: S102
-            assert printed.getvalue() == shown.text
+        for step, shown in guide:
+            assert printed_by(step, server, names) == shown
     finally:
         names["client"].close()
+
+
+def test_licensed_files_are_read_as_the_guide_reads_them(
+    server: LiveServer, paid_key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Client(paid_key, server.url) as client:
+        ((step, shown),) = steps("python-client.md", "licensed")
+        assert printed_by(step, server, {"__name__": "guide", "client": client}) == shown
+
+
+def test_the_guide_for_agents_prints_what_it_shows(server: LiveServer) -> None:
+    ((step, shown),) = steps("agents.md", "run")
+    assert printed_by(step, server, {"__name__": "guide"}) == shown

@@ -61,6 +61,7 @@ def test_an_instant_stands_for_its_day(client: Client, day: datetime) -> None:
         ),
         (datetime(2023, 12, 31, 12), "no time zone"),  # noqa: DTZ001
         (pandas.Timestamp("2023-12-31 23:59"), "no time zone"),
+        (pandas.NaT, "expected a day, not NaT"),
     ],
 )
 def test_an_instant_whose_day_is_doubtful_is_refused(client: Client, day: datetime, why: str) -> None:

@@ -8,7 +8,7 @@ import pandas
 import polars
 import pytest
 
-from sankofa.client import AsyncClient, Client, TruncatedWarning, UnknownIdentifier
+from sankofa.client import AsyncClient, Client, TruncatedWarning, UnknownIdentifier, UnknownSeries
 from tests.live import LiveServer
 
 RIFTLINE = "DC8342E4A6CD9A7F25CAC383F4"
@@ -159,3 +159,39 @@ def test_a_notebook_shows_a_table_with_its_provenance_and_nothing_in_it_is_marku
     hostile = html_table("<b>", "<i>", [{"name": "<script>alert(1)</script>", "source_ref": "<x>"}])
     assert "<script>" not in hostile
     assert "<x>" not in hostile
+
+
+def test_a_series_that_is_not_there_is_an_error_that_names_the_nearest(
+    server: LiveServer, paid_key: str, client: Client
+) -> None:
+    with pytest.raises(UnknownSeries, match=r"FX\.EUR\.ZAX: no such series; nearest: FX\.EUR\.ZAR") as caught:
+        client.series("FX.EUR.ZAX")
+    assert caught.value.nearest[0] == "FX.EUR.ZAR"
+    with pytest.raises(UnknownSeries, match="annual indicator: pass it as `indicator`"):
+        client.series("FP.CPI.TOTL.ZG")
+    with pytest.raises(ValueError, match="series: expected text, not None"):
+        client.series(None)  # type: ignore[arg-type]
+    assert client.series("CPI.ZA", as_of="1990-01-01").empty  # it is there, and nothing of it was known
+
+    async def awaited() -> None:
+        async with AsyncClient(paid_key, server.url) as other:
+            await other.series("FX.EUR.ZAX")
+
+    with pytest.raises(UnknownSeries):
+        asyncio.run(awaited())
+
+
+def test_an_answer_without_rows_shows_what_is_close(client: Client) -> None:
+    assert repr(client.get_macro(series="FX.EUR.ZAX")).endswith(
+        ", nearest: FX.EUR.ZAR, FX.EUR.USD, FX.EUR.GBP>"
+    )
+    assert "pass it as `indicator`" in repr(client.columns.get_macro(series="FP.CPI.TOTL.ZG"))
+    assert "nearest: revenue" in repr(client.get_fundamentals(RIFTLINE, line_items=["revenues"]))
+
+
+def test_the_frames_asked_for_most_show_what_they_are_of_before_where_it_is_from(client: Client) -> None:
+    provenance = ["source_ref", "license_class", "observed_at"]
+    for frame in (client.series("CPI.ZA"), client.universe("KE")):
+        assert list(frame.columns)[-3:] == provenance
+    assert client.series("CPI.ZA").columns[0] == "value"
+    assert client.universe("KE").columns[0] == "legal_name"

@@ -109,6 +109,9 @@ def test_roles_give_each_command_what_its_work_needs_and_no_more(
     with LiveServer(home, datastore=role("api")) as server:
         assert server.get(PATH, key).json()["count"] > 0
         assert server.get("/v1/status").status_code == 200
+    looked = run(home, "doctor", datastore=role("api"))
+    assert looked.returncode == 0, looked.stdout
+    assert "not for this role to read" in looked.stdout
     assert run(home, "push", str(tmp_path / "pushed"), datastore=role("api")).returncode == 0
     followed = run(tmp_path / "node", "follow", "--once", editions=f"file://{tmp_path}/pushed")
     assert followed.returncode == 0, followed.stderr

@@ -333,10 +333,23 @@ def test_a_home_that_follows_takes_no_data_of_its_own(destination: Path, home: P
     assert "unset DATASTORE" in both.stderr
     assert "nothing to follow" in run(tmp_path / "node", "follow", "--once").stderr
     assert "expected a folder" in run(home, "push", "https://there.example/editions").stderr
-    assert "SANKOFA_EDITIONS: " in run(tmp_path / "node", "follow", "--once", editions="gopher://x/y").stderr
+    wrong = run(tmp_path / "node", "follow", "--once", editions="gopher://x/y").stderr
+    assert wrong.startswith("Error: SANKOFA_EDITIONS: expected https://host/path, ")
     shown = run(home, "settings", editions="https://user:word@there.example/editions").stdout
     assert "word" not in shown
     assert os.environ.get("SANKOFA_EDITIONS") is None
+
+
+def test_a_node_that_has_nothing_yet_says_that_it_is_to_be_pulled(tmp_path: Path) -> None:
+    with LiveServer(tmp_path / "node", editions=f"file://{tmp_path / 'nowhere'}") as node:
+        answer = node.get(ISSUER, "sankofa-sandbox")
+        assert answer.status_code == 503
+        assert answer.json()["detail"] == "The current edition is still to be pulled; retry."
+        until(lambda: "no edition is pulled yet" in node.log)
+        assert "edition None" not in node.log
+    told = run(tmp_path / "node", "doctor", editions=f"file://{tmp_path / 'nowhere'}").stdout
+    assert "none is pulled yet; see `following`" in told
+    assert "sankofa publish" not in told
 
 
 @pytest.mark.deep

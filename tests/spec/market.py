@@ -37,6 +37,12 @@ country = "ken"
 license_class = "cc-by"
 commercial_redistribution = true
 
+[sources.portal-any]
+adapter = "ocds"
+sku = "AF-TENDER"
+license_class = "cc-by"
+commercial_redistribution = true
+
 [sources.portal-closed]
 adapter = "ocds"
 sku = "AF-TENDER"

@@ -16,6 +16,7 @@ import pytest
 from tests import publisher as faults
 from tests.depth import deep_after
 from tests.live import COMMAND, run
+from tests.patience import PATIENCE
 from tests.publisher import Publisher
 
 TABLE = "Country Name,Country Code,Year,Value\n"
@@ -310,6 +311,27 @@ def test_a_built_in_source_is_fetched_once_it_has_a_table_of_ones_own(home: Home
     assert (planned["source"], planned["url"].startswith("https://www.ecb.europa.eu/")) == ("ecb-fx", True)
 
 
+def test_a_source_of_the_setting_that_there_is_not_is_named(home: Home) -> None:
+    for name, said in (
+        ("ecb-fxx", "no source 'ecb-fxx'"),
+        ("starter-fx", "starter-fx has no table `collect`"),
+    ):
+        for arguments in ((), ("--dry-run",), ("--watch",)):
+            refused = home.collect(*arguments, collect_sources=f"ecb-fx, {name}")
+            assert refused.returncode == 1
+            assert refused.stderr.startswith(f"Error: SANKOFA_COLLECT_SOURCES: {said}"), refused.stderr
+
+
+def test_what_was_ingested_and_not_published_is_published_by_the_next_run(home: Home) -> None:
+    home.publisher.put("/NY.GDP.MKTP.CD.csv", table(1, 2))
+    home.source("bank", "/NY.GDP.MKTP.CD.csv", every="6h")
+    assert home.report()[""]["published"] is None
+    late = home.report("--publish")
+    assert late["bank"]["status"] == "fresh"
+    assert late[""]["published"] is not None
+    assert home.report("--publish")[""]["published"] is None, "there is nothing more"
+
+
 def test_every_bad_setting_of_a_table_is_named(home: Home) -> None:
     home.source("bank", "/a.csv", every="often")
     assert "every 'often'" in home.collect().stderr
@@ -318,6 +340,19 @@ def test_every_bad_setting_of_a_table_is_named(home: Home) -> None:
 def test_a_key_that_is_needed_and_not_set_is_named(home: Home) -> None:
     home.source("fred", "/a?key={fred_key}", adapter="alfred")
     assert "SANKOFA_FRED_KEY is not set" in home.collect().stderr
+
+
+def test_watching_nothing_says_so(home: Home) -> None:
+    environment = {**os.environ, "SANKOFA_HOME": str(home.path)}
+    with subprocess.Popen(
+        [COMMAND, "collect", "--watch"], env=environment, stdout=subprocess.PIPE, text=True
+    ) as watching:
+        assert watching.stdout is not None
+        line = watching.stdout.readline()
+        watching.send_signal(signal.SIGTERM)
+        assert watching.wait(PATIENCE) == 0
+    assert "SANKOFA_COLLECT_SOURCES" in line
+    assert "looking again every second" in line
 
 
 @pytest.mark.deep

@@ -73,6 +73,41 @@ def test_a_missing_or_wrong_keys_secret_must_be_mended(home: Path) -> None:
     assert not (home / "keys-secret").exists()
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("PROXIES", "10.0.0.1,caddy", "'caddy' is no address: expected 10.0.0.1 or 10.42.0.0/16"),
+        ("BASE_URL", "api.example.org", "expected http://... or https://..., not 'api.example.org'"),
+        ("MCP_URL", "https://", "expected http://... or https://..., not 'https://'"),
+        ("OTLP_ENDPOINT", "collector:4318", "expected http://... or https://..., not 'collector:4318'"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(
+    tmp_path: Path, variable: str, value: str, expected: str
+) -> None:
+    code, found = findings(tmp_path / "home", **{variable.lower(): value})
+    assert code == 1
+    assert found["error"] == [f"SANKOFA_{variable}: {expected}; see `sankofa settings`"]
+
+
+def test_a_ledger_that_cannot_be_reached_is_not_said_to_be_damaged(home: Path) -> None:
+    """Whoever restores a backup over a sound ledger loses what came after it."""
+    address = f"postgresql://nobody@127.0.0.1:{free_port()}/none"
+    (line,) = [line for line in findings(home, datastore=address)[1]["error"] if "PostgreSQL" in line]
+    assert line.endswith("; see that the server answers, and SANKOFA_DATASTORE")
+    ledger = home / "ledger.sqlite"
+    ledger.rename(home / "aside")
+    ledger.mkdir(mode=0o700)
+    (line,) = [line for line in findings(home)[1]["error"] if "ledger.sqlite" in line]
+    assert "backup" not in line
+    assert line.endswith("; see that HOME can be read and written by whoever runs this")
+    ledger.rmdir()
+    ledger.write_bytes(b"no ledger" * 1000)
+    ledger.chmod(0o600)
+    (line,) = [line for line in findings(home)[1]["error"] if "ledger.sqlite" in line]
+    assert line.endswith("; restore it from a backup: docs/operating.md, Damage")
+
+
 def test_a_secret_that_others_can_read_must_be_mended(home: Path) -> None:
     (home / "gate-secret").chmod(0o644)
     code, found = findings(home)

@@ -211,13 +211,44 @@ def test_a_host_that_is_nobodys_domain_is_the_service_itself(customer: Customer,
     assert answer.links["next"]["url"].startswith(customer.server.url)
 
 
+@pytest.mark.rule("KEY-21")
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        (f"domain={HOST}", 200),
+        (f"domain={HOST.upper()}.", 200),
+        ("domain=127.0.0.1", 200),  # the service's own
+        ("domain=other.example", 404),
+        (f"domain={HOST}.evil.example", 404),
+        (f"domain={HOST}:443", 404),
+        ("domain=%2Fetc%2Fpasswd%00", 404),
+        ("domain=", 400),
+        ("", 400),
+        (f"domain={HOST}&domain=other.example", 400),
+        (f"domain={HOST}&as_of=2024-01-01", 400),
+    ],
+)
+def test_a_proxy_is_told_which_hosts_it_may_have_a_certificate_for(
+    customer: Customer, query: str, status: int
+) -> None:
+    answer = customer.get(f"/tls-permission?{query}", None, host="api.internal:8000")
+    assert answer.status_code == status
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["content-type"] == (
+        "application/json" if status == 200 else "application/problem+json"
+    )
+    assert status != 400 or answer.json()["parameter"] in ("domain", "as_of")
+
+
 def test_a_domain_added_later_and_removed_is_seen_without_a_restart(customer: Customer) -> None:
     host = "later.customer.example"
     assert customer.get(ENTITY, SANDBOX, host=host).status_code == 200
+    assert customer.get(f"/tls-permission?domain={host}", None).status_code == 404
     assert customer.command("domains", "add", f"{host.upper()}.", "--key", customer.key_id).returncode == 0
     until(lambda: all(customer.get(ENTITY, SANDBOX, host=host).status_code == 401 for _ in range(8)))
     assert customer.get("/v1/export", host=host).json()["data"][0]["url"].startswith(f"https://{host}/")
     assert host in customer.command("domains", "list").stdout
+    until(lambda: customer.get(f"/tls-permission?domain={host}", None).status_code == 200)
     assert customer.command("domains", "remove", host).returncode == 0
     until(lambda: all(customer.get(ENTITY, SANDBOX, host=host).status_code == 200 for _ in range(8)))
     assert host not in customer.command("domains", "list").stdout

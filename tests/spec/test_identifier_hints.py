@@ -79,3 +79,20 @@ def test_an_answer_without_rows_names_what_is_close(server: LiveServer, sample_k
     body = call_tool(server, sample_key, "get_fundamentals", arguments)
     assert body["count"] == 0
     assert {"revenue", "profit"} <= set(body["nearest"])
+
+
+@pytest.mark.rule("ERR-8")
+def test_a_code_of_the_other_mode_is_answered_with_the_parameter_it_belongs_to(
+    server: LiveServer, sample_key: str
+) -> None:
+    for path, said in (
+        ("/v1/macro?series=fp.cpi.totl.zg", "annual indicator: pass it as `indicator`"),
+        ("/v1/macro?indicator=CPI.ZA", "series: pass it as `series`"),
+    ):
+        body = get(server, path, sample_key)
+        assert body["count"] == 0
+        assert said in body["hint"]
+        assert "nearest" not in body
+    assert said in call_tool(server, sample_key, "get_macro", {"indicator": "CPI.ZA"})["hint"]
+    assert "hint" not in get(server, "/v1/macro?series=CPI.ZA&as_of=1990-01-01", sample_key)
+    assert "hint" not in get(server, "/v1/macro?indicator=FP.CPI.TOTL.ZG&country=AQ", sample_key)

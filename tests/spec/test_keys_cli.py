@@ -139,3 +139,16 @@ def test_a_store_that_does_not_answer_is_an_error_of_one_line(home: Path) -> Non
     assert len(refused.stderr.splitlines()) == 1
     assert "key store" in refused.stderr
     assert "hidden" not in refused.stderr
+
+
+def test_keys_move_from_files_to_a_shared_store_with_a_secret_of_its_own(home: Path, redis_url: str) -> None:
+    """As docs/operations.md says: KEYS_SECRET is set first, then copied, then KEYSTORE is set."""
+    assert run(home, "keys", "create", "--tier", "starter", "--label", "ours").returncode == 0
+    bare = run(home, "keys", "copy", "--to", "redis://127.0.0.1:1/0")
+    assert "Warning: SANKOFA_KEYS_SECRET is not set" in bare.stderr
+    shared = {"keys_secret": "of the shared store"}
+    done = run(home, "keys", "copy", "--to", redis_url, **shared)
+    assert (done.stdout, done.stderr) == ("copied 1 records; 0 of them were there already\n", "")
+    assert "ours" in run(home, "keys", "list", keystore=redis_url, **shared).stdout
+    assert "ours" in run(home, "keys", "list").stdout, "what they were copied from is as it was"
+    assert run(home, "keys", "list", keystore=redis_url, keys_secret="another").returncode == 1

@@ -61,7 +61,9 @@ async def test_every_operation_with_a_tool_is_listed_with_its_schemas_and_as_rea
         assert tool.title
         assert tool.description
         assert tool.input_schema["additionalProperties"] is False
-        assert all(argument["description"] for argument in tool.input_schema["properties"].values())
+        told = [argument["description"] for argument in tool.input_schema["properties"].values()]
+        assert all(told)
+        assert not [text for text in told if text.endswith(("e.g", "i.e"))], "cut inside a sentence"
         assert len(tool.input_schema["properties"]) == len(declared[name].parameters)
         for schema in (tool.input_schema, tool.output_schema):
             assert schema is not None

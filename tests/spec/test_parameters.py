@@ -165,6 +165,17 @@ def test_an_unknown_vintages_is_400_naming_it(server: LiveServer, paid_key: str,
     assert refused(server, paid_key, f"{ISSUER}?vintages={value}") == "vintages"
 
 
+def test_a_text_of_another_form_is_refused_with_one_that_is_taken(server: LiveServer, paid_key: str) -> None:
+    for path, example in (
+        ("/v1/shared/facts?dataset=AF-TENDER&country=KE", "such as ZAF"),
+        ("/v1/search?q=", "such as Kgalagadi Retail"),
+        ("/v1/macro?series=F%20X", "such as CPI.ZA"),
+    ):
+        answer = server.get(path, paid_key)
+        assert answer.status_code == 400
+        assert answer.json()["detail"].endswith(example)
+
+
 def test_a_parameter_without_a_value_is_400(server: LiveServer, paid_key: str) -> None:
     for name in ("as_of", "period_type", "vintages"):
         assert refused(server, paid_key, f"{ISSUER}?{name}") == name

@@ -296,6 +296,17 @@ def test_a_paid_identifier_leads_nowhere(world: World) -> None:
                     assert f'"{kind}"' not in matched, (tool.name, value)
 
 
+@pytest.mark.rule("CROSS-7")
+def test_where_an_organisation_is_from_does_not_say_its_paid_identifiers(world: World) -> None:
+    for service_id in world.organisations:
+        (record,) = world.get(f"/v1/entities/{service_id}").json()["data"]
+        (match,) = world.tool("search_entities", {"query": service_id})[1]["data"]
+        for row in (record, match):
+            location = row["source_ref"].partition("#")[2]
+            assert location
+            assert not [value for value in world.paid_identifiers if value in location], location
+
+
 def figure(row: dict[str, Any], item: str = "line_item", value: str = "value") -> tuple[str, str, Any]:
     return row[item], row["period_end"], row[value]
 

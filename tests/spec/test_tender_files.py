@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.depth import deep_after
-from tests.spec.market import Asked, Desk, package, release, without_mark
+from tests.spec.market import Asked, Desk, identified, package, party, release, without_mark
 from tests.spec.market import desk as desk
 from tests.spec.market import plain_desk as plain_desk
 from tests.spec.tender_inputs import ACCENTS, FILES, lines, titled, zipped
@@ -310,3 +310,37 @@ def test_fields_outside_the_standard_are_left_out(plain_desk: Desk) -> None:
     with plain_desk.serve() as asked:
         served = asked.tender("x")["release"]
         assert set(served) == {"ocid", "id", "date", "tag", "tender", "language"}
+
+
+@pytest.mark.rule("TEND-10")
+def test_a_release_of_a_source_of_no_one_country_is_of_the_country_of_its_buyer(plain_desk: Desk) -> None:
+    ministry = "Ministry of Works and Transport"
+    uganda, nigeria = ({"address": {"countryName": name}} for name in ("Uganda", "NG"))
+    several = [party("a", ministry, "buyer", **uganda), party("b", ministry, "procuringEntity", **nigeria)]
+    ingested = plain_desk.ingest(
+        "portal-any",
+        "any.json",
+        package(
+            release("listed", parties=[party("m", ministry, "buyer", **uganda)]),
+            release("inline", buyer={"name": ministry, **nigeria}),
+            release("scheme", buyer={"name": ministry, **identified("UG-ENT", "7")}),
+            release("supplied", parties=[party("s", "Kojo Motors Limited", "supplier", **uganda)]),
+            release("several", parties=several),
+            release("odd", buyer="Ministry", parties=["x", {"roles": "buyer"}], tender=[]),
+        ),
+    )
+    assert ingested["appended"] == 6
+    silent = {where.partition(":")[0] for where, why in _rejects(plain_desk) if "not served" in why}
+    assert silent == {f"releases[{n}]" for n in (3, 4, 5)}
+    plain_desk.publish()
+    with plain_desk.serve() as asked:
+        assert {row["ocid"] for row in asked.tenders(country="UG")} == {
+            "ocds-test-listed",
+            "ocds-test-scheme",
+        }
+        assert {row["ocid"] for row in asked.tenders(country="NG")} == {"ocds-test-inline"}
+        assert asked.tool("search_tenders")[1]["count"] == 3
+
+
+def _rejects(desk: Desk) -> list[tuple[str, str]]:
+    return [(rejected["position"], rejected["reason"]) for rejected in desk.rejects()]

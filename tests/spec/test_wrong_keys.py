@@ -66,9 +66,11 @@ def test_a_message_over_mcp_without_a_good_key_is_counted_in_the_same_budget(ser
 @pytest.mark.deep
 @in_one_minute
 def test_behind_a_known_proxy_the_address_is_the_clients(serve: Serve) -> None:
-    live = serve(proxies="127.0.0.1")
-    assert guess(live, BUDGET + 1, x_forwarded_for="10.0.0.1, 192.0.2.7") == {401: BUDGET, 429: 1}
+    live = serve(proxies="127.0.0.0/8, 10.42.0.0/16, 2001:db8::1")
+    hops = "10.0.0.1, 192.0.2.7, 10.42.3.4, 2001:DB8:0::1"  # its own word, it, and two proxies
+    assert guess(live, BUDGET + 1, x_forwarded_for=hops) == {401: BUDGET, 429: 1}
     assert guess(live, 1, x_forwarded_for="192.0.2.7, 192.0.2.8") == {401: 1}
+    assert guess(live, 1, x_forwarded_for="192.0.2.7, unknown") == {401: 1}
 
 
 @pytest.mark.deep

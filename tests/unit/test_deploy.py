@@ -6,6 +6,8 @@ No engine that runs them is started here: not Docker, systemd, Kubernetes, Prome
 import configparser
 import json
 import re
+import shutil
+import subprocess
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,8 @@ from sankofa.cli.metrics_server import (
     _state_metrics,
     _worker_metrics,
 )
+from sankofa.operations.service import Service
+from sankofa.rest.pages import open_pages
 from sankofa.settings import PREFIX, Settings
 
 REPOSITORY = Path(__file__).parents[2]
@@ -42,8 +46,6 @@ def metric_names() -> set[str]:
 
 def options_of(arguments: list[str]) -> None:
     """Parse a command line as the command would, without running it. Raises click.ClickException."""
-    if arguments[0] == "collect" and "collect" not in main.list_commands(click.Context(main)):
-        return  # it comes with collecting, and is checked from then on
     command: Any = main.get_command(click.Context(main), arguments[0])
     assert command is not None, f"no command {arguments[0]}"
     command.make_context(arguments[0], list(arguments[1:]))
@@ -94,7 +96,7 @@ def test_compose_starts_the_service_its_stores_and_a_proxy() -> None:
 def test_the_image_is_made_of_files_that_there_are_and_starts_the_service() -> None:
     text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
     ignored = (DEPLOY / "Dockerfile.dockerignore").read_text().split()
-    for line in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE):
+    for line in _copied():
         for source in line.split()[:-1]:
             assert (REPOSITORY / source).exists(), source
             assert f"!{source.partition('/')[0]}" in ignored
@@ -116,11 +118,62 @@ def test_manifests_are_kubernetes_objects_that_fit_together() -> None:
     assert by_kind["Service"]["spec"]["ports"][0]["targetPort"] in ports
     metrics = by_kind["ConfigMap"]["data"]["SANKOFA_METRICS_PORT"]
     assert metrics in {str(port["containerPort"]) for port in container["ports"]}
-    assert container["readinessProbe"]["httpGet"]["path"] == "/v1/status"
+    assert container["startupProbe"]["httpGet"]["path"] == "/v1/status"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/health", "a shared store takes away no pod"
     job = by_kind["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     options_of(job["containers"][0]["args"])
     claim = job["volumes"][0]["persistentVolumeClaim"]["claimName"]
     assert claim == by_kind["PersistentVolumeClaim"]["metadata"]["name"]
+
+
+def test_every_path_that_is_asked_there_is_answered(tmp_path: Path) -> None:
+    pattern = re.compile(r"(?:health_uri |:8000|path: |uri )(/[a-z0-9/-]+)")
+    asked = {path for file in FILES for path in pattern.findall(file.read_text())}
+    assert asked == {"/health", "/v1/status", "/tls-permission"}
+    assert asked <= open_pages(Service(Settings(home=tmp_path))).keys()
+
+
+def test_the_image_has_everything_that_a_wheel_is_made_of() -> None:
+    copied = set(re.findall(r"[\w.]+", " ".join(_copied())))
+    pages = {path.name for path in REPOSITORY.glob("*.md")}  # setup.py takes them, and docs
+    assert {"docs", "src", *pages} <= copied
+
+
+def _copied() -> list[str]:
+    return re.findall(r"^COPY (?!--from)(.+)$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze here")
+def test_units_are_what_systemd_understands() -> None:
+    done = subprocess.run(
+        ["systemd-analyze", "verify", *UNITS], capture_output=True, text=True, check=False, timeout=60
+    )
+    complaints = [line for line in done.stderr.splitlines() if str(DEPLOY) in line or "sankofa" in line]
+    assert [line for line in complaints if "/opt/sankofa/.venv/bin/sankofa is not exec" not in line] == []
+
+
+def test_every_metric_is_in_the_table_of_the_operators_kit_and_no_other() -> None:
+    page = (REPOSITORY / "docs" / "operations.md").read_text()
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `sankofa_")]
+    named = {_AS_COLLECTED.sub("", name) for row in rows for name in _METRIC.findall(row)}
+    assert named == metric_names() | {"sankofa_build_info"}
+
+
+@pytest.mark.parametrize("name", ["operating.md", "operations.md"])
+def test_every_setting_named_without_its_prefix_is_there(name: str) -> None:
+    text = (REPOSITORY / "docs" / name).read_text()
+    named = set(re.findall(r"`([A-Z]+_[A-Z_]*[A-Z])(?:=[^`]*)?`", text))
+    of_others = {"SSL_CERT_FILE", "AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL", "AWS_REGION"}
+    known = {field.name.upper() for field in fields(Settings)}
+    assert {text.removeprefix(PREFIX) for text in named} - of_others <= known
+
+
+def test_what_is_no_server_is_not_asked_for_its_health() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    assert services["work"]["healthcheck"] == {"disable": True}
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    (network,) = compose["networks"]["default"]["ipam"]["config"]
+    assert compose["x-sankofa"]["environment"]["SANKOFA_PROXIES"] == network["subnet"]
 
 
 def test_the_dashboard_has_a_panel_for_every_metric() -> None:

@@ -29,7 +29,7 @@ from sankofa.edition.build.context import BuildContext
 from sankofa.edition.read.edition import open_edition
 from sankofa.ledger.ingest import ingest
 from sankofa.ledger.store import Ledger
-from sankofa.mcp.tools import Tool
+from sankofa.mcp.tools import Tool, tools
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.provenance import LICENSE_CLASSES
 from sankofa.operations import contract
@@ -166,6 +166,17 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(path: Path):
         assert linked.exists(), target
         assert REPOSITORY in linked.parents, target
         assert not anchor or anchor in anchors(linked), target
+
+
+def test_every_tool_is_named_in_the_contract_and_each_extension_in_the_readme():
+    (rule,) = [
+        line for line in (DOCS / "contract.md").read_text().splitlines() if line.startswith("| MCP-1 |")
+    ]
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    core = {"search_entities", "get_entity", "get_fundamentals", "search_tenders", "get_macro"}
+    core |= {"get_resolved_parties", "get_quality_metrics"}
+    assert set(re.findall(r"[a-z]+_[a-z_]+", rule)) == tools().keys()
+    assert [name for name in tools().keys() - core if f"`{name}`" not in readme] == []
 
 
 def test_every_make_target_named_in_the_documentation_exists():

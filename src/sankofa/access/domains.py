@@ -94,6 +94,14 @@ class Domains:
         self._sites[host] = now + _TRUSTED_SECONDS, site
         return site
 
+    async def is_served(self, host: str) -> bool:
+        """Whether a host is the service's own or a customer's, without a port. Raises StoreUnavailable."""
+        try:
+            name = host_name(host)
+        except OperatorError:
+            return False
+        return name in self._own_names or (await self.site(name.encode())).keys is not None
+
     async def _look_up(self, name: str, port: str) -> Site:
         if name in self._own_names or not _HOST.match(name):
             return self.own

@@ -4,7 +4,7 @@ import signal
 import threading
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +17,8 @@ from sankofa.collect.run import Collector, SourceOutcome, scheduled
 from sankofa.edition.build.publish import without_cycle_collection
 from sankofa.engines.private_files import locked
 from sankofa.ledger.ingest import Summary, ingest
-from sankofa.model.errors import OperatorError, SourceError
+from sankofa.model.errors import EditionError, OperatorError, SettingsError, SourceError
+from sankofa.operations.service import open_store
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
 from sankofa.sources.registry import Source, load_sources
@@ -60,6 +61,8 @@ def watch(settings: Settings, *, publish: bool, report: Callable[[Run], None]) -
     with _one_at_a_time(settings), _stopping() as stop:
         collector = Collector(settings, now, stop)
         tried: dict[str, datetime] = {}
+        if not _scheduled(settings):
+            report(Run([], None))
         while not stop.is_set():
             due = [source for source in _scheduled(settings) if _is_due(collector, source, tried, now())]
             if due:
@@ -122,7 +125,25 @@ def _run(
         outcomes = collector.run(chosen, take, accept_shrunk=accept_shrunk, started=started)
     outcomes += [SourceOutcome(source.id, "fresh") for source in fresh]
     news = any(outcome.counts.appended for outcome in outcomes)
-    return Run(outcomes, publish_edition(settings) if publish and news else None)
+    if not publish or not (news or _holds_more_than_published(settings, newest)):
+        return Run(outcomes, None)
+    manifest = publish_edition(settings)
+    return Run(outcomes, None if manifest.get("unchanged") and not news else manifest)
+
+
+def _holds_more_than_published(settings: Settings, newest: datetime | None) -> bool:
+    """Whether the ledger held something at the start that an earlier run, cut short, did not publish."""
+    if newest is None:
+        return False
+    with closing(open_store(settings)) as store:
+        current = store.list_editions().current
+        if current is None:
+            return True
+        try:
+            built_from = store.manifest(current).get("built_from")
+        except EditionError:  # publishing builds it again
+            return True
+    return built_from is None or datetime.fromisoformat(built_from) < newest
 
 
 def _chosen(
@@ -141,7 +162,13 @@ def _chosen(
 
 
 def _scheduled(settings: Settings) -> list[Source]:
-    return scheduled(load_sources(settings.home), _own(settings), settings.collect_sources)
+    sources = load_sources(settings.home)
+    for name in filter(None, (part.strip() for part in settings.collect_sources.split(","))):
+        if name not in sources:
+            raise SettingsError(f"SANKOFA_COLLECT_SOURCES: no source {name!r}: see `sankofa sources`")
+        if sources[name].collect is None:
+            raise SettingsError(f"SANKOFA_COLLECT_SOURCES: {name} has no table `collect`")
+    return scheduled(sources, _own(settings), settings.collect_sources)
 
 
 def _own(settings: Settings) -> frozenset[str]:

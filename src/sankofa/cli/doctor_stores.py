@@ -91,7 +91,10 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
                 message = "PostgreSQL keeps no checksums of its pages: damage is found when a block is read"
                 yield Finding("datastore", "warning", message, "stop it and run: pg_checksums --enable")
     except OperatorError as failure:
-        yield Finding("ledger", "error", str(failure), "restore it from a backup: docs/operating.md, Damage")
+        if settings.datastore != "sqlite:" and "permission denied" in str(failure):
+            yield Finding("ledger", "ok", "is not for this role to read, which is enough to serve editions")
+        else:
+            yield Finding("ledger", "error", str(failure), _remedy(settings, failure))
         return
     if not keyed:
         message = "the gate secret is not the one this ledger was begun with"
@@ -100,6 +103,17 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
         yield Finding("clock", "error", f"behind the newest capture ({newest})", "set the clock")
     else:
         yield Finding("ledger", "ok", f"{captures} captures; `sankofa ledger verify` reads every row")
+
+
+def _remedy(settings: Settings, failure: OperatorError) -> str:
+    """A backup is for a ledger that is damaged: restored over a sound one, it loses what came after it."""
+    if isinstance(failure, SettingsError):
+        return "see `sankofa settings`"
+    if settings.datastore != "sqlite:" and not isinstance(failure, seals.LedgerDamaged):
+        return "see that the server answers, and SANKOFA_DATASTORE"
+    if isinstance(failure.__cause__, OSError) or "unable to open" in str(failure):
+        return "see that HOME can be read and written by whoever runs this"
+    return "restore it from a backup: docs/operating.md, Damage"
 
 
 def _pages_unchecked(session: LedgerRows) -> bool:
@@ -115,14 +129,17 @@ def _following(settings: Settings) -> Finding:
 
 
 def _editions(settings: Settings) -> Iterator[Finding]:
+    none_yet = Finding("editions", "warning", "none is published", "run: sankofa publish")
+    if settings.editions:
+        none_yet = Finding("editions", "warning", "none is pulled yet", "see `following`")
     if settings.datastore == "sqlite:" and not (settings.home / "editions").exists():
-        yield Finding("editions", "warning", "none is published", "run: sankofa publish")
+        yield none_yet
         return
     store: Datastore = open_store(settings)
     try:
         listed = store.list_editions()
         if listed.current is None:
-            yield Finding("editions", "warning", "none is published", "run: sankofa publish")
+            yield none_yet
         for edition in dict.fromkeys([*filter(None, [listed.current]), *listed.editions]):
             yield _checked(store, edition, current=edition == listed.current)
     except StoreUnavailable as failure:

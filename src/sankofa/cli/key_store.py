@@ -77,7 +77,8 @@ async def copy_records(current: Settings, url: str) -> tuple[int, int, list[str]
     target = replace(current, keystore=url)
     if target.keystore == current.keystore:
         raise OperatorError("--to: that is the store the keys are in already (SANKOFA_KEYSTORE)")
-    async with opened_keys(current) as (_, _, records), opened_keys(target) as (_, _, others):
+    source = replace(current, keys_secret=current.keys_secret_of_home())
+    async with opened_keys(source) as (_, _, records), opened_keys(target) as (_, _, others):
         copied, damaged = await read_records(records)
         return len(copied), await write_records(others, copied), damaged
 

@@ -47,7 +47,8 @@ def serve(settings: Settings, host: str, port: int, workers: int) -> None:
             click.echo(
                 "Warning: no edition is published; serving 503 until one is (try: sankofa starter).", err=True
             )
-    click.echo(f"Sankofa at {address} (MCP at {address}/mcp), edition {current}")
+    serving = f"edition {current}" if current else "no edition yet"
+    click.echo(f"Sankofa at {address} (MCP at {address}/mcp), {serving}")
     if settings.sandbox_key:
         click.echo(f"Sandbox key: {settings.sandbox_key}")
         # Answered by every edition, whatever is in it.

@@ -30,6 +30,7 @@ from sankofa.client.errors import (
     Unavailable,
     UnexpectedAnswer,
     UnknownIdentifier,
+    UnknownSeries,
     UpgradeRequired,
 )
 from sankofa.client.exchange import Retries
@@ -58,6 +59,7 @@ __all__ = [
     "Unavailable",
     "UnexpectedAnswer",
     "UnknownIdentifier",
+    "UnknownSeries",
     "UpgradeRequired",
     "look_ahead_check",
 ]

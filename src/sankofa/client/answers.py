@@ -131,6 +131,10 @@ class Answer(Generic[Row_co]):
 
     def __repr__(self) -> str:
         more = ", truncated" if self.truncated else ""
+        if nearest := self.members.get("nearest"):
+            more += f", nearest: {', '.join(nearest)}"
+        if hint := self.members.get("hint"):
+            more += f", {hint}"
         return f"<Answer: {self.count} rows of {self._endpoint.path}, edition {self.edition}{more}>"
 
     def _repr_html_(self) -> str:

@@ -13,6 +13,7 @@ SankofaError
  ├─ ConnectionFailed        no answer: refused, broken off or timed out
  ├─ InvalidAnswer           an answer that is not what the service promises: cut short, or another file
  ├─ UnknownIdentifier       no organisation, or more than one, has that ticker, LEI or ISIN
+ ├─ UnknownSeries           no series has that key: `nearest`
  ├─ LookAhead               a frame tells what was not known on the day: `late` and `unknown`
  ├─ NotOpen                 a panel that is not published openly
  └─ MissingLibrary          pandas, polars, pyarrow or duckdb is asked for and not installed
@@ -118,6 +119,15 @@ class UnknownIdentifier(SankofaError, LookupError):
         super().__init__(message)
         self.matches = matches
         """The `service_id` of each."""
+
+
+class UnknownSeries(SankofaError, LookupError):
+    """No series has that key."""
+
+    def __init__(self, message: str, nearest: list[str]) -> None:
+        super().__init__(message)
+        self.nearest = nearest
+        """The keys that come closest."""
 
 
 class TruncatedWarning(UserWarning):

@@ -92,7 +92,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     return max(0.0, (then - now).total_seconds())
 
 
-def exchange(request: Request, retries: Retries, clock: Callable[[], datetime]) -> Exchange:
+def exchange(request: Request, base_url: str, retries: Retries, clock: Callable[[], datetime]) -> Exchange:
     """Asks until there is an answer or the retries are used up. Raises the error of the last answer."""
     attempt, waited = 1, 0.0
     while True:
@@ -105,7 +105,7 @@ def exchange(request: Request, retries: Retries, clock: Callable[[], datetime]) 
         attempt, waited = attempt + 1, waited + pause
     if isinstance(outcome, httpx.RequestError):
         # not its cause: an error of httpx holds the request, and the request the key
-        raise ConnectionFailed(f"{request.path}: {type(outcome).__name__}: {outcome}") from None
+        raise ConnectionFailed(f"{base_url}{request.path}: {type(outcome).__name__}: {outcome}") from None
     if outcome.status != 200 and outcome.status not in request.also:
         wait = retry_after(outcome.headers, clock())
         raise refusal(outcome.status, _problem(outcome), outcome.headers, wait)
@@ -138,6 +138,8 @@ def day_of(value: date) -> date:
     """
     if not isinstance(value, datetime):
         return value
+    if value != value:  # NaT of pandas, which is a datetime
+        raise ValueError("expected a day, not NaT")
     if value.tzinfo is None:
         if value.time() != time.min:
             raise ValueError(f"{value.isoformat()} has no time zone: give a date, or a datetime with a zone")

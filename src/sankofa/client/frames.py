@@ -15,7 +15,7 @@ import json
 from decimal import Decimal
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast, get_args
 
 from sankofa.client.errors import MissingLibrary
 
@@ -109,6 +109,7 @@ def to_arrow(source: Source, shape: Shape, attrs: Attrs) -> Any:
 
 def to_pandas(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> Any:
     """A frame of pandas; by way of pyarrow where there is a stream."""
+    _check_figures(figures)
     pd = library("pandas")
     if isinstance(source, bytes) and find_spec("pyarrow"):
         pa = _pyarrow()
@@ -130,6 +131,7 @@ def to_pandas(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> A
 
 def to_polars(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> Any:
     """A frame of Polars."""
+    _check_figures(figures)
     pl = library("polars")
     if isinstance(source, bytes):
         frame = pl.read_ipc_stream(source)
@@ -153,6 +155,11 @@ def to_polars(source: Source, shape: Shape, attrs: Attrs, figures: Figures) -> A
     frame = frame.select(columns)
     frame.attrs = dict(attrs)
     return frame
+
+
+def _check_figures(figures: str) -> None:
+    if figures not in (known := get_args(Figures)):
+        raise ValueError(f"figures: expected one of {', '.join(known)}, not {figures!r}")
 
 
 def _columns(rows: Rows, shape: Shape) -> dict[str, list[Any]]:

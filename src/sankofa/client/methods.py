@@ -377,7 +377,8 @@ class Methods(Session):
         envelope's is null. A parameter of the other mode is a 400. An exchange rate is served as it is
         published, never inverted; where its source names no country, it is of the one whose currency it is
         quoted in (FX.EUR.ZAR of ZA, FX.USD.XOF of none). Of a series or indicator that is not there, the
-        answer has no rows and names in `nearest` those that are close.
+        answer has no rows and names in `nearest` those that are close; of one that belongs to the other
+        mode, `hint` says so.
 
         `all` walks every page, and gives them as one answer.
         """

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any, Final, Protocol
 
-_PROVENANCE: Final = ("source_ref", "license_class", "observed_at")
+PROVENANCE: Final = ("source_ref", "license_class", "observed_at")
 _MOST_ROWS: Final = 20
 
 
@@ -37,11 +37,11 @@ def progress(title: str) -> Iterator[Progress]:
 def html_table(title: str, notice: str, rows: list[dict[str, Any]]) -> str:
     """The first rows as a table, their provenance to be opened below it. Everything is escaped."""
     shown = list(islice(rows, _MOST_ROWS))
-    names = [name for name in (shown[0] if shown else ()) if name not in _PROVENANCE]
+    names = [name for name in (shown[0] if shown else ()) if name not in PROVENANCE]
     return (
         f"<p><code>{escape(title)}</code></p>{_table(names, shown)}"
         f"<details><summary>Provenance</summary><p>{escape(notice)}</p>"
-        f"{_table(list(_PROVENANCE), shown)}</details>"
+        f"{_table(list(PROVENANCE), shown)}</details>"
     )
 
 

@@ -46,10 +46,10 @@ class Session(SessionBase):
         retries: Retries = RETRIES,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        base_url = base_url or default_url()
-        super().__init__(base_url, retries)
+        base_url, headers = base_url or default_url(), default_headers(key)
+        super().__init__(base_url, headers, retries)
         self._sleep = sleep
-        self._http = httpx.Client(base_url=base_url, timeout=timeout, headers=default_headers(key))
+        self._http = httpx.Client(base_url=base_url, timeout=timeout, headers=headers)
 
     def get_health(self) -> dict[str, Any]:
         """Whether the service is up; needs no key."""

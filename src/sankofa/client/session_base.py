@@ -10,8 +10,10 @@ import httpx
 
 from sankofa.client import frames
 from sankofa.client.endpoints import ENDPOINTS
+from sankofa.client.errors import Unauthorized
 from sankofa.client.exchange import COLUMNS, JSON, Exchange, Request, Retries, exchange, question
 
+_KEY_FIELD: Final = "X-API-Key"
 VERSION: Final = "0.1.0"
 PAGE: Final = 10_000
 """Rows of a page where everything is asked for: the most that a paid tier is given at once."""
@@ -22,8 +24,10 @@ TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
 class SessionBase:
     """A client before it can send."""
 
-    def __init__(self, base_url: str, retries: Retries) -> None:
-        self._base_url = base_url
+    def __init__(self, base_url: str, headers: Mapping[str, str], retries: Retries) -> None:
+        address = httpx.URL(base_url)
+        self._shown_url = str(address.copy_with(userinfo=b"") if address.userinfo else base_url).rstrip("/")
+        self._has_key = _KEY_FIELD in headers
         self._retries = retries
         self._by_columns = False
         self._service_ids: dict[str, str] = {}
@@ -40,10 +44,15 @@ class SessionBase:
         return other
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._base_url}>"
+        return f"<{type(self).__name__} of {self._shown_url}>"
 
     def _exchange(self, request: Request) -> Exchange:
-        return exchange(request, self._retries, self._clock)
+        try:
+            return (yield from exchange(request, self._shown_url, self._retries, self._clock))
+        except Unauthorized as refused:
+            if not self._has_key:
+                refused.args = (f"{refused.detail} SANKOFA_API_KEY is not set, and no key was given.",)
+            raise
 
     def _question(self, name: str, arguments: Mapping[str, object]) -> Request:
         return question(ENDPOINTS[name], arguments, COLUMNS if self._by_columns else JSON)
@@ -67,4 +76,4 @@ def default_headers(key: str | None) -> dict[str, str]:
         return headers
     if not (key.isascii() and key.isprintable() and key and " " not in key):
         raise ValueError("key: expected printable ASCII without spaces")  # what sends it would repeat it
-    return {**headers, "X-API-Key": key}
+    return {**headers, _KEY_FIELD: key}

@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sankofa.client.answers import Answer
+from sankofa.client.errors import UnknownSeries
 from sankofa.client.frames import Figures, library
+from sankofa.client.notebook import PROVENANCE
 
 if TYPE_CHECKING:
     import pandas
@@ -13,9 +15,22 @@ _BESIDE_PERIODS: Final = 7
 """Columns of a wide statement before those of its periods."""
 
 
-def by_date(answer: Answer[Any], figures: Figures) -> "pandas.DataFrame":
-    """The observations of one series, by date, the oldest first."""
-    return answer.to_pandas(figures=figures).set_index("date").sort_index()
+def series_key(series: object) -> str:
+    """The key that is asked for. Raises ValueError: without one the service would give annual figures."""
+    if not isinstance(series, str) or not series:
+        raise ValueError(f"series: expected text, not {series!r}")
+    return series
+
+
+def by_date(series: str, answer: Answer[Any], figures: Figures) -> "pandas.DataFrame":
+    """The observations of one series, by date, the oldest first. Raises UnknownSeries."""
+    nearest, hint = answer.members.get("nearest"), answer.members.get("hint")
+    if hint is not None:
+        raise UnknownSeries(hint, [])
+    if nearest is not None:
+        close = f"; nearest: {', '.join(nearest)}" if nearest else ""
+        raise UnknownSeries(f"{series}: no such series{close}", nearest)
+    return _values_first(answer.to_pandas(figures=figures).set_index("date").sort_index(), "value")
 
 
 def by_period(answer: Answer[Any], figures: Figures) -> "pandas.DataFrame":
@@ -32,4 +47,10 @@ def by_period(answer: Answer[Any], figures: Figures) -> "pandas.DataFrame":
 
 def universe_frame(answer: Answer[Any]) -> "pandas.DataFrame":
     """The issuers of a day, by service_id."""
-    return answer.to_pandas().set_index("service_id")
+    return _values_first(answer.to_pandas().set_index("service_id"))
+
+
+def _values_first(frame: "pandas.DataFrame", *first: str) -> "pandas.DataFrame":
+    """The columns to be seen first, then the others, then provenance: a terminal shows both ends."""
+    others = [name for name in frame.columns if name not in (*first, *PROVENANCE)]
+    return frame[[*first, *others, *PROVENANCE]]

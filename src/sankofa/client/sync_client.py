@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sankofa.client.frames import Figures
 from sankofa.client.methods import Methods
 from sankofa.client.rows import PeriodType
-from sankofa.client.shortcuts import StatementKind, by_date, by_period, universe_frame
+from sankofa.client.shortcuts import StatementKind, by_date, by_period, series_key, universe_frame
 
 if TYPE_CHECKING:
     import pandas
@@ -27,10 +27,13 @@ class Client(Methods):
         to: date | str | None = None,
         figures: Figures = "float",
     ) -> "pandas.DataFrame":
-        """A series as it was known on a day: every observation, by date, the oldest first."""
-        return by_date(
-            self.columns.get_macro(series=series, as_of=as_of, from_=from_, to=to, all=True), figures
-        )
+        """A series as it was known on a day: every observation, by date, the oldest first.
+
+        Raises UnknownSeries, with the nearest keys, where there is no such series.
+        """
+        key = series_key(series)
+        answer = self.columns.get_macro(series=key, as_of=as_of, from_=from_, to=to, all=True)
+        return by_date(key, answer, figures)
 
     def statement(
         self,

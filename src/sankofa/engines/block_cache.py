@@ -5,6 +5,8 @@ from typing import Final
 
 BLOCK_CACHE_BYTES: Final = 128 << 20
 """In one worker; the rows of some quarter of a million figures."""
+ENTRY_BYTES: Final = 256
+"""What it takes to keep rows, besides the rows themselves."""
 
 
 class BlockCache:
@@ -18,6 +20,8 @@ class BlockCache:
         self._rows: OrderedDict[int, bytes] = OrderedDict()
         self.size = 0
         """Bytes that are kept."""
+        self.dropped = 0
+        """How many were dropped so far."""
 
     def get(self, key: int) -> bytes | None:
         try:
@@ -30,6 +34,7 @@ class BlockCache:
         if len(rows) > self._most or key in self._rows:
             return
         self._rows[key] = rows
-        self.size += len(rows)
+        self.size += len(rows) + ENTRY_BYTES
         while self.size > self._most:
-            self.size -= len(self._rows.popitem(last=False)[1])
+            self.size -= len(self._rows.popitem(last=False)[1]) + ENTRY_BYTES
+            self.dropped += 1

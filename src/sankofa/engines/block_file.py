@@ -223,22 +223,27 @@ class BlockFileReader:
             rows = self._decompressed(rows_at, stored)
         return index, rows
 
-    def pieces(self, ranges: Iterable[tuple[int, int, int]]) -> list[bytes | memoryview]:
-        """See `engines.datastore.EditionReader`; views of the file where it is not compressed."""
-        if not self._state.complete:
-            ranges = list(ranges)
-            self._check_pieces(ranges)
-        whole, rows_at = self._bytes, self._rows_at - _ROWS.size  # blocks are numbered from one
-        size, unpack = _ROWS.size, _ROWS.unpack_from
-        pieces: list[bytes | memoryview] = []
-        for block, start, end in ranges:
-            at, stored, raw = unpack(whole, rows_at + size * block)
-            if stored == raw:
-                pieces.append(whole[at + start : at + end])
-            else:
-                rows = self._cache.get(self._serial + at) or self._decompressed(at, stored)
-                pieces.append(rows[start:end])
-        return pieces
+    def cached_rows(self, block: int) -> bytes | None:
+        """The rows of a block, which are in the cache now; None of those that `piece` reads from the file."""
+        at, stored, raw = self._rows_of(block)
+        if stored == raw and raw >= _LEAST_COMPRESSED:
+            return None
+        if (rows := self._cache.get(self._serial + at)) is None:
+            self._file.check(at, at + stored)
+            rows = self._decompressed(at, stored) if stored < raw else self._copied(at, stored)
+        return rows
+
+    def piece(self, block: int, start: int, end: int) -> memoryview:
+        """A piece of rows that are not compressed and not few: a view of the file."""
+        at, _, _ = self._rows_of(block)
+        self._file.check(at + start, at + end)
+        return self._bytes[at + start : at + end]
+
+    def _rows_of(self, block: int) -> tuple[int, int, int]:
+        """Where the rows of a block begin, how long they are there, and as they were."""
+        at = self._rows_at + _ROWS.size * (block - 1)  # blocks are numbered from one
+        self._file.check(at, at + _ROWS.size)
+        return _ROWS.unpack_from(self._bytes, at)
 
     def _decompressed(self, at: int, stored: int) -> bytes:
         """Rows that are not in the cache, and from now on are."""
@@ -246,15 +251,11 @@ class BlockFileReader:
         self._cache.put(self._serial + at, rows)
         return rows
 
-    def _check_pieces(self, ranges: list[tuple[int, int, int]]) -> None:
-        rows_at, verified = self._rows_at, self._state.verified
-        for block, start, end in ranges:
-            at = rows_at + _ROWS.size * (block - 1)
-            self._file.check(at, at + _ROWS.size)
-            at, stored, raw = _ROWS.unpack_from(self._bytes, at)
-            first, last = (at + start, at + end) if stored == raw else (at, at + stored)
-            if verified.find(0, first >> PAGE_BITS, ((last - 1) >> PAGE_BITS) + 1) >= 0:
-                self._file.check(first, last)
+    def _copied(self, at: int, stored: int) -> bytes:
+        """The same of rows that are too few to be compressed."""
+        rows = bytes(self._bytes[at : at + stored])
+        self._cache.put(self._serial + at, rows)
+        return rows
 
     def _has_checked(self, start: int, end: int) -> bool:
         """Whether bytes within one page were compared before; false where they reach into the next."""
@@ -284,13 +285,20 @@ class BlockFileReader:
         prefix = _name(kind, "")
         bisect = bisect_left if with_it else bisect_right
         first = bisect(self._order, _name(kind, after), key=self._name_at)
+        places = self._order[first : first + most]
+        if not self._state.complete:
+            for at in places:
+                self._check_key(at)
+        whole, unpack, start, begin = self._bytes, _KEY.unpack_from, _KEY.size, len(prefix)
+        listed = bytes(self._digests[_DIGEST * first : _DIGEST * (first + most)])
         digests = []
-        for number in range(first, min(first + most, len(self._order))):
-            name = self._name_at(self._order[number])
+        digest_at = 0
+        for at in places:
+            name = bytes(whole[at + start : at + start + unpack(whole, at)[1]])
             if not name.startswith(prefix):
                 break
-            digest = bytes(self._digests[_DIGEST * number : _DIGEST * (number + 1)])
-            digests.append((name[len(prefix) :].decode(), digest))
+            digests.append((str(name[begin:], "utf-8"), listed[digest_at : digest_at + _DIGEST]))
+            digest_at += _DIGEST
         return digests
 
     def _name_at(self, at: int) -> bytes:

@@ -49,7 +49,7 @@ def link_or_copy(source: Path, destination: Path) -> None:
 class OpenPart:
     """A file of blocks that is open."""
 
-    def __init__(self, path: Path, file: StoredFile, states: FileStates, cache: BlockCache | None) -> None:
+    def __init__(self, path: Path, file: StoredFile, states: FileStates, cache: BlockCache) -> None:
         self.file = CheckedFile(path, file.size, file.pages, states)
         self.blocks = BlockFileReader(self.file, cache)
 
@@ -59,7 +59,7 @@ class OpenParts:
 
     def __init__(self, states: FileStates, cache: BlockCache | None = None) -> None:
         self.states = states
-        self._cache = cache
+        self.cache = cache or BlockCache()
         self._open: WeakValueDictionary[tuple[int, int, bytes], OpenPart] = WeakValueDictionary()
 
     def open(self, path: Path, file: StoredFile) -> OpenPart:
@@ -68,5 +68,5 @@ class OpenParts:
         key = status.st_dev, status.st_ino, file.pages
         part = self._open.get(key)
         if part is None or part.file.state.damage or part.file.state.suspicion:
-            part = self._open[key] = OpenPart(path, file, self.states, self._cache)
+            part = self._open[key] = OpenPart(path, file, self.states, self.cache)
         return part

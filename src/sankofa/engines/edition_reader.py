@@ -13,6 +13,7 @@ from sankofa.engines.datastore import ALIASES, Block, ByteRange, Manifest, Needs
 from sankofa.engines.edition_files import OpenParts, StoredFile
 from sankofa.engines.manifest import open_manifest
 from sankofa.engines.parts_by_kind import PartsByKind
+from sankofa.engines.pieces import PieceReader
 from sankofa.model.errors import EditionError, StoreUnavailable
 
 PARTS = "parts"
@@ -58,6 +59,7 @@ class EditionFolderReader:
             _check_files(self._scrubbed, sys.maxsize if check_all else _CHECKED_AT_OPENING)
             self._mapped = [part.file for part in parts]
             self._parts = PartsByKind(self.manifest, [part.blocks for part in parts])
+            self._pieces = PieceReader(self._parts, opened.cache)
 
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None
@@ -84,18 +86,11 @@ class EditionFolderReader:
     async def pieces(self, kind: str, ranges: Sequence[ByteRange]) -> Sequence[bytes | memoryview]:
         """Each may be of a block that has to be decompressed first: others have a turn between them."""
         pieces: list[bytes | memoryview] = []
-        parts = self._parts.of_kind(kind) if ranges else []
         try:
             for first in range(0, len(ranges), _PIECES_A_TURN):
                 if first:
                     await asyncio.sleep(0)
-                turn = ranges[first : first + _PIECES_A_TURN]
-                if len(parts) == 1:
-                    pieces += parts[0].pieces(turn)
-                    continue
-                for block, start, end in turn:
-                    part, number = self._parts.of_block(kind, block)
-                    pieces += part.pieces(((number, start, end),))
+                pieces += self._pieces.read(kind, ranges[first : first + _PIECES_A_TURN])
         except Damaged as damage:
             raise self._unavailable(damage) from None
         return pieces
@@ -134,6 +129,7 @@ class EditionFolderReader:
         """A part is closed with the last edition that has it, its map with the last view of it: an answer may
         still be on its way out."""
         self._parts.clear()
+        self._pieces.clear()
         self._mapped, self._scrubbed = [], []
         for file in self._files.values():
             file.close()

@@ -66,7 +66,11 @@ def open_source(url: str) -> ObjectSource:
         from sankofa.engines.object_http import HttpObjects
 
         return HttpObjects(url)
-    return open_destination(url)
+    try:
+        return open_destination(url)
+    except SettingsError as failure:
+        also = str(failure).replace("expected ", "expected https://host/path, ", 1)
+        raise SettingsError(also) from None
 
 
 def open_destination(url: str) -> ObjectDestination:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sankofa.ledger.reader import CaptureInfo, LedgerReader
-from sankofa.model.identifiers import STRONG, in_one_spelling, service_id
+from sankofa.model.identifiers import STRONG, free_location, in_one_spelling, service_id
 from sankofa.model.records import Profile
 
 
@@ -140,7 +140,9 @@ def resolve(
     )
     for subject, statements in named.items():
         for statement in statements:
-            source_ref = captures[statement.capture_id].ref(subject, statement.profile.document)
+            source_ref = captures[statement.capture_id].ref(
+                free_location(subject), statement.profile.document
+            )
             claims[subject] += [
                 Claim(in_one_spelling(identifier), source_ref, statement.capture_id)
                 for identifier in statement.profile.identifiers

@@ -18,6 +18,7 @@ from sankofa.ledger.rounded_dates import real_and_rounded
 from sankofa.model.days import ordinal
 from sankofa.model.facts import EXTRACTED, STRUCTURED, STRUCTURED_ROUNDED
 from sankofa.model.financial_years import YearEvidence
+from sankofa.model.identifiers import free_location
 from sankofa.model.provenance import source_ref
 
 PUBLISHED_CONFIDENCE = Decimal("0.85")
@@ -68,7 +69,8 @@ class Report(msgspec.Struct, frozen=True, gc=False):
         """A figure without a place in its document stands under its issuer."""
         capture = self.capture
         digest = capture.content_sha256 if self.recaptured else ""
-        return source_ref(capture.source_id, self.document, self.location or self.subject, digest)
+        location = self.location or free_location(self.subject)
+        return source_ref(capture.source_id, self.document, location, digest)
 
 
 Reports = dict[Identity, list[Report]]

@@ -10,7 +10,7 @@ import msgspec
 from sankofa.engines.datastore import Row
 from sankofa.ledger.capture import Capture, holds_record
 from sankofa.model.days import instant
-from sankofa.model.ocds.parties import Gate, Identifiers
+from sankofa.model.ocds.parties import Gate, Identifiers, buyer_country
 from sankofa.model.ocds.release import CleanRelease, Unusable, clean, encode
 from sankofa.model.organisations import org_evidence
 from sankofa.model.records import Rejected, Release
@@ -18,6 +18,7 @@ from sankofa.model.records import Rejected, Release
 _BATCH = 500
 _REMEMBERED = 100_000
 _PER_CAPTURE = 1 << 32
+NO_COUNTRY = "of no country: the source fixes none and the buyer has none; kept in the ledger, not served"
 
 Triple = tuple[str, str, str]
 
@@ -39,7 +40,7 @@ class CleanedRelease(NamedTuple):
 
 
 class ReleaseIngester:
-    """Ingests the releases of one file."""
+    """Ingests the releases of one file. A release is of its buyer's country where its source fixes none."""
 
     def __init__(self, capture: Capture, country: str, now: datetime, longest_text: int) -> None:
         self._capture = capture
@@ -57,8 +58,9 @@ class ReleaseIngester:
         """Ingest one release; yields what of it was rejected."""
         counts = self._capture.counts
         counts.read += 1
+        country = self._country or buyer_country(release.content)
         try:
-            cleaned = clean(release.content, self._country, self._gate, self._capture.persons.token)
+            cleaned = clean(release.content, country, self._gate, self._capture.persons.token)
             if cleaned.release_date > self._latest:
                 raise Unusable("a date in the future")
             if len(cleaned.body) > self._longest_text and _longest_text(release.content) > self._longest_text:
@@ -74,7 +76,9 @@ class ReleaseIngester:
         counts.withheld += len(cleaned.withheld)
         for field, reason in cleaned.faults:
             yield Rejected(f"{position}: {field}", reason)
-        self.take_cleaned(self._cleaned(cleaned, position))
+        if not country:
+            yield Rejected(f"{position}: buyer", NO_COUNTRY)
+        self.take_cleaned(self._cleaned(cleaned, position, country))
 
     def take_cleaned(self, release: CleanedRelease) -> None:
         """Ingest one that was cleaned, now or when its file came."""
@@ -126,13 +130,13 @@ class ReleaseIngester:
             held.setdefault((ocid, release_id, release_date), []).append(digest)
         return held
 
-    def _cleaned(self, cleaned: CleanRelease, position: str) -> CleanedRelease:
+    def _cleaned(self, cleaned: CleanRelease, position: str, country: str) -> CleanedRelease:
         hashed = self._capture.persons.hashed
         return CleanedRelease(
             cleaned[:3],
-            self._content_digest(cleaned),
+            self._content_digest(cleaned, country),
             position,
-            self._country,
+            country,
             msgspec.Raw(encode(cleaned.summary)),
             msgspec.Raw(cleaned.body),
             [
@@ -146,7 +150,7 @@ class ReleaseIngester:
                 for known, _ in cleaned.parties
             ],
             [(known.party_id, *party_roles) for known, party_roles in cleaned.parties],
-            [hashed(f"party:{self._country}:{subject}") for subject in cleaned.withheld],
+            [hashed(f"party:{country}:{subject}") for subject in cleaned.withheld],
         )
 
     def _row(self, release: CleanedRelease) -> Row:
@@ -162,10 +166,10 @@ class ReleaseIngester:
             self._capture.id,
         )  # fmt: skip
 
-    def _content_digest(self, cleaned: CleanRelease) -> str:
+    def _content_digest(self, cleaned: CleanRelease, country: str) -> str:
         """Tells one content from another: what is served of it, and who is in it."""
         who = [(*known[1:], roles) for known, roles in cleaned.parties]
-        served_beside_body = msgspec.json.encode((cleaned.summary.category, self._country, who))
+        served_beside_body = msgspec.json.encode((cleaned.summary.category, country, who))
         return hashlib.blake2b(cleaned.body + served_beside_body, digest_size=16).hexdigest()
 
     def _evidence(self, name: str, identifiers: Identifiers, country: str) -> str | None:

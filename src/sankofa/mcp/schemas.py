@@ -38,6 +38,13 @@ _IN_SHORT: Final = {
     "quote": "Currency of the price",
     "via": "Third currency",
     "id_type": "Kind of identifier",
+    "role": "Such as buyer or supplier",
+    "exchange": "Such as JSE or XJSE",
+    "q": "Words of its key or name; each may be begun only",
+    "shape": "wide: a row per line item, a column per period",
+    "kind": "Only this statement",
+    "ocid": "Only this contracting process",
+    "category": "As the portal publishes it",
 }
 """What an argument is, where the description of the parameter says more than an agent needs."""
 

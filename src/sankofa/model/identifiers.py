@@ -12,6 +12,8 @@ from sankofa.model.exchanges import exchange
 from sankofa.model.registers import one_spelling
 
 ID_TYPES: Final = ("lei", "registry", "isin", "ticker", "figi", "aggregator")
+FREE_ID_TYPES: Final = ("lei", "ticker")
+"""The types that every tier is given; the others are the paid crosswalk."""
 STRONG: Final = ("lei", "registry", "isin", "ticker")
 """The types that identify an organisation by themselves, strongest first (contract: ENT-2)."""
 SEC_CIK: Final = "US-SEC-CIK"
@@ -60,6 +62,14 @@ def stored_identifier(text: str) -> Identifier:
         return Identifier(id_type, None, rest)
     scheme, _, value = rest.partition(":")
     return Identifier(id_type, scheme, value)
+
+
+def free_location(text: str) -> str:
+    """A stored `str(Identifier)` as the location in a `source_ref`, which every tier reads: without its value
+    where that is of the paid crosswalk.
+    """
+    id_type, scheme, _ = stored_identifier(text)
+    return text if id_type in FREE_ID_TYPES else f"{id_type}:{scheme}" if scheme else id_type
 
 
 def in_one_spelling(text: str) -> str:

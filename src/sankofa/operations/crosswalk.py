@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.format.keys import FREE, FREE_ID_TYPES, ID_TYPES, PAID
+from sankofa.edition.format.keys import FREE, ID_TYPES, PAID
 from sankofa.edition.read.edition import Selection
 from sankofa.model.errors import InvalidParameter
-from sankofa.model.identifiers import lookup_key_of_text
+from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow
 from sankofa.operations.contract import NO_ROWS, AgentView, Answer, Call, operation

@@ -92,7 +92,7 @@ async def get_macro(
     null. A parameter of the other mode is a 400. An exchange rate is served as it is published, never
     inverted; where its source names no country, it is of the one whose currency it is quoted in (FX.EUR.ZAR
     of ZA, FX.USD.XOF of none). Of a series or indicator that is not there, the answer has no rows and names
-    in `nearest` those that are close.
+    in `nearest` those that are close; of one that belongs to the other mode, `hint` says so.
     """
     if series is None and as_of is None:
         asked = ("annual", country, (indicator or "").upper(), str(from_), str(to))
@@ -102,7 +102,7 @@ async def get_macro(
         most = call.grant.rows(limit)
         years = DayRange(FOREVER, _year(from_, 0), _year(to, FOREVER))
         selection = await _annual(walk, country or "", (indicator or "").upper(), years, most)
-        nearest = {} if selection.count else await nearest_series(walk.edition, indicator)
+        nearest = {} if selection.count else await nearest_series(walk.edition, indicator, "indicator")
         return walk.answer(selection, as_of=None, shape=MacroAnnualRow, members=nearest)
     since, until = _day(from_, 0), _day(to, FOREVER)
     filters = (series_type, frequency, country)
@@ -113,7 +113,7 @@ async def get_macro(
     day = walk.day.toordinal()
     most = call.grant.rows(limit)
     selection = await _series(walk, series, filters, DayRange(day, since, min(until, day)), most)
-    nearest = {} if selection.count else await nearest_series(walk.edition, series)
+    nearest = {} if selection.count else await nearest_series(walk.edition, series, "series")
     return walk.answer(selection, as_of=walk.day, shape=MacroSeriesRow, members=nearest)
 
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 from sankofa.access.tiers import Grant
-from sankofa.edition.format.keys import FREE_ID_TYPES, ID_TYPES
+from sankofa.edition.format.keys import ID_TYPES
 from sankofa.edition.read.edition import Edition, Selection
 from sankofa.edition.read.search import codes_sharing_words, search_code
 from sankofa.model.errors import InvalidParameter, NotFound, StoreUnavailable
-from sankofa.model.identifiers import lookup_key_of_text
+from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.names import code_words
 from sankofa.model.text import fit
@@ -21,6 +21,12 @@ from sankofa.operations.service import Service
 ID_PARAMETER: Final = "service_id"
 _MOST: Final = 5
 _LONGEST: Final = 64
+MacroCode = Literal["series", "indicator"]
+_OTHER_MODE: Final[dict[MacroCode, str]] = {
+    "series": "an annual indicator: pass it as `indicator`, without `as_of`.",
+    "indicator": "a series: pass it as `series`.",
+}
+"""What a code is that is not of the kind of the parameter it was given as."""
 
 
 class _Match(msgspec.Struct):
@@ -89,11 +95,17 @@ async def nearest_codes(edition: Edition, text: str) -> list[str]:
     return get_close_matches(text.upper(), codes, _MOST, 0.5)
 
 
-async def nearest_series(edition: Edition, code: str | None) -> dict[str, object]:
-    """The member of an answer without rows to a question about a series or indicator that is not there."""
-    if code is None or await search_code(edition, code.upper()):
+async def nearest_series(edition: Edition, code: str | None, parameter: MacroCode) -> dict[str, object]:
+    """The member of an answer without rows to a question about a series or indicator that is not there.
+
+    `/v1/series` lists both: a code of the other kind is answered with the parameter that takes it.
+    """
+    if code is None:
         return {}
-    return {"nearest": await nearest_codes(edition, code)}
+    kinds = {hit.type for hit in await search_code(edition, code.upper())}
+    if not kinds:
+        return {"nearest": await nearest_codes(edition, code)}
+    return {} if parameter in kinds else {"hint": f"{printable(code.upper())} is {_OTHER_MODE[parameter]}"}
 
 
 def nearest_line_items(asked: Iterable[str] | None, selection: Selection) -> dict[str, object]:

@@ -53,7 +53,10 @@ class Text(_Declared):
 
     def read(self, text: str, today: date) -> str:
         if not self._admits(text):
-            raise ValueError(f"expected text matching {self.pattern}, at most {self.longest} characters")
+            such_as = f", such as {self.example}" if self.example else ""
+            raise ValueError(
+                f"expected text matching {self.pattern}, at most {self.longest} characters{such_as}"
+            )
         return text
 
     def schema(self) -> JsonSchema:

@@ -153,7 +153,9 @@ DetailParameter = Annotated[
     "`full`: rows with `release`, the whole OCDS release; `compact`: without it.",
 ]
 TendersOfParameter = Annotated[str | None, Country(), "ISO 3166-1 alpha-2 code, in any case."]
-RoleParameter = Annotated[str | None, Text(r"^[A-Za-z]{1,64}$", "supplier"), "Role, e.g. buyer or supplier."]
+RoleParameter = Annotated[
+    str | None, Text(r"^[A-Za-z]{1,64}$", "supplier"), "Role, such as buyer or supplier."
+]
 OptionalServiceIdParameter = Annotated[
     str | None,
     Text(SERVICE_ID_PATTERN, "DC46AF1B1AAA424B58D1368176"),

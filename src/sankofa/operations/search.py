@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, FREE_ID_TYPES, ID_TYPES, SERIES_ENTRIES
+from sankofa.edition.format.keys import ENTRIES_PER_BLOCK, ID_TYPES, SERIES_ENTRIES
 from sankofa.edition.format.search_records import MACRO_ITEMS
 from sankofa.edition.format.search_records import ORGANISATIONS as ORGANISATION_INDEX
 from sankofa.edition.read.bounded_cache import BoundedCache
@@ -25,7 +25,7 @@ from sankofa.edition.read.series_catalogue import country_entries, entry_of
 from sankofa.edition.read.turns import Turns
 from sankofa.model.catalogue_rows import SEARCH_TYPES, EntityMatchRow, SearchRow
 from sankofa.model.countries import begins_country, country_named
-from sankofa.model.identifiers import lookup_key_of_text
+from sankofa.model.identifiers import FREE_ID_TYPES, lookup_key_of_text
 from sankofa.model.names import code_words, words
 from sankofa.model.provenance import ORGANISATIONS
 from sankofa.model.rows import CrosswalkMatchRow, Match, wire

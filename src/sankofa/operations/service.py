@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
+from ipaddress import ip_address
 from typing import Any
 
 from sankofa.access.cursors import Cursors
@@ -51,9 +52,9 @@ class Service:
         self.domains = Domains(self._records, settings, clock)
         self.quotas = Quotas(self.usagestore, clock)
         self.wrong_keys = WrongKeys(self.usagestore, clock)
-        self._proxies = frozenset(part.strip() for part in settings.proxies.split(",") if part.strip())
+        self._proxies = settings.proxy_networks()
         self.cursors = Cursors(settings.cursor_secrets())
-        self.edition = EditionManager(self.datastore)
+        self.edition = EditionManager(self.datastore, follows=bool(settings.editions))
         self.answers = AnswerCache(settings.answer_cache_bytes)
         self._watching: asyncio.Task[None] | None = None
         self.observe: Observer | None = None
@@ -104,11 +105,20 @@ class Service:
     def _address_of(self, scope: Mapping[str, Any]) -> str:
         """The client's address: the peer, or behind our own proxies the last address that is not a proxy."""
         peer: str = (scope.get("client") or ("",))[0]
-        if peer not in self._proxies:
+        if not self._is_proxy(peer):
             return peer
         forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
         hops = [hop.strip() for hop in forwarded.decode("latin-1").split(",")]
-        return next((hop for hop in reversed(hops) if hop and hop not in self._proxies), peer)
+        return next((hop for hop in reversed(hops) if hop and not self._is_proxy(hop)), peer)
+
+    def _is_proxy(self, address: str) -> bool:
+        if not self._proxies:
+            return False
+        try:
+            parsed = ip_address(address)
+        except ValueError:  # anybody may write anything there
+            return False
+        return any(parsed in network for network in self._proxies)
 
 
 def open_store(settings: Settings) -> Datastore:

@@ -87,6 +87,8 @@ class OpenPage(NamedTuple):
     """A path that needs no key: the function that answers it from the header fields."""
 
     answer: Callable[[Head], Awaitable[Response]]
+    answer_query: Callable[[bytes], Awaitable[Response]] | None = None
+    """Answers it from the query instead."""
 
 
 class RestApp:
@@ -163,6 +165,8 @@ class RestApp:
                     return Response(204, [(b"allow", _ALLOW.encode()), *cors], b"")
                 raise MethodNotAllowed(_ALLOW)
             if isinstance(route, OpenPage):
+                if route.answer_query is not None:
+                    return await route.answer_query(scope["query_string"])
                 return await route.answer(head)
             if isinstance(route, FileRoute):
                 return await self._file(route, scope, head, usage)

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -19,6 +20,7 @@ from sankofa.model.cross_rates import METHODOLOGY as CROSS_RATES
 from sankofa.model.days import instant
 from sankofa.operations.answers import JSON, NO_STORE, RESOURCE_METADATA, Headers
 from sankofa.operations.build_id import build_id
+from sankofa.operations.contract import printable
 from sankofa.operations.encodings import choose_encoding, compressed
 from sankofa.operations.service import Service, probe
 from sankofa.rest.app import OpenPage
@@ -56,7 +58,8 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
     for panel in panels().values():
         pages[f"/methodology/{panel.methodology_ref}"] = _explanation(panel_methodology(panel))
     pages[f"/methodology/{CROSS_RATES}"] = _explanation(cross_rates_methodology())
-    return {path: OpenPage(answer) for path, answer in pages.items()}
+    by_query = {"/tls-permission": OpenPage(_health, _tls_permission(service))}
+    return {path: OpenPage(answer) for path, answer in pages.items()} | by_query
 
 
 async def _site(service: Service, head: Head) -> Site:
@@ -187,6 +190,26 @@ def _resource_metadata(service: Service, path: str) -> Callable[[Head], Awaitabl
             "api_key_methods_supported": ["X-API-Key", "Authorization: Bearer"],
         }
         return await _cacheable(head, [JSON], msgspec.json.encode(body))
+
+    return answer
+
+
+def _tls_permission(service: Service) -> Callable[[bytes], Awaitable[Response]]:
+    """Tells a proxy with on-demand TLS whether to get a certificate, as Caddy asks: 200 for yes.
+
+    Who points a name here learns nothing that a request to that host would not tell.
+    """
+
+    async def answer(query: bytes) -> Response:
+        given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+        for name, _ in given:
+            if name != "domain":
+                raise errors.InvalidParameter(printable(name), "no such parameter; taken is: domain")
+        if len(given) != 1 or not given[0][1]:
+            raise errors.InvalidParameter("domain", "expected the name of one host")
+        if not await service.domains.is_served(given[0][1]):
+            raise errors.NotFound("This service is not served on that host: `sankofa domains add` adds it.")
+        return Response(200, [JSON, NO_STORE], b'{"permitted":true}')
 
     return answer
 

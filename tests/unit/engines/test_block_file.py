@@ -2,15 +2,18 @@
 
 import os
 import random
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from sankofa.engines.block_cache import BlockCache
+from sankofa.engines.block_cache import ENTRY_BYTES, BlockCache
 from sankofa.engines.block_file import BlockFileReader, BlockFileWriter
 from sankofa.engines.checked_file import CheckedFile, FileStates
-from sankofa.engines.datastore import Block
+from sankofa.engines.datastore import BLOCK_BITS, Block
 from sankofa.engines.edition_files import describe_file
+from sankofa.engines.parts_by_kind import PartsByKind
+from sankofa.engines.pieces import PieceReader
 
 DRAW = random.Random(int(os.environ.get("TEST_SEED", "1")))
 ROW = b'{"service_id":"DC46AF1B1AAA424B58D1368176","line_item":"revenue","value_reported":%d}'
@@ -60,13 +63,51 @@ def test_whatever_is_read_is_what_was_written(
             answer = opened.blocks("kind", key, skip, most)
             assert answer is not None
             assert [(bytes(i), bytes(r)) for i, r in answer] == blocks[skip : skip + most]
-    every = [part for blocks in content.values() for _, part in blocks]
-    ranges = [
-        (number, start, DRAW.randrange(start, len(every[number - 1]) + 1))
-        for number in DRAW.choices(range(1, len(every) + 1), k=300)
-        for start in [DRAW.randrange(len(every[number - 1]))]
-    ]
-    assert [bytes(piece) for piece in opened.pieces(ranges)] == [every[n - 1][a:b] for n, a, b in ranges]
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 50_000, 128 << 20])
+def test_pieces_of_any_part_are_those_that_were_written(
+    tmp_path: Path, content: dict[str, list[Block]], cache_bytes: int
+) -> None:
+    """Again and again: most come from the table of blocks, unless the cache is too small for them."""
+    cache = BlockCache(cache_bytes)
+    entries, parts, every = [], [], []
+    for part in range(3):
+        path = tmp_path / f"{part}.blocks"
+        write(path, content)
+        entries.append({"kinds": ["kind"], "first": f"{part}"})
+        parts.append(reader(path, cache))
+        every.append([rows for blocks in content.values() for _, rows in blocks])
+    pieces = PieceReader(PartsByKind({"parts": entries}, parts), cache)
+    for _ in range(20):
+        ranges, expected = [], []
+        for part, number in ((DRAW.randrange(3), DRAW.randrange(len(every[0]))) for _ in range(50)):
+            rows = every[part][number]
+            start = DRAW.randrange(len(rows))
+            end = DRAW.randrange(start, len(rows) + 1)
+            ranges.append(((part << BLOCK_BITS) + number + 1, start, end))
+            expected.append(rows[start:end])
+        assert [bytes(piece) for piece in pieces.read("kind", ranges)] == expected
+    assert cache.size <= cache_bytes
+
+
+def test_rows_that_leave_the_cache_are_kept_nowhere_else(
+    tmp_path: Path, content: dict[str, list[Block]]
+) -> None:
+    path = tmp_path / "edition.blocks"
+    write(path, content)
+    cache = BlockCache(60_000)
+    pieces = PieceReader(
+        PartsByKind({"parts": [{"kinds": ["kind"], "first": ""}]}, [reader(path, cache)]), cache
+    )
+    pieces.read("kind", [(number, 0, 1) for number in range(1, 41)])
+    tracemalloc.start()
+    for number in range(1, 41):
+        pieces.read("kind", [(number, 0, 1)])
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert cache.dropped > 40
+    assert held < 100_000 < sum(len(rows) for _, rows in content["rows"])
 
 
 def test_many_blocks_are_made_ready_one_by_one(tmp_path: Path, content: dict[str, list[Block]]) -> None:
@@ -95,7 +136,7 @@ def test_rows_that_are_not_needed_are_not_decompressed(
         assert [index for index, _ in sizes] == [index for index, _ in content["rows"][:most]]
         for (_, size), (index, part) in zip(sizes, content["rows"], strict=False):
             assert size == (len(part) if index == b"index1" or len(part) < 4096 else 0)
-        assert cache.size in (0, len(content["rows"][1][1]))
+        assert cache.size in (0, len(content["rows"][1][1]) + ENTRY_BYTES)
 
 
 def test_a_cache_stays_within_its_bytes_and_keeps_what_is_read_again() -> None:

@@ -38,7 +38,8 @@ def collect(
         _print_plan(collecting.plan(current, sources), as_json)
         return
     if watch:
-        collecting.watch(current, publish=publish, report=lambda run: _print(run, as_json))
+        later = "; looking again every second"
+        collecting.watch(current, publish=publish, report=lambda run: _print(run, as_json, later))
         return
     run = collecting.collect_once(current, sources, publish=publish, accept_shrunk=accept_shrunk)
     _print(run, as_json)
@@ -46,7 +47,7 @@ def collect(
         sys.exit(1)
 
 
-def _print(run: Run, as_json: bool) -> None:
+def _print(run: Run, as_json: bool, later: str = "") -> None:
     if as_json:
         document = {
             "sources": [_described(outcome) for outcome in run.outcomes],
@@ -61,7 +62,10 @@ def _print(run: Run, as_json: bool) -> None:
             click.echo(f"Error: {outcome.source}: {outcome.failure}", err=True)
         click.echo(outcome.line())
     if not run.outcomes:
-        click.echo("nothing to collect: no entry of HOME/sources.toml has a table `collect`; name a SOURCE")
+        click.echo(
+            "nothing to collect: no entry of HOME/sources.toml has a table `collect`, and "
+            f"SANKOFA_COLLECT_SOURCES names none{later or '; name a SOURCE'}"
+        )
     if run.manifest is not None:
         print_published(run.manifest)
 

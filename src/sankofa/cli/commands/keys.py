@@ -174,7 +174,14 @@ async def reseal(store: Keys, _: Domains) -> None:
 )
 def copy(url: str) -> None:
     """Copy every key and domain to another store; then set SANKOFA_KEYSTORE to it."""
-    total, changed, damaged = asyncio.run(copy_records(settings.load(), url))
+    current = settings.load()
+    if not current.keys_secret and url.partition(":")[0] != "embedded":
+        click.echo(
+            "Warning: SANKOFA_KEYS_SECRET is not set: records in that store are proof against damage, not "
+            "against a hand (docs/operating.md, Secrets)",
+            err=True,
+        )
+    total, changed, damaged = asyncio.run(copy_records(current, url))
     for reason in damaged:
         click.echo(f"left out: {reason}", err=True)
     click.echo(f"copied {total} records; {total - changed} of them were there already")

@@ -37,7 +37,6 @@ SERIES_MODE: Final = "series"
 
 ID_TYPES: Final = ("lei", "ticker", "registry", "isin", "figi", "aggregator")
 """In served order; the tag of a row of the crosswalk is the number of its type."""
-FREE_ID_TYPES: Final = ("lei", "ticker")
 FREE: Final = 1
 PAID: Final = 2
 """The modes by which a row of the crosswalk is seen: by every tier, or by the paid ones."""

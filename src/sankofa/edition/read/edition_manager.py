@@ -25,8 +25,10 @@ class EditionManager:
     any more. Opening takes a moment, so it happens in a thread.
     """
 
-    def __init__(self, store: Datastore) -> None:
+    def __init__(self, store: Datastore, *, follows: bool = False) -> None:
         self._store = store
+        self._follows = follows
+        """Whether editions are pulled from elsewhere."""
         self._edition: Edition | None = None
         self._refused = ""
         self._try_again = 0.0
@@ -49,6 +51,9 @@ class EditionManager:
             return StoreUnavailable("datastore", cause, message=message)
         if self._refused:
             return StoreUnavailable("datastore", f"edition {self._refused} cannot be served")
+        if self._follows:
+            message = "The current edition is still to be pulled; retry."
+            return StoreUnavailable("datastore", "no edition is pulled yet", message=message)
         return StoreUnavailable("datastore", "no edition is published")
 
     async def for_cursor(self, edition_id: str) -> Edition:

@@ -307,12 +307,32 @@ def _name(body: dict[str, Json]) -> str:
 def _identifiers(body: dict[str, Json]) -> Identifiers:
     pairs = []
     first = body.get("identifier") or (body if "scheme" in body else None)  # OCDS 1.0 has bare identifiers
-    for identifier in (first, *(body.get("additionalIdentifiers") or ())):
+    more = body.get("additionalIdentifiers")
+    for identifier in (first, *(more if type(more) is list else ())):
         if type(identifier) is dict:
             scheme, value = identifier.get("scheme"), identifier.get("id")
             if type(scheme) is str and scheme.strip() and value is not None and str(value).strip():
                 pairs.append((scheme.strip(), one_line(str(value))))
     return tuple(pairs)
+
+
+def buyer_country(release: Json) -> str:
+    """The country (alpha-2) that a release gives its buyer; empty where it gives none, or several."""
+    if type(release) is not dict:
+        return ""
+    buyer, listed, tender = release.get("buyer"), release.get("parties"), release.get("tender")
+    bodies = [buyer, tender.get("procuringEntity") if type(tender) is dict else None]
+    if type(listed) is list:
+        bodies += [party for party in listed if type(party) is dict and _buys(party)]
+    countries = {_country(body, _identifiers(body)) for body in bodies if type(body) is dict} - {""}
+    return countries.pop() if len(countries) == 1 else ""
+
+
+def _buys(party: dict[str, Json]) -> bool:
+    roles = party.get("roles")
+    return type(roles) is list and any(
+        role(r) in ("buyer", "procuringEntity") for r in roles if type(r) is str
+    )
 
 
 def _country(body: dict[str, Json], identifiers: Identifiers) -> str:

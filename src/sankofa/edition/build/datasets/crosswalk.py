@@ -14,10 +14,10 @@ import msgspec
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.dataset import KeyIndex, KeyRows, dataset
 from sankofa.edition.build.inputs import CLAIMS
-from sankofa.edition.format.keys import FREE, FREE_ID_TYPES, ID_TYPES, PAID
+from sankofa.edition.format.keys import FREE, ID_TYPES, PAID
 from sankofa.edition.format.row_blocks import Entry
 from sankofa.ledger.entities import Claim, Entity
-from sankofa.model.identifiers import Identifier, stored_identifier, stored_lookup_key
+from sankofa.model.identifiers import FREE_ID_TYPES, Identifier, stored_identifier, stored_lookup_key
 from sankofa.model.rows import CrosswalkMatchRow, CrosswalkRow, wire
 
 _write = msgspec.msgpack.Encoder().encode

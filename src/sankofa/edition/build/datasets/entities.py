@@ -14,7 +14,7 @@ from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
 from sankofa.model.facts import FUND
 from sankofa.model.field_docs import doc
-from sankofa.model.identifiers import stored_identifier
+from sankofa.model.identifiers import free_location, stored_identifier
 from sankofa.model.provenance import SERVICE, source_ref
 from sankofa.model.rows import EntityRow, Listing, Row, wire
 
@@ -69,10 +69,16 @@ def _row(context: BuildContext, entity: Entity) -> EntityRow:
         legal_form=_first(p.legal_form for p in profiles),
         lei=_first(i.value for i in identifiers if i.id_type == "lei"),
         listings=[Listing(i.scheme or "", i.value) for i in identifiers if i.id_type == "ticker"],
-        source_ref=capture.ref(spoken.subject if spoken else entity.subjects[0], document),
+        source_ref=capture.ref(_location(entity, spoken.subject if spoken else entity.subjects[0]), document),
         license_class=capture.license_class,
         observed_at=capture.observed_at,
     )
+
+
+def _location(entity: Entity, subject: str) -> str:
+    """Where an organisation stands in a document: under its LEI or ticker, else under its service_id."""
+    location = free_location(subject)
+    return location if location == subject else f"{location} {entity.service_id}"
 
 
 def _first(values: "Iterator[T | None]") -> T | None:
