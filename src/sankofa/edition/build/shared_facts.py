@@ -1,12 +1,10 @@
 """The shared shape, in which facts of every dataset are alike: who they are of, and where they are from."""
 
-import sys
-from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Final
 
 from sankofa.edition.build.context import BuildContext
-from sankofa.edition.build.number_set import NumberSet
+from sankofa.edition.build.digest_set import DIGEST_BYTES, DigestSet
 from sankofa.edition.build.tables import Table, TableRows, table
 from sankofa.ledger.entities import Entity
 from sankofa.model.countries import alpha3_of, country_name
@@ -17,7 +15,7 @@ from sankofa.model.rows import Row
 if TYPE_CHECKING:
     import pyarrow
 
-_DIGITS: Final = 16
+_DIGITS: Final = 2 * DIGEST_BYTES
 """Of a provenance_id, which tell one from all others."""
 
 
@@ -45,37 +43,31 @@ class _Once(TableRows):
 
     def __init__(self, context: BuildContext) -> None:
         super().__init__(context)
-        self._seen = NumberSet()
+        self._seen = DigestSet()
 
     def take(self, key: str, row: SharedFact) -> Iterable[object]:
-        return (row,) if self._seen.add(_number(row.provenance_id)) else ()
+        (new,) = self._seen.add_all(bytes.fromhex(row.provenance_id[:_DIGITS]))
+        return (row,) if new else ()
 
     def take_columns(self, columns: "pyarrow.Table") -> "pyarrow.Table":
         import pyarrow
 
-        new = self._seen.add_all(_numbers(columns.column("provenance_id")))
+        new = self._seen.add_all(_digests(columns.column("provenance_id")))
         return columns.select(list(SharedProvenance.__struct_fields__)).filter(
             pyarrow.array(new, pyarrow.bool_())
         )
 
 
-def _number(provenance_id: str) -> int:
-    """Its first digits."""
-    return int(provenance_id[:_DIGITS], 16)
-
-
-def _numbers(provenance_ids: "pyarrow.ChunkedArray") -> Iterable[int]:
-    """Of many, without a text for each: their digits one behind another are the bytes of the numbers."""
+def _digests(provenance_ids: "pyarrow.ChunkedArray") -> bytes:
+    """The first digits of many, as bytes one behind another."""
     from pyarrow import compute
 
-    numbers = array("Q")
+    digests = []
     for chunk in compute.utf8_slice_codeunits(provenance_ids, 0, _DIGITS).chunks:
         offsets, digits = chunk.buffers()[1:]
         first, end = (memoryview(offsets).cast("i")[chunk.offset + at] for at in (0, len(chunk)))
-        numbers.frombytes(bytes.fromhex(memoryview(digits)[first:end].tobytes().decode()))
-    if sys.byteorder == "little":
-        numbers.byteswap()
-    return numbers
+        digests.append(bytes.fromhex(memoryview(digits)[first:end].tobytes().decode()))
+    return b"".join(digests)
 
 
 def provenance_table(facts: str, sku: str) -> None:
