@@ -5,7 +5,7 @@ from typing import Final
 
 BLOCK_CACHE_BYTES: Final = 128 << 20
 """In one worker; the rows of some quarter of a million figures."""
-ENTRY_BYTES: Final = 256
+ENTRY_BYTES: Final = 512
 """What it takes to keep rows, besides the rows themselves."""
 
 
@@ -18,10 +18,9 @@ class BlockCache:
     def __init__(self, most_bytes: int = BLOCK_CACHE_BYTES) -> None:
         self._most = most_bytes
         self._rows: OrderedDict[int, bytes] = OrderedDict()
+        self._tables: dict[int, list[tuple[dict[int, bytes], int]]] = {}
         self.size = 0
         """Bytes that are kept."""
-        self.dropped = 0
-        """How many were dropped so far."""
 
     def get(self, key: int) -> bytes | None:
         try:
@@ -36,5 +35,13 @@ class BlockCache:
         self._rows[key] = rows
         self.size += len(rows) + ENTRY_BYTES
         while self.size > self._most:
-            self.size -= len(self._rows.popitem(last=False)[1]) + ENTRY_BYTES
-            self.dropped += 1
+            dropped, rows = self._rows.popitem(last=False)
+            self.size -= len(rows) + ENTRY_BYTES
+            for table, number in self._tables.pop(dropped, ()):
+                table.pop(number, None)
+
+    def list_in(self, key: int, table: dict[int, bytes], number: int) -> None:
+        """Put rows into a table under a number, for as long as they are kept here."""
+        if (rows := self._rows.get(key)) is not None and number not in table:
+            table[number] = rows
+            self._tables.setdefault(key, []).append((table, number))

@@ -223,14 +223,16 @@ class BlockFileReader:
             rows = self._decompressed(rows_at, stored)
         return index, rows
 
-    def cached_rows(self, block: int) -> bytes | None:
-        """The rows of a block, which are in the cache now; None of those that `piece` reads from the file."""
+    def listed_rows(self, block: int, table: dict[int, bytes], number: int) -> bytes | None:
+        """The rows of a block, which are in the cache now, and under a number in a table for as long as they
+        are in the cache. None of those that `piece` reads from the file."""
         at, stored, raw = self._rows_of(block)
         if stored == raw and raw >= _LEAST_COMPRESSED:
             return None
         if (rows := self._cache.get(self._serial + at)) is None:
             self._file.check(at, at + stored)
             rows = self._decompressed(at, stored) if stored < raw else self._copied(at, stored)
+        self._cache.list_in(self._serial + at, table, number)
         return rows
 
     def piece(self, block: int, start: int, end: int) -> memoryview:

@@ -59,7 +59,7 @@ class EditionFolderReader:
             _check_files(self._scrubbed, sys.maxsize if check_all else _CHECKED_AT_OPENING)
             self._mapped = [part.file for part in parts]
             self._parts = PartsByKind(self.manifest, [part.blocks for part in parts])
-            self._pieces = PieceReader(self._parts, opened.cache)
+            self._pieces = PieceReader(self._parts)
 
     async def blocks(
         self, kind: str, key: str, skip: int, most: int, needs_rows: NeedsRows | None = None

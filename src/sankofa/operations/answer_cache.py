@@ -16,6 +16,10 @@ from sankofa.operations.contract import Operation
 
 _LARGEST_SHARE: Final = 8
 """The part of the room that one answer may take."""
+_TAKEN_WHEN_FULL: Final = 16
+"""One in so many: if what is asked again does not all fit, most of what is there stays, and is of use."""
+_LONG_AGO: Final = 8
+"""Times as many questions as there are answers: one not asked for since gives way to any."""
 _MOST_ASKED_ONCE: Final = 16_384
 """Questions, of which only a hash is remembered; the older ones are forgotten together."""
 
@@ -43,34 +47,56 @@ class CachedAnswer(NamedTuple):
     body: bytes
 
 
+class _Entry:
+    __slots__ = ("answer", "asked")
+
+    def __init__(self, answer: CachedAnswer, asked: int) -> None:
+        self.answer = answer
+        self.asked = asked
+        """The number of the question that it answered last."""
+
+
 class AnswerCache:
     """Keeps nothing of what is asked once, so that a walk through everything drops nobody's answer."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
-        self._answers: OrderedDict[Hashable, CachedAnswer] = OrderedDict()
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._questions = self._refused = 0
         self._asked_lately: set[int] = set()
         self._asked_before: set[int] = set()
         self.size = 0
         """Bytes of the bodies that are kept."""
 
     def get(self, key: Hashable) -> CachedAnswer | None:
-        answer = self._answers.get(key)
-        if answer is not None:
-            self._answers.move_to_end(key)
-        return answer
+        self._questions += 1
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        entry.asked = self._questions
+        self._entries.move_to_end(key)
+        return entry.answer
 
     def offer(self, key: Hashable, answer: CachedAnswer) -> None:
-        """Keep an answer if it was offered before, and if it is not too large."""
+        """Keep an answer if it was offered before, is not too large, and others need not go that are asked
+        for."""
         size = len(answer.body)
-        if size * _LARGEST_SHARE > self._most or key in self._answers:
+        if size * _LARGEST_SHARE > self._most or key in self._entries:
             return
-        if not self._was_asked(hash(key)):
+        if not self._was_asked(hash(key)) or (self.size + size > self._most and not self._gives_way()):
             return
-        self._answers[key] = answer
+        self._entries[key] = _Entry(answer, self._questions)
         self.size += size
         while self.size > self._most:
-            self.size -= len(self._answers.popitem(last=False)[1].body)
+            self.size -= len(self._entries.popitem(last=False)[1].answer.body)
+
+    def _gives_way(self) -> bool:
+        """Whether the one asked for longest ago may go for another."""
+        longest_ago = next(iter(self._entries.values()))
+        if self._questions - longest_ago.asked > _LONG_AGO * len(self._entries):
+            return True
+        self._refused += 1
+        return self._refused % _TAKEN_WHEN_FULL == 0
 
     def _was_asked(self, question: int) -> bool:
         """Whether it was asked before; from now on it was."""

@@ -42,13 +42,41 @@ def test_the_same_tag_for_another_encoding_address_or_named_edition_is_another_a
     assert [cache.get(other) for other in others] == [None, None, None]
 
 
+def ask(cache: AnswerCache, tag: str) -> bool:
+    """Whether the answer came from the cache."""
+    if cache.get(key(tag)) is not None:
+        return True
+    cache.offer(key(tag), answer())
+    return False
+
+
 def test_the_one_asked_for_longest_ago_is_dropped_first() -> None:
     cache = AnswerCache(ROOM)
     offer_twice(cache, *"abcdefgh")
     assert cache.get(key("a"))
-    offer_twice(cache, "i")
+    for _ in range(17):
+        cache.offer(key("i"), answer())
     assert kept(cache, *"abcdefghi") == list("acdefghi")
     assert cache.size == ROOM
+
+
+def test_of_more_questions_than_there_is_room_for_some_are_answered_every_time() -> None:
+    """The same ones again and again in the same order: were the oldest dropped each time, none would be."""
+    cache = AnswerCache(ROOM)
+    questions = [f"question {number}" for number in range(24)]
+    answered = [ask(cache, question) for _ in range(100) for question in questions]
+    assert sum(answered[len(questions) * 2 :]) > 0.25 * len(answered)
+    assert cache.size <= ROOM
+
+
+def test_answers_that_nobody_asks_for_any_more_give_way_to_others() -> None:
+    """Those of an edition before."""
+    cache = AnswerCache(ROOM)
+    offer_twice(cache, *"abcdefgh")
+    for _ in range(20):
+        for tag in "ijklmnop":
+            ask(cache, tag)
+    assert kept(cache, *"ijklmnop") == list("ijklmnop")
 
 
 def test_a_walk_through_everything_drops_nothing() -> None:
