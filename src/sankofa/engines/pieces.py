@@ -11,7 +11,7 @@ from sankofa.engines.block_file import BlockFileReader
 from sankofa.engines.datastore import ByteRange
 from sankofa.engines.parts_by_kind import PartsByKind
 
-_READS_UNTOLD: Final = 16
+_READS_UNTOLD: Final = 64
 """One in so many reads goes through the cache, which so learns which rows are read."""
 
 
