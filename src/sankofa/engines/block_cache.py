@@ -18,7 +18,7 @@ class BlockCache:
     def __init__(self, most_bytes: int = BLOCK_CACHE_BYTES) -> None:
         self._most = most_bytes
         self._rows: OrderedDict[int, bytes] = OrderedDict()
-        self._tables: dict[int, list[tuple[dict[int, bytes], int]]] = {}
+        self._tables: dict[int, list[tuple[dict[int, memoryview], int]]] = {}
         self.size = 0
         """Bytes that are kept."""
 
@@ -40,8 +40,8 @@ class BlockCache:
             for table, number in self._tables.pop(dropped, ()):
                 table.pop(number, None)
 
-    def list_in(self, key: int, table: dict[int, bytes], number: int) -> None:
-        """Put rows into a table under a number, for as long as they are kept here."""
+    def list_in(self, key: int, table: dict[int, memoryview], number: int) -> None:
+        """Put a view of rows into a table under a number, for as long as they are kept here."""
         if (rows := self._rows.get(key)) is not None and number not in table:
-            table[number] = rows
+            table[number] = memoryview(rows)
             self._tables.setdefault(key, []).append((table, number))

@@ -223,7 +223,7 @@ class BlockFileReader:
             rows = self._decompressed(rows_at, stored)
         return index, rows
 
-    def listed_rows(self, block: int, table: dict[int, bytes], number: int) -> bytes | None:
+    def listed_rows(self, block: int, table: dict[int, memoryview], number: int) -> bytes | None:
         """The rows of a block, which are in the cache now, and under a number in a table for as long as they
         are in the cache. None of those that `piece` reads from the file."""
         at, stored, raw = self._rows_of(block)

@@ -20,7 +20,7 @@ class PieceReader:
 
     def __init__(self, parts: PartsByKind[BlockFileReader]) -> None:
         self._parts = parts
-        self._rows: dict[str, dict[int, bytes]] = {}
+        self._rows: dict[str, dict[int, memoryview]] = {}
         self._reads = 0
 
     def read(self, kind: str, ranges: Sequence[ByteRange]) -> list[bytes | memoryview]:
