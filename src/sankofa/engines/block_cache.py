@@ -5,8 +5,6 @@ from typing import Final
 
 BLOCK_CACHE_BYTES: Final = 128 << 20
 """In one worker; the rows of some quarter of a million figures."""
-ENTRY_BYTES: Final = 512
-"""What it takes to keep rows, besides the rows themselves."""
 
 
 class BlockCache:
@@ -18,7 +16,6 @@ class BlockCache:
     def __init__(self, most_bytes: int = BLOCK_CACHE_BYTES) -> None:
         self._most = most_bytes
         self._rows: OrderedDict[int, bytes] = OrderedDict()
-        self._tables: dict[int, list[tuple[dict[int, memoryview], int]]] = {}
         self.size = 0
         """Bytes that are kept."""
 
@@ -33,15 +30,6 @@ class BlockCache:
         if len(rows) > self._most or key in self._rows:
             return
         self._rows[key] = rows
-        self.size += len(rows) + ENTRY_BYTES
+        self.size += len(rows)
         while self.size > self._most:
-            dropped, rows = self._rows.popitem(last=False)
-            self.size -= len(rows) + ENTRY_BYTES
-            for table, number in self._tables.pop(dropped, ()):
-                table.pop(number, None)
-
-    def list_in(self, key: int, table: dict[int, memoryview], number: int) -> None:
-        """Put a view of rows into a table under a number, for as long as they are kept here."""
-        if (rows := self._rows.get(key)) is not None and number not in table:
-            table[number] = memoryview(rows)
-            self._tables.setdefault(key, []).append((table, number))
+            self.size -= len(self._rows.popitem(last=False)[1])

@@ -223,23 +223,17 @@ class BlockFileReader:
             rows = self._decompressed(rows_at, stored)
         return index, rows
 
-    def listed_rows(self, block: int, table: dict[int, memoryview], number: int) -> bytes | None:
-        """The rows of a block, which are in the cache now, and under a number in a table for as long as they
-        are in the cache. None of those that `piece` reads from the file."""
+    def piece(self, block: int, start: int, end: int) -> bytes:
+        """A piece of the rows of a block."""
         at, stored, raw = self._rows_of(block)
-        if stored == raw and raw >= _LEAST_COMPRESSED:
-            return None
-        if (rows := self._cache.get(self._serial + at)) is None:
+        if stored == raw:
+            self._file.check(at + start, at + end)
+            return bytes(self._bytes[at + start : at + end])
+        rows = self._cache.get(self._serial + at)
+        if rows is None:
             self._file.check(at, at + stored)
-            rows = self._decompressed(at, stored) if stored < raw else self._copied(at, stored)
-        self._cache.list_in(self._serial + at, table, number)
-        return rows
-
-    def piece(self, block: int, start: int, end: int) -> memoryview:
-        """A piece of rows that are not compressed and not few: a view of the file."""
-        at, _, _ = self._rows_of(block)
-        self._file.check(at + start, at + end)
-        return self._bytes[at + start : at + end]
+            rows = self._decompressed(at, stored)
+        return rows[start:end]
 
     def _rows_of(self, block: int) -> tuple[int, int, int]:
         """Where the rows of a block begin, how long they are there, and as they were."""
@@ -250,12 +244,6 @@ class BlockFileReader:
     def _decompressed(self, at: int, stored: int) -> bytes:
         """Rows that are not in the cache, and from now on are."""
         rows = zstd.decompress(self._bytes[at : at + stored])
-        self._cache.put(self._serial + at, rows)
-        return rows
-
-    def _copied(self, at: int, stored: int) -> bytes:
-        """The same of rows that are too few to be compressed."""
-        rows = bytes(self._bytes[at : at + stored])
         self._cache.put(self._serial + at, rows)
         return rows
 

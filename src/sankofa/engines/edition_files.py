@@ -59,7 +59,7 @@ class OpenParts:
 
     def __init__(self, states: FileStates, cache: BlockCache | None = None) -> None:
         self.states = states
-        self.cache = cache or BlockCache()
+        self._cache = cache or BlockCache()
         self._open: WeakValueDictionary[tuple[int, int, bytes], OpenPart] = WeakValueDictionary()
 
     def open(self, path: Path, file: StoredFile) -> OpenPart:
@@ -68,5 +68,5 @@ class OpenParts:
         key = status.st_dev, status.st_ino, file.pages
         part = self._open.get(key)
         if part is None or part.file.state.damage or part.file.state.suspicion:
-            part = self._open[key] = OpenPart(path, file, self.states, self.cache)
+            part = self._open[key] = OpenPart(path, file, self.states, self._cache)
         return part

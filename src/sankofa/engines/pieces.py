@@ -1,7 +1,7 @@
-"""Pieces of rows from all over an edition, fifty of them for a screen: one look into a table for each.
+"""Pieces of rows from all over an edition, fifty of them for a screen: those read lately are kept.
 
-The table leads from the number of a block to its rows, of those that are in the cache of blocks: rows that
-leave the cache leave the table.
+A piece is a row, the block that it is cut from has some fifty, and who leads a metric hardly changes from day
+to day: the pieces of thousands of screens take a few megabytes where their blocks would take a hundred.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,11 @@ from sankofa.engines.block_file import BlockFileReader
 from sankofa.engines.datastore import ByteRange
 from sankofa.engines.parts_by_kind import PartsByKind
 
-_READS_UNTOLD: Final = 64
-"""One in so many reads goes through the cache, which so learns which rows are read."""
+_ROOM: Final = 16 << 20
+"""Bytes of pieces of a kind that were read lately; as many that were read before are kept besides."""
+_ENTRY_BYTES: Final = 256
+"""What it takes to keep a piece, besides its bytes."""
+_LARGEST: Final = 16 << 10
 
 
 class PieceReader:
@@ -20,28 +23,47 @@ class PieceReader:
 
     def __init__(self, parts: PartsByKind[BlockFileReader]) -> None:
         self._parts = parts
-        self._rows: dict[str, dict[int, memoryview]] = {}
-        self._reads = 0
+        self._kept: dict[str, _KeptPieces] = {}
 
-    def read(self, kind: str, ranges: Sequence[ByteRange]) -> list[bytes | memoryview]:
-        self._reads += 1
-        if self._reads % _READS_UNTOLD:
-            try:
-                rows = self._rows[kind]
-                return [rows[block][start:end] for block, start, end in ranges]
-            except KeyError:
-                pass
-        return [*self._read(kind, ranges)]
+    def read(self, kind: str, ranges: Sequence[ByteRange]) -> list[bytes]:
+        if (kept := self._kept.get(kind)) is None:
+            kept = self._kept[kind] = _KeptPieces()
+        try:
+            return [*map(kept.lately.__getitem__, ranges)]
+        except KeyError:
+            return [*self._read(kind, kept, ranges)]
 
     def clear(self) -> None:
-        for rows in self._rows.values():
-            rows.clear()
-        self._rows.clear()
+        self._kept.clear()
 
-    def _read(self, kind: str, ranges: Sequence[ByteRange]) -> Iterator[bytes | memoryview]:
-        """From the file or the cache; those in the cache are in the table from now on."""
-        table = self._rows.setdefault(kind, {})
-        for block, start, end in ranges:
-            part, number = self._parts.of_block(kind, block)
-            rows = part.listed_rows(number, table, block)
-            yield part.piece(number, start, end) if rows is None else rows[start:end]
+    def _read(self, kind: str, kept: "_KeptPieces", ranges: Sequence[ByteRange]) -> Iterator[bytes]:
+        for byte_range in ranges:
+            piece = kept.lately.get(byte_range)
+            if piece is None:
+                piece = kept.before.get(byte_range)
+                if piece is None:
+                    block, start, end = byte_range
+                    part, number = self._parts.of_block(kind, block)
+                    piece = part.piece(number, start, end)
+                kept.put(byte_range, piece)
+            yield piece
+
+
+class _KeptPieces:
+    """In two generations: where the younger has no more room, the older is dropped."""
+
+    __slots__ = ("_bytes", "before", "lately")
+
+    def __init__(self) -> None:
+        self.lately: dict[ByteRange, bytes] = {}
+        self.before: dict[ByteRange, bytes] = {}
+        self._bytes = 0
+
+    def put(self, byte_range: ByteRange, piece: bytes) -> None:
+        if len(piece) > _LARGEST:
+            return
+        self._bytes += len(piece) + _ENTRY_BYTES
+        if self._bytes > _ROOM:
+            self.before, self.lately = self.lately, {}
+            self._bytes = len(piece) + _ENTRY_BYTES
+        self.lately[byte_range] = piece

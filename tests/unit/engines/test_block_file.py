@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sankofa.engines.block_cache import ENTRY_BYTES, BlockCache
+from sankofa.engines.block_cache import BlockCache
 from sankofa.engines.block_file import BlockFileReader, BlockFileWriter
 from sankofa.engines.checked_file import CheckedFile, FileStates
 from sankofa.engines.datastore import BLOCK_BITS, Block
@@ -69,7 +69,7 @@ def test_whatever_is_read_is_what_was_written(
 def test_pieces_of_any_part_are_those_that_were_written(
     tmp_path: Path, content: dict[str, list[Block]], cache_bytes: int
 ) -> None:
-    """Again and again: most come from the table of blocks, unless the cache is too small for them."""
+    """Again and again: most were read before."""
     cache = BlockCache(cache_bytes)
     entries, parts, every = [], [], []
     for part in range(3):
@@ -91,20 +91,21 @@ def test_pieces_of_any_part_are_those_that_were_written(
     assert cache.size <= cache_bytes
 
 
-def test_rows_that_leave_the_cache_are_kept_nowhere_else(
-    tmp_path: Path, content: dict[str, list[Block]]
+def test_pieces_take_no_more_than_their_room(
+    tmp_path: Path, content: dict[str, list[Block]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "edition.blocks"
     write(path, content)
-    cache = BlockCache(60_000)
-    pieces = PieceReader(PartsByKind({"parts": [{"kinds": ["kind"], "first": ""}]}, [reader(path, cache)]))
-    pieces.read("kind", [(number, 0, 1) for number in range(1, 41)])
+    monkeypatch.setattr("sankofa.engines.pieces._ROOM", 20_000)
+    pieces = PieceReader(PartsByKind({"parts": [{"kinds": ["kind"], "first": ""}]}, [reader(path)]))
+    ranges = [(n, start, start + 50) for n in range(1, 41) for start in range(0, 4000, 100)]
+    pieces.read("kind", [(number, 0, 1) for number in range(1, 41)])  # every block is in the cache
     tracemalloc.start()
-    for number in range(1, 41):
-        pieces.read("kind", [(number, 0, 1)])
+    for first in range(0, len(ranges), 20):
+        pieces.read("kind", ranges[first : first + 20])
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert held < 100_000 < sum(len(rows) for _, rows in content["rows"])
+    assert held < 60_000 < 100 * len(ranges)
 
 
 def test_many_blocks_are_made_ready_one_by_one(tmp_path: Path, content: dict[str, list[Block]]) -> None:
@@ -133,7 +134,7 @@ def test_rows_that_are_not_needed_are_not_decompressed(
         assert [index for index, _ in sizes] == [index for index, _ in content["rows"][:most]]
         for (_, size), (index, part) in zip(sizes, content["rows"], strict=False):
             assert size == (len(part) if index == b"index1" or len(part) < 4096 else 0)
-        assert cache.size in (0, len(content["rows"][1][1]) + ENTRY_BYTES)
+        assert cache.size in (0, len(content["rows"][1][1]))
 
 
 def test_a_cache_stays_within_its_bytes_and_keeps_what_is_read_again() -> None:
