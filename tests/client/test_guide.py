@@ -26,7 +26,7 @@ def steps(page: str, mark: str) -> Iterator[tuple[str, str]]:
 def printed_by(step: str, server: LiveServer, names: dict[str, Any]) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(step.replace("http://127.0.0.1:8000", server.url), names)  # noqa: S102
+        exec(step.replace("http://127.0.0.1:8000", server.url), names)  # noqa: S102 - our own guide, run as a reader would
     return printed.getvalue()
 
 

@@ -83,12 +83,14 @@ _ALLOW = "GET, HEAD, OPTIONS"
 _ROUTE, _USAGE, _PROBLEM = "sankofa.route", "sankofa.usage", "sankofa.problem"
 
 
-class OpenPage(NamedTuple):
-    """A path that needs no key: the function that answers it from the header fields."""
+PageAnswer = Callable[[Head, bytes], Awaitable[Response]]
+"""Answers from the header fields and the query."""
 
-    answer: Callable[[Head], Awaitable[Response]]
-    answer_query: Callable[[bytes], Awaitable[Response]] | None = None
-    """Answers it from the query instead."""
+
+class OpenPage(NamedTuple):
+    """A path that needs no key, and the function that answers it."""
+
+    answer: PageAnswer
 
 
 class RestApp:
@@ -165,9 +167,7 @@ class RestApp:
                     return Response(204, [(b"allow", _ALLOW.encode()), *cors], b"")
                 raise MethodNotAllowed(_ALLOW)
             if isinstance(route, OpenPage):
-                if route.answer_query is not None:
-                    return await route.answer_query(scope["query_string"])
-                return await route.answer(head)
+                return await route.answer(head, scope["query_string"])
             if isinstance(route, FileRoute):
                 return await self._file(route, scope, head, usage)
             return await self._perform(route, scope["query_string"], head, usage)

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -23,7 +22,7 @@ from sankofa.operations.build_id import build_id
 from sankofa.operations.contract import printable
 from sankofa.operations.encodings import choose_encoding, compressed
 from sankofa.operations.service import Service, probe
-from sankofa.rest.app import OpenPage
+from sankofa.rest.app import OpenPage, PageAnswer
 from sankofa.rest.llms import guide_for_models
 from sankofa.rest.openapi import describe, examples
 from sankofa.rest.request import Head
@@ -41,10 +40,11 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
     """Every open page by its path."""
     build_id()  # read from files once: a request may find no file descriptor free
     examples()
-    pages: dict[str, Callable[[Head], Awaitable[Response]]] = {
+    pages: dict[str, PageAnswer] = {
         "/health": _health,
         "/v1/status": _Status(service),
         "/openapi.json": _Description(service),
+        "/tls-permission": _tls_permission(service),
     }
     for path in ("", "/mcp"):
         pages[RESOURCE_METADATA + path] = _resource_metadata(service, path)
@@ -58,8 +58,7 @@ def open_pages(service: Service) -> dict[str, OpenPage]:
     for panel in panels().values():
         pages[f"/methodology/{panel.methodology_ref}"] = _explanation(panel_methodology(panel))
     pages[f"/methodology/{CROSS_RATES}"] = _explanation(cross_rates_methodology())
-    by_query = {"/tls-permission": OpenPage(_health, _tls_permission(service))}
-    return {path: OpenPage(answer) for path, answer in pages.items()} | by_query
+    return {path: OpenPage(answer) for path, answer in pages.items()}
 
 
 async def _site(service: Service, head: Head) -> Site:
@@ -75,7 +74,7 @@ def problems() -> list[type[errors.Problem]]:
     return sorted(errors.Problem.__subclasses__(), key=lambda p: (p.status, p.slug))
 
 
-async def _health(_: Head) -> Response:
+async def _health(_: Head, __: bytes) -> Response:
     return Response(200, [JSON, NO_STORE], b'{"status":"ok"}')
 
 
@@ -87,7 +86,7 @@ class _Status:
         self._answer: Response | None = None
         self._until = 0.0
 
-    async def __call__(self, head: Head) -> Response:
+    async def __call__(self, head: Head, _: bytes) -> Response:
         if self._answer is None or time.monotonic() > self._until:
             self._answer = await self._read_dependencies()
             self._until = time.monotonic() + _STATUS_SECONDS
@@ -146,7 +145,7 @@ class _Description:
         self._service = service
         self._bodies: dict[str, tuple[bytes, str]] = {}
 
-    async def __call__(self, head: Head) -> Response:
+    async def __call__(self, head: Head, _: bytes) -> Response:
         site = await _site(self._service, head)
         if len(self._bodies) >= _DESCRIPTIONS:
             self._bodies.clear()
@@ -176,10 +175,10 @@ def _described(settings: Settings) -> bytes:
     return msgspec.json.encode(describe(settings))
 
 
-def _resource_metadata(service: Service, path: str) -> Callable[[Head], Awaitable[Response]]:
+def _resource_metadata(service: Service, path: str) -> PageAnswer:
     """How to present a key (RFC 9728), of REST or of MCP. There is no authorization server."""
 
-    async def answer(head: Head) -> Response:
+    async def answer(head: Head, _: bytes) -> Response:
         settings = (await _site(service, head)).settings
         resource = f"{settings.public_mcp_url}{path}" if path else settings.base_url
         body = {
@@ -194,13 +193,13 @@ def _resource_metadata(service: Service, path: str) -> Callable[[Head], Awaitabl
     return answer
 
 
-def _tls_permission(service: Service) -> Callable[[bytes], Awaitable[Response]]:
+def _tls_permission(service: Service) -> PageAnswer:
     """Tells a proxy with on-demand TLS whether to get a certificate, as Caddy asks: 200 for yes.
 
     Who points a name here learns nothing that a request to that host would not tell.
     """
 
-    async def answer(query: bytes) -> Response:
+    async def answer(head: Head, query: bytes) -> Response:
         given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
         for name, _ in given:
             if name != "domain":
@@ -214,8 +213,8 @@ def _tls_permission(service: Service) -> Callable[[bytes], Awaitable[Response]]:
     return answer
 
 
-def _guide_for_models(service: Service) -> Callable[[Head], Awaitable[Response]]:
-    async def answer(head: Head) -> Response:
+def _guide_for_models(service: Service) -> PageAnswer:
+    async def answer(head: Head, _: bytes) -> Response:
         text = guide_for_models((await _site(service, head)).settings)
         kind = (b"content-type", b"text/plain; charset=utf-8")
         return await _cacheable(head, [kind, _NOSNIFF], text.encode())
@@ -223,10 +222,10 @@ def _guide_for_models(service: Service) -> Callable[[Head], Awaitable[Response]]
     return answer
 
 
-def _explanation(page: str) -> Callable[[Head], Awaitable[Response]]:
+def _explanation(page: str) -> PageAnswer:
     text = page.encode()
 
-    async def explain(head: Head) -> Response:
+    async def explain(head: Head, _: bytes) -> Response:
         return await _cacheable(head, [(b"content-type", b"text/markdown; charset=utf-8"), _NOSNIFF], text)
 
     return explain
