@@ -108,8 +108,8 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     Building it takes seconds, so it is built once for all workers and each has a copy.
     """
-    folder = sample_made(tmp_path_factory)
-    return Path(shutil.copytree(folder / "home", tmp_path_factory.mktemp("sample") / "home"))
+    copy = shutil.copytree(sample_made(tmp_path_factory), tmp_path_factory.mktemp("sample") / "made")
+    return Path(copy) / "home"
 
 
 @pytest.fixture(scope="session")

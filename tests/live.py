@@ -20,6 +20,7 @@ from sankofa.cli.commands.keys import create
 from sankofa.cli.key_store import opened_keys
 from sankofa.settings import load
 from tests.commands import Commands, Running
+from tests.once import SHARED
 from tests.patience import PATIENCE
 from tests.ports import free_port
 
@@ -37,6 +38,7 @@ def run(home: Path, *arguments: str | Path, **settings: str) -> subprocess.Compl
 
 def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
     """What `sankofa keys create` prints, without a process for it: the tests ask for hundreds of keys."""
+    _assert_own(home)
     given = create.make_context("create", ["--tier", tier, *options]).params
     arguments = [given[name] for name in ("tier", "label", "per_minute", "per_month", "expires")]
 
@@ -47,6 +49,11 @@ def create_key(home: Path, tier: str, *options: str, **settings: str) -> str:
     # In a thread, which has no event loop even where the caller has.
     with ThreadPoolExecutor(1) as alone:
         return alone.submit(asyncio.run, issue()).result()
+
+
+def _assert_own(home: Path) -> None:
+    """A server writes there, too: the record of the sandbox key, counts, its log."""
+    assert not (home.parent / SHARED).exists(), "other tests read this HOME too: copy it first"
 
 
 class LiveServer:
@@ -72,6 +79,7 @@ class LiveServer:
         self.http.close()
 
     def start(self) -> None:
+        _assert_own(self.home)
         self._log = self.log_path.open("ab")
         arguments = ("serve", "--port", str(self.port), "--workers", str(self.workers))
         environment = _environment(self.home, self.settings)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+SHARED = "shared-by-tests"
+"""Lies beside a HOME that many tests read: nothing may be added to it."""
+
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A folder that the first worker to ask has made; one that was left half made is made again."""
@@ -21,5 +24,6 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             shutil.rmtree(half, ignore_errors=True)
             half.mkdir()
             make(half)
+            (half / SHARED).touch()
             half.rename(folder)
     return folder

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -59,6 +60,25 @@ def test_a_process_killed_while_counting_leaves_every_answered_count_and_one_mor
         unanswered = tuple(now - 1 - answered - then for now, then in zip(after, before, strict=True))
         assert unanswered in {(0, 0), (1, 0), (1, 1)}  # the windows of a count are written in their order
         before = after
+
+
+def test_nobody_who_looks_at_a_count_while_it_is_written_sees_it_smaller(path: Path) -> None:
+    """What a look finds in between is what a kill would leave: a count is written at once or not at all."""
+    times, windows = 100_000, (Window("m:1", 600), Window("M:1", 600))
+    with counting_process(f"embedded:{path}", times) as process, ThreadPoolExecutor(1) as reader:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        reading = reader.submit(process.stdout.read)
+
+        async def look(store: KeyValue) -> set[tuple[int, ...]]:
+            seen: list[tuple[int, ...]] = [(0, 0)]
+            while not reading.done():
+                seen.append(await store.counts("shared", windows))
+                assert all(now >= then for now, then in zip(seen[-1], seen[-2], strict=True))
+            return set(seen)
+
+        assert len(run(f"embedded:{path}", look)) > 100
+    assert run(f"embedded:{path}", lambda store: store.counts("shared", windows)) == (times, times)
 
 
 @pytest.mark.deep

@@ -1,6 +1,7 @@
 """Keys and tiers, and the order in which a request is checked."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -168,8 +169,9 @@ def test_every_paid_tier_gets_everything(server: LiveServer, paid_key: str) -> N
 
 
 @pytest.fixture
-def small_sandbox(sample_home: Path) -> Iterator[LiveServer]:
-    with LiveServer(sample_home, rows_sample="3", sandbox_key="another-sandbox") as live:
+def small_sandbox(sample_home: Path, tmp_path: Path) -> Iterator[LiveServer]:
+    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
+    with LiveServer(home, rows_sample="3", sandbox_key="another-sandbox") as live:
         yield live
 
 
@@ -323,8 +325,8 @@ def _result(text: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def chatty(sample_home: Path) -> Iterator[LiveServer]:
-    with LiveServer(sample_home, log_level="debug") as live:
+def chatty(sample_home: Path, tmp_path: Path) -> Iterator[LiveServer]:
+    with LiveServer(Path(shutil.copytree(sample_home, tmp_path / "home")), log_level="debug") as live:
         yield live
 
 

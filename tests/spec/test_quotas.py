@@ -1,6 +1,7 @@
 """Quotas: every authenticated request counts once (contract: KEY-5, KEY-6)."""
 
 import re
+import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -52,9 +53,10 @@ def left(server: LiveServer, key: str) -> int:
 
 @pytest.mark.rule("KEY-6")
 @in_one_minute
-def test_exactly_the_quota_is_admitted_across_workers(sample_home: Path) -> None:
+def test_exactly_the_quota_is_admitted_across_workers(sample_home: Path, tmp_path: Path) -> None:
     quota, asked = 40, 100
-    with LiveServer(sample_home, workers=4) as live:
+    home = Path(shutil.copytree(sample_home, tmp_path / "home"))
+    with LiveServer(home, workers=4) as live:
         for place, window in ((0, "minute"), (2, "month")):
             key = live.key("starter", f"--per-{window}", str(quota))
             answers = at_once(live, key, asked)
@@ -189,8 +191,8 @@ def test_a_refused_key_does_not_count(server: LiveServer, counting_key: str) -> 
     assert left(server, counting_key) == before - 1
 
 
-def test_the_count_survives_a_restart(sample_home: Path) -> None:
-    with LiveServer(sample_home) as live:
+def test_the_count_survives_a_restart(sample_home: Path, tmp_path: Path) -> None:
+    with LiveServer(Path(shutil.copytree(sample_home, tmp_path / "home"))) as live:
         key = live.key("starter", "--per-month", "3")
         assert [live.get(ENTITY, key).status_code for _ in range(2)] == [200, 200]
         live.stop()

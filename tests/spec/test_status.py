@@ -1,6 +1,7 @@
 """Liveness and status; a read counts as failed after 1 s (contract: STAT-1)."""
 
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -95,6 +96,11 @@ def assert_data_refused(server: LiveServer, component: str) -> None:
         assert server.http.get(body["docs"]).status_code == 200
 
 
+@pytest.fixture
+def own_home(sample_home: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sample_home, tmp_path / "home"))
+
+
 @contextmanager
 def on_redis(home: Path, redis: RedisServer, *stores: str) -> Iterator[LiveServer]:
     with LiveServer(home, **dict.fromkeys(stores, redis.url)) as live:  # type: ignore[arg-type]
@@ -113,9 +119,9 @@ def on_redis(home: Path, redis: RedisServer, *stores: str) -> Iterator[LiveServe
     ids=["keys", "usage", "both"],
 )
 def test_a_frozen_or_dead_store_is_named_and_the_service_recovers_by_itself(
-    sample_home: Path, redis_server: RedisServer, stores: tuple[str, ...], named: str
+    own_home: Path, redis_server: RedisServer, stores: tuple[str, ...], named: str
 ) -> None:
-    with on_redis(sample_home, redis_server, *stores) as live:
+    with on_redis(own_home, redis_server, *stores) as live:
         redis_server.freeze()
         assert_data_refused(live, named)
         assert_degraded(live, set(stores))
@@ -162,8 +168,8 @@ def test_a_frozen_or_dead_datastore_is_named_and_the_service_recovers_by_itself(
             until(live, "/v1/status", 200)
 
 
-def test_a_frozen_key_store_holds_up_no_open_path(sample_home: Path, redis_server: RedisServer) -> None:
-    with on_redis(sample_home, redis_server, "keystore", "usagestore") as live:
+def test_a_frozen_key_store_holds_up_no_open_path(own_home: Path, redis_server: RedisServer) -> None:
+    with on_redis(own_home, redis_server, "keystore", "usagestore") as live:
         redis_server.freeze()
         for path in ("/health", "/openapi.json", "/problems/not-found"):
             assert live.get(path).status_code == 200

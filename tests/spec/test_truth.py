@@ -1,6 +1,7 @@
 """What the envelope says of its rows: whether any were left out, and the day that gives them again."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -65,10 +66,9 @@ QUESTIONS: dict[str, tuple[dict[str, str], ...]] = {
 
 
 @pytest.fixture(scope="module")
-def live(sample_home: Path) -> Iterator[LiveServer]:
-    with LiveServer(
-        sample_home, rows_paid=str(CEILING), rows_default="10", mcp_answer_bytes=UNBOUNDED
-    ) as low:
+def live(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    home = Path(shutil.copytree(sample_home, tmp_path_factory.mktemp("truth") / "home"))
+    with LiveServer(home, rows_paid=str(CEILING), rows_default="10", mcp_answer_bytes=UNBOUNDED) as low:
         yield low
 
 
@@ -116,8 +116,9 @@ def tool(live: LiveServer, key: str, operation: Operation, question: dict[str, s
 
 
 @pytest.fixture(scope="module")
-def everything(sample_home: Path) -> Iterator[LiveServer]:
-    with LiveServer(sample_home, rows_paid="1000000", mcp_answer_bytes=UNBOUNDED) as whole:
+def everything(live: LiveServer) -> Iterator[LiveServer]:
+    """The same keys, without the limits."""
+    with LiveServer(live.home, rows_paid="1000000", mcp_answer_bytes=UNBOUNDED) as whole:
         yield whole
 
 

@@ -5,15 +5,14 @@ windows change under one lock. It is mapped into memory, and locked without lett
 (`record_lock`): other system calls hand it to whoever waits for it, on every request. A page is given its
 place on the disk before it is first touched, so that a full disk is an error and not the end of the process.
 A process killed at any instruction leaves a count as it was or as it should be: a count is one aligned
-number, and a new slot gets its mark last. A slot is taken over once its window is past, so the file never
-outgrows its 32 MiB, and it is sparse.
+number, stored by one instruction (`struct` would fill its place with zeros first), and a new slot gets its
+mark last. A slot is taken over once its window is past, so the file never outgrows its 32 MiB; it is sparse.
 """
 
 import fcntl
 import hashlib
 import mmap
 import os
-import struct
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -26,9 +25,10 @@ _PAGE = 4096
 _PAGES = 8192
 _SIZE = (_PAGES + 1) * _PAGE
 _MARK = 16
-_COUNT = struct.Struct("<QQ")  # follows the mark of name and window: the count, and until when, a unix second
-_NUMBER = struct.Struct("<Q")
-_SLOT = _MARK + _COUNT.size
+_SLOT = 32
+_WORD = 8  # a slot is four words: two of the mark of name and window,
+_COUNT = 2  # its count,
+_UNTIL = 3  # and until when it counts, a unix second
 _HEADER = b"sankofa counters 1\n"
 _GENERATION = 16  # random bytes after the header; with a number, two processes could write the same one
 _CHANGING = bytes(_GENERATION)
@@ -65,6 +65,7 @@ class CounterFile:
                 os.ftruncate(self._descriptor, _SIZE)
             self._reserved = self._reserve(min(reserve + _PAGE, _SIZE) if reserve else 0)
             self._map = mmap.mmap(self._descriptor, _SIZE)
+            self._words = memoryview(self._map).cast("Q")  # an item is stored by one instruction
         except OSError:
             os.close(self._descriptor)
             raise
@@ -115,8 +116,8 @@ class CounterFile:
         at = self._slot_of(start, mark)
         if at < 0:
             return 0
-        count, until = _COUNT.unpack_from(self._map, at + _MARK)
-        return int(count) if until >= now else 0
+        slot = at // _WORD
+        return self._words[slot + _COUNT] if self._words[slot + _UNTIL] >= now else 0
 
     def _slot_of(self, start: int, mark: bytes) -> int:
         """Where the slot of a mark is in its page; -1 where it has none."""
@@ -126,23 +127,26 @@ class CounterFile:
         return at
 
     def _add_one(self, start: int, mark: bytes, seconds: int, now: int) -> int:
-        table = self._map
+        words = self._words
         at = self._slot_of(start, mark)
         if at < 0:
             at = self._vacant_slot(start, now)
-            _COUNT.pack_into(table, at + _MARK, 1, now + seconds)
-            table[at : at + _MARK] = mark
+            slot = at // _WORD
+            words[slot + _COUNT] = 1
+            words[slot + _UNTIL] = now + seconds
+            self._map[at : at + _MARK] = mark
             return 1
-        count, until = _COUNT.unpack_from(table, at + _MARK)
-        if until < now:
-            count = 0
-            _COUNT.pack_into(table, at + _MARK, 0, now + seconds)
-        _NUMBER.pack_into(table, at + _MARK, count + 1)
-        return int(count) + 1
+        slot = at // _WORD
+        if words[slot + _UNTIL] < now:
+            words[slot + _COUNT] = 0
+            words[slot + _UNTIL] = now + seconds
+        count = words[slot + _COUNT] + 1
+        words[slot + _COUNT] = count
+        return count
 
     def _vacant_slot(self, start: int, now: int) -> int:
         for at in range(start, start + _PAGE, _SLOT):
-            if _COUNT.unpack_from(self._map, at + _MARK)[1] < now:
+            if self._words[at // _WORD + _UNTIL] < now:
                 self._map[at : at + _MARK] = bytes(_MARK)  # nobody's until it is written whole
                 return at
         raise OSError(0, "no room for another counter")
@@ -166,6 +170,7 @@ class CounterFile:
 
     def close(self) -> None:
         with _THREADS:  # closing drops every record lock this process has on the file
+            self._words.release()
             self._map.close()
             os.close(self._descriptor)
             self._descriptor = -1  # the number may be another file's from now on
