@@ -55,7 +55,7 @@ class Settings:
         "wrote (https://..., s3://bucket/path, gs://, az://, file:///folder); empty for none.",
         secret=True,
     )
-    editions_poll_seconds: int = _setting(2, "Seconds between two looks at what is followed.")
+    editions_poll_seconds: int = _setting(1, "Seconds between two looks at what is followed.")
     base_url: str = _setting("http://127.0.0.1:8000", "Public address of the REST API.")
     mcp_url: str = _setting("", "Public address of the MCP server, without /mcp; BASE_URL where empty.")
     domain_scheme: str = _setting(

@@ -1,11 +1,10 @@
 """Puts the surfaces together: `application` is what each worker of the HTTP server runs."""
 
 import asyncio
-import ctypes
 import gc
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from sankofa import settings
 from sankofa.cli.connections import KnownClients
 from sankofa.cli.lanes import Lanes
 from sankofa.cli.logs import configure
+from sankofa.cli.memory import keep_freed_memory
 from sankofa.cli.observers import observe_requests
 from sankofa.mcp.surface import McpSurface
 from sankofa.operations.service import Service
@@ -23,8 +23,6 @@ from sankofa.web.app import WebApp
 
 _NEW_OBJECTS = 10_000
 """How many objects more there must be before cycles are looked for: an answer has hundreds for a moment."""
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
-
 
 _log = logging.getLogger("sankofa.serving")
 
@@ -89,18 +87,12 @@ async def _never_ending(duty: Duty, known: KnownClients) -> None:
 
 
 def _settle() -> None:
-    """Tune the process once it has loaded: what is loaded is exempt from garbage collection.
-
-    With glibc, memory freed by one large answer is kept for the next: if it were returned, every page of an
-    answer of half a megabyte would be faulted in again, which costs more than filling it.
-    """
+    """Tune the process once it has loaded: what is loaded is exempt from garbage collection, and memory of one
+    large answer is kept for the next."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS)
-    with suppress(OSError, AttributeError):
-        library = ctypes.CDLL(None)
-        library.mallopt(_M_MMAP_THRESHOLD, 32 * 1024 * 1024)
-        library.mallopt(_M_TRIM_THRESHOLD, 256 * 1024 * 1024)
+    keep_freed_memory()
 
 
 async def _lifespan(

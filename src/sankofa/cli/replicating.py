@@ -16,6 +16,7 @@ import click
 
 from sankofa import settings as environment
 from sankofa.cli.logs import configure
+from sankofa.cli.memory import keep_freed_memory, return_freed_memory
 from sankofa.cli.progress import progress_bar
 from sankofa.cli.publishing import now, refuse_where_editions_are_followed
 from sankofa.edition.format.layout import LAYOUT
@@ -41,6 +42,7 @@ def push_editions(settings: Settings, destination: str, keep_unused: timedelta) 
         target = open_destination(destination)
     except SettingsError as failure:
         raise OperatorError(f"{destination}: {failure}") from None
+    keep_freed_memory()
     try:
         with closing(target), progress_bar("push", None) as progress:
             return push(
@@ -58,6 +60,7 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
     """Until told to stop, or until what is current is here. Raises OperatorError."""
     if not settings.editions:
         raise SettingsError("SANKOFA_EDITIONS: not set: there is nothing to follow")
+    keep_freed_memory()
     with _only_follower(settings), closing(_source(settings)) as source:
         follower = Follower(
             source,
@@ -76,7 +79,12 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
-        follower.run(settings.editions_poll_seconds, stop.wait)
+
+        def stopped(seconds: float) -> bool:
+            return_freed_memory()
+            return stop.wait(seconds)
+
+        follower.run(settings.editions_poll_seconds, stopped)
         return follower.state
 
 

@@ -21,6 +21,7 @@ class EditionFile(NamedTuple):
     """In the folder of the edition, with slashes."""
     file: Path
     sha256: str
+    size: int
 
 
 class ListedFile(NamedTuple):
@@ -42,11 +43,12 @@ def edition_contents(folder: Path) -> EditionContents:
     try:
         manifest = read_manifest(folder)
         seal = seal_path(folder).read_text("ascii").strip()
+        digests = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"]}
+        own = [ListedFile(name, (folder / name).stat().st_size, sha256) for name, sha256 in digests.items()]
     except (OSError, ValueError) as failure:
         raise EditionError(f"edition {folder.name}: {failure}") from failure
-    digests: dict[str, str] = {MANIFEST: seal, CHECKSUMS: manifest["checksums_sha256"]}
-    digests |= {file.path: file.sha256 for file in listed_files(manifest)}
-    files = (EditionFile(path, folder / path, sha256) for path, sha256 in digests.items())
+    listed = [*own, *listed_files(manifest)]
+    files = (EditionFile(file.path, folder / file.path, file.sha256, file.size) for file in listed)
     return EditionContents(manifest, seal, tuple(files))
 
 

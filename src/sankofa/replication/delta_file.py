@@ -1,7 +1,7 @@
 """What is new in a file against one before it: zstd, with that one as a prefix (`zstd --patch-from`).
 
 A file is taken in stretches, each against the bytes around the same place of the one before: so memory is
-bounded, and what moved by a little is found again.
+bounded, and what moved is found again, unless by more than the file grew or shrank and a little.
 
 Layout: magic; of each stretch where its prefix begins and ends, its own size, the size of its frame, and the
 frame.
@@ -16,12 +16,14 @@ from sankofa.engines.compression import zstd
 
 _MAGIC: Final = b"SANKDLT1"
 _HEAD: Final = struct.Struct("<QQII")
-_STRETCH: Final = 32 << 20
-_AROUND: Final = 16 << 20
+_STRETCH: Final = 8 << 20
+_AROUND: Final = 2 << 20
+_AROUND_AT_MOST: Final = 16 << 20
+_RANGE_AT_MOST: Final = 64 << 20
 _WINDOW_LOG: Final = 27
 """Of 128 MiB: a stretch with all that is around it."""
 _OPTIONS: Final[dict[int, int]] = {
-    zstd.CompressionParameter.compression_level: 3,
+    zstd.CompressionParameter.compression_level: 1,
     zstd.CompressionParameter.window_log: _WINDOW_LOG,
     zstd.CompressionParameter.enable_long_distance_matching: 1,
     zstd.CompressionParameter.ldm_min_match: 32,
@@ -37,9 +39,10 @@ def make_delta(base: Path, target: Path) -> bytes:
     delta = [_MAGIC]
     with base.open("rb") as old, target.open("rb") as new:
         size = base.stat().st_size
+        around = min(_AROUND + abs(target.stat().st_size - size), _AROUND_AT_MOST)
         start = 0
         while own := new.read(_STRETCH):
-            first, last = (min(max(0, at), size) for at in (start - _AROUND, start + _STRETCH + _AROUND))
+            first, last = (min(max(0, at), size) for at in (start - around, start + _STRETCH + around))
             frame = zstd.compress(own, options=_OPTIONS, zstd_dict=_prefix(_range(old, first, last)))
             delta += [_HEAD.pack(first, last, len(own), len(frame)), frame]
             start += len(own)
@@ -59,7 +62,7 @@ def apply_delta(base: Path, delta: bytes) -> Iterator[bytes]:
             try:
                 first, last, size, packed = _HEAD.unpack_from(delta, at)
                 at += _HEAD.size
-                if size > _STRETCH or not 0 <= last - first <= _STRETCH + 2 * _AROUND:
+                if size > _RANGE_AT_MOST or not 0 <= last - first <= _RANGE_AT_MOST:
                     raise NotApplicable("of another file")
                 options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
                 reader = zstd.ZstdDecompressor(zstd_dict=_prefix(_range(old, first, last)), options=options)

@@ -227,8 +227,8 @@ class Follower:
         except ObjectError as failure:
             _log.warning("following: edition %s is pulled without deltas: %s", edition, failure)
             return
-        for delta in deltas:
-            self._pool.rebuild(missing[delta.target], delta.base, delta.file)
+        largest_first = sorted(deltas, key=lambda delta: -missing[delta.target].size)
+        self._pool.rebuild((missing[delta.target], delta.base, delta.file) for delta in largest_first)
 
     def _link(self, remote: RemoteEdition) -> None:
         folder = self._editions / remote.edition

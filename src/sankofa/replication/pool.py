@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
@@ -22,6 +22,7 @@ from sankofa.replication.documents import Digest
 
 _PARTIAL: Final = ".partial"
 _AT_ONCE: Final = 8
+_REBUILT_AT_ONCE: Final = 4
 _TRIES: Final = 3
 _SEALED_FILE: Final = 0o400
 _SPARE_BYTES: Final = 64 << 20
@@ -110,8 +111,13 @@ class Pool:
         if missing:
             sync(self._folder)
 
-    def rebuild(self, file: PooledFile, base: str, delta: PooledFile) -> bool:
-        """Make a file of one that is here and a delta that was pulled; whether it came out as published."""
+    def rebuild(self, deltas: Iterable[tuple[PooledFile, str, PooledFile]]) -> None:
+        """Make files, each of one that is here and a delta that was pulled. One that does not come out as it
+        was published is left out."""
+        with ThreadPoolExecutor(_REBUILT_AT_ONCE, thread_name_prefix="rebuild") as threads:
+            list(threads.map(lambda delta: self._rebuild(*delta), deltas))
+
+    def _rebuild(self, file: PooledFile, base: str, delta: PooledFile) -> None:
         partial = self._folder / f"{file.name}.delta{_PARTIAL}"
         hashed = sha256()
         try:
@@ -130,8 +136,6 @@ class Pool:
         except (NotApplicable, OSError):
             with suppress(OSError):
                 partial.unlink()
-            return False
-        return True
 
     def drop_damaged(self, files: Collection[PooledFile]) -> int:
         """Compare files with their digests, and remove those that differ; how many."""

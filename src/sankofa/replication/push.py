@@ -1,8 +1,8 @@
 """Pushing the editions of this machine to a destination that nodes follow.
 
 Parts first, then the lists of files, then the index, then the pointer: whoever reads meanwhile finds what was
-there before, whole. Only what is missing is sent. What no listed edition needs is removed after a while, so
-that nobody who began to pull it is cut off.
+there before, whole. Only what is missing is read, compared with its digest, and sent. What no listed edition
+needs is removed after a while, so that nobody who began to pull it is cut off.
 """
 
 import re
@@ -86,9 +86,12 @@ def push(
             if name == listed.current:
                 raise
     sizes = {path: stored.size for path, stored in there.items()}
-    sent = _send(destination, sending, sizes, progress)
     contents = {edition.entry.edition: edition.contents for edition in sending}
-    deltas = push_deltas(destination, contents, listed.current, before.current if before else "", sizes)
+    last = before.current if before else ""
+    with ThreadPoolExecutor(1, thread_name_prefix="deltas") as beside:
+        pushing = beside.submit(push_deltas, destination, contents, listed.current, last, sizes)
+        sent = _send(destination, sending, sizes, progress)
+        deltas = pushing.result()
     index = Index(
         listed.current,
         tuple(edition.entry for edition in sending),
@@ -134,7 +137,7 @@ def _listed(
     destination: ObjectDestination,
     there: dict[str, Any],
 ) -> _Listed:
-    """One that was pushed before, whole, is not read again."""
+    """One that was pushed before, whole, is not read again; nor is a file that an edition before it had."""
     contents = edition_contents(folder)
     if known is not None and known.files.path in there:
         try:
@@ -147,10 +150,17 @@ def _listed(
             if all(_is_there(file.content, there) for file in files.files):
                 parts = {file.content: by_path[file.path] for file in files.files}
                 return _Listed(known, document, parts, contents)
-    store.open(folder.name, check_all=True).close()
-    entries = [FileEntry(file.path, _checked_digest(folder, file)) for file in contents.files]
-    document, digest = encode(EditionFiles(folder.name, contents.seal, tuple(entries)))
-    entry = EditionEntry(folder.name, contents.manifest.get("format"), digest)
+    store.open(folder.name).close()
+
+    def digest(file: EditionFile) -> Digest:
+        listed = Digest(file.sha256, file.size)
+        return listed if _is_there(listed, there) else _checked_digest(folder, file)
+
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="digest") as threads:
+        digests = threads.map(digest, contents.files)
+    entries = [FileEntry(f.path, content) for f, content in zip(contents.files, digests, strict=True)]
+    document, own = encode(EditionFiles(folder.name, contents.seal, tuple(entries)))
+    entry = EditionEntry(folder.name, contents.manifest.get("format"), own)
     paths = {e.content: f.file for e, f in zip(entries, contents.files, strict=True)}
     return _Listed(entry, document, paths, contents)
 

@@ -21,9 +21,9 @@ from sankofa.replication.documents import (
     encode,
 )
 
-_AT_ONCE: Final = 2
-_WORTH_IT: Final = 2
-"""A delta is sent where the file is larger by this factor."""
+_AT_ONCE: Final = 4
+_WORTH_IT: Final = 0.8
+"""A delta is sent where it has less than this of the bytes of the file."""
 
 
 class PushedDeltas:
@@ -63,13 +63,13 @@ def push_deltas(
     pushed = PushedDeltas(destination, frozenset(editions))
     if before == current or before not in editions or pushed.holds(current):
         return pushed
-    changed = list(_changed(editions[before], editions[current]))
+    changed = sorted(_changed(editions[before], editions[current]), key=lambda pair: -pair[1].size)
 
     def send(pair: tuple[EditionFile, EditionFile]) -> DeltaEntry | None:
         old, new = pair
         try:
             content = make_delta(old.file, new.file)
-            if _WORTH_IT * len(content) > new.file.stat().st_size:
+            if len(content) > _WORTH_IT * new.size:
                 return None
         except OSError:  # removed meanwhile: it is pulled whole
             return None

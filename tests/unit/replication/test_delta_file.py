@@ -28,6 +28,7 @@ NOISE = random.Random(7).randbytes(30_000)
     ("old", "new", "most"),
     [
         (NOISE, NOISE[:9_000] + b"another figure" + NOISE[9_100:], 2_000),
+        (NOISE[8_000:], NOISE[8_000:12_000] + NOISE[:8_000] + NOISE[12_000:], 10_000),  # moved by far
         (NOISE, NOISE[:20_000], 1_000),
         (NOISE[:20_000], NOISE, 12_000),
         (NOISE, b"", 8),
