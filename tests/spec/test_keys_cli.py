@@ -111,7 +111,7 @@ def test_sources_and_editions_are_listed_as_json_too(sample_home: Path) -> None:
     assert len(sources) == len(run(sample_home, "sources").stdout.splitlines())
     assert all(source["id"] and source["license_class"] for source in sources)
     editions = json.loads(run(sample_home, "editions", "--json").stdout)
-    assert [row["current"] for row in editions] == [True]
+    assert [(row["current"], row["withdrawn"]) for row in editions] == [(True, False)]
     assert run(sample_home, "editions").stdout.split()[0] == editions[0]["edition"]
 
 

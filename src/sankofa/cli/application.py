@@ -87,8 +87,8 @@ async def _never_ending(duty: Duty, known: KnownClients) -> None:
 
 
 def _settle() -> None:
-    """Tune the process once it has loaded: what is loaded is exempt from garbage collection, and memory of one
-    large answer is kept for the next."""
+    """Tune the process once it has loaded: what is loaded is exempt from garbage collection, and the memory
+    of one large answer is kept for the next."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS)

@@ -10,7 +10,6 @@ docs/decisions/0025-hostile-clients.md.
 import asyncio
 import logging
 import os
-import resource
 import socket
 import struct
 import sys
@@ -21,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from sankofa.cli.descriptors import descriptor_limit, raise_descriptor_limit
 from sankofa.settings import Settings
 
 _log = logging.getLogger("sankofa.serving")
@@ -28,8 +28,7 @@ _log = logging.getLogger("sankofa.serving")
 _RECEIVE_BYTES: Final = 64 * 1024  # requests wait here; the kernel would take megabytes of pipelined ones
 _UNSENT_BYTES: Final = 128 * 1024  # of an answer beyond what is under way, which the kernel sizes itself
 _TCP_NOTSENT_LOWAT: Final = 25  # of linux/tcp.h; Python 3.11 has no name for it
-_MOST_DESCRIPTORS: Final = 65_536
-_OWN_DESCRIPTORS: Final = 2_048  # the parts of several editions, stores, downloads
+_OWN_DESCRIPTORS: Final = 4_096  # the parts of several editions, stores, downloads
 
 _TICK: Final = 0.1
 _PRESSED_TICK: Final = 0.02
@@ -58,13 +57,8 @@ class ConnectionLimits:
     @classmethod
     def of(cls, settings: Settings) -> "ConnectionLimits":
         """The limits as configured, within the available file descriptors; the soft limit is raised first."""
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
-        if soft != resource.RLIM_INFINITY and soft < wanted:
-            with suppress(OSError, ValueError):
-                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-                soft = wanted
-        room = soft - min(_OWN_DESCRIPTORS, soft // 2)
+        limit = raise_descriptor_limit()
+        room = limit - min(_OWN_DESCRIPTORS, limit // 2)
         return cls(min(settings.connections, room), settings.connections_per_address, settings.stall_seconds)
 
     def apply(self, listener: socket.socket) -> None:
@@ -146,7 +140,7 @@ class _Shedder:
         connections.sort(reverse=True)
         excess = max(
             len(connections) - self._limits.connections // 2 if len(connections) > self._high() else 0,
-            len(descriptors) + 2 * _spare() - _soft_limit(),
+            len(descriptors) + 2 * _spare() - descriptor_limit(),
         )
         shed = set(connections[: max(0, min(excess, len(connections) - _LEFT))])
         closed = 0
@@ -159,7 +153,7 @@ class _Shedder:
         return closed > 0
 
     def _high(self) -> int:
-        return min(self._limits.connections * 9 // 10, _soft_limit() - _spare())
+        return min(self._limits.connections * 9 // 10, descriptor_limit() - _spare())
 
     def _lowest_free(self) -> int:
         try:
@@ -167,7 +161,7 @@ class _Shedder:
                 self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
             number = os.dup(self._spare)
         except OSError:
-            return _soft_limit()
+            return descriptor_limit()
         os.close(number)
         return number
 
@@ -179,7 +173,7 @@ class _Shedder:
         try:
             return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 - of thousands
         except OSError:  # the server was faster: whatever is open has a number below the limit
-            return list(range(_soft_limit()))
+            return list(range(descriptor_limit()))
 
     async def _scan(self, descriptors: list[int], now: float) -> list[_Connection]:
         """The client connections among the descriptors; one that reads next to nothing counts as idle."""
@@ -255,11 +249,6 @@ def _borrowed(family: int, descriptor: int) -> Iterator[socket.socket]:
         link.detach()
 
 
-def _soft_limit() -> int:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
-
-
 def _spare() -> int:
     """Descriptors that are kept free."""
-    return min(32, _soft_limit() // 8)
+    return min(32, descriptor_limit() // 8)

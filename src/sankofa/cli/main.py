@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from sankofa import __version__, settings
+from sankofa.cli.descriptors import raise_descriptor_limit
 from sankofa.model.errors import OperatorError, StoreUnavailable
 
 _COMMANDS = {
@@ -65,6 +66,7 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
+            raise_descriptor_limit()
             if _reads_a_home_that_is_not_there(ctx):
                 return None
             return super().invoke(ctx)

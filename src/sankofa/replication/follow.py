@@ -156,7 +156,8 @@ class Follower:
             if not usable:
                 return
             current = usable[0]
-        self._pull(current)
+        if not self._pull(current):
+            self._store.open(current.edition).close()
         # Those before, for cursors and questions that name them.
         older = [edition for edition in self._older(published) if edition.edition != current.edition]
         self._switch(current, [current, *older])
@@ -184,18 +185,17 @@ class Follower:
 
     def _switch(self, current: RemoteEdition, keep: Sequence[RemoteEdition]) -> None:
         with self._store.exclusive("switch"):
-            self._store.open(current.edition).close()
             listed = self._store.list_editions()
             names = [edition.edition for edition in keep]
             if listed.current != current.edition or set(listed.editions) - {*names}:
                 self._store.set_current_and_prune(names, current.edition)
 
-    def _pull(self, remote: RemoteEdition) -> None:
-        """Bring an edition that is not here, whole."""
+    def _pull(self, remote: RemoteEdition) -> bool:
+        """Bring an edition, whole, and open it once; False where it is here already."""
         folder = self._editions / remote.edition
         try:
             if edition_contents(folder).seal == remote.seal:
-                return
+                return False
         except EditionError:
             pass  # not here, or not whole
         wanted = [file for _, file in remote.files]
@@ -209,6 +209,7 @@ class Follower:
             # One of the files that were here before is damaged: the others are compared, too.
             self._pool.drop_damaged(set(wanted))
             raise
+        return True
 
     def _rebuild(self, edition: str, wanted: Sequence[PooledFile]) -> None:
         """Make what can be made of files that are here, and of what changed in them. The rest is pulled."""

@@ -17,22 +17,26 @@ from sankofa.operations.service import open_store
 @as_json
 @click.pass_context
 def editions(context: click.Context, as_json: bool) -> None:
-    """What is published."""
+    """What is published. One that is withdrawn is answered with 410: it holds what may no longer be shown."""
     if context.invoked_subcommand is not None:
         return
-    listed = open_store(settings.load()).list_editions()
+    store = open_store(settings.load())
+    listed = store.list_editions()
+    withdrawn = store.withdrawn() - {listed.current}
     if as_json:
-        print_json([{"edition": name, "current": name == listed.current} for name in listed.editions])
+        states = [(name, name == listed.current, name in withdrawn) for name in listed.editions]
+        print_json([dict(zip(("edition", "current", "withdrawn"), state, strict=True)) for state in states])
         return
     lines = []
     for name in listed.editions:
         captured = datetime.strptime(name[:16], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-        lines.append((name, "current" if name == listed.current else "", f"{captured:%Y-%m-%d %H:%M}"))
+        state = "current" if name == listed.current else "withdrawn" if name in withdrawn else ""
+        lines.append((name, state, f"{captured:%Y-%m-%d %H:%M}"))
     if sys.stdout.isatty():
         print_table(("edition", "", "last capture (UTC)"), lines)
         return
-    for name, current, _ in lines:
-        click.echo(f"{name}{'  current' if current else ''}")
+    for name, state, _ in lines:
+        click.echo(f"{name}  {state}".rstrip())
 
 
 @editions.command()

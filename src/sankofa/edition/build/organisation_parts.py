@@ -19,7 +19,7 @@ from sankofa.ledger.reader import CaptureInfo
 
 _BYTES_IN_A_PARTITION: Final = 4 << 20
 """On average, before compression: some 0.6 MB of a file."""
-_PARTITIONS: Final = 256
+_PARTITIONS: Final = 512
 """About as many at most: each costs a process that serves it two descriptors."""
 _LARGEST: Final = 2
 """Times the average: behind so many bytes a partition ends in any case."""

@@ -58,6 +58,8 @@ class EditionManager:
 
     async def for_cursor(self, edition_id: str) -> Edition:
         """A kept edition, for a walk that began on it. Raises InvalidParameter when it is gone."""
+        if self._edition is not None and self._edition.id == edition_id:
+            return self._edition
         try:
             return await self.by_id(edition_id)
         except (Gone, NotFound):
