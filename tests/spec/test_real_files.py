@@ -4,8 +4,10 @@ The reference reads the raw JSON and tab-separated text itself, and knows nothin
 """
 
 import json
+import os
 import pickle
 import re
+import shutil
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -105,8 +107,11 @@ def _take_in(home: Path, files: dict[str, Path]) -> Real:
 
 
 @pytest.fixture(scope="module")
-def served(real: Real) -> Iterator[LiveServer]:
-    with LiveServer(real.home) as server:
+def served(real: Real, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """From links to the files of the edition, which nobody writes to."""
+    home = tmp_path_factory.mktemp("served") / "home"
+    shutil.copytree(real.home / "editions", home / "editions", copy_function=os.link)
+    with LiveServer(home) as server:
         yield server
 
 
