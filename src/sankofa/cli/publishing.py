@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from sankofa.cli.progress import progress_bar
+from sankofa.cli.replicating import refuse_where_editions_are_followed
 from sankofa.cli.unchanged import publication_inputs, record_publication, unchanged_edition
 from sankofa.edition.build.context import described, left_out_of
 from sankofa.edition.build.issuer_workers import IssuerProcesses
@@ -27,7 +28,7 @@ from sankofa.ledger.replaying import VaultFiles
 from sankofa.ledger.store import Ledger
 from sankofa.ledger.withdrawing import Withdrawn, withdraw
 from sankofa.model.days import instant
-from sankofa.model.errors import EditionError, OperatorError
+from sankofa.model.errors import EditionError
 from sankofa.operations.service import open_store
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
@@ -224,14 +225,6 @@ def difference(settings: Settings, before: str, after: str, examples: int) -> di
             store.close()
 
     return asyncio.run(compare())
-
-
-def refuse_where_editions_are_followed(settings: Settings) -> None:
-    if settings.editions:
-        raise OperatorError(
-            "this HOME follows editions from elsewhere (SANKOFA_EDITIONS): it has no ledger, and what is "
-            "current is decided there"
-        )
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from sankofa import settings as environment
 from sankofa.cli.logs import configure
 from sankofa.cli.memory import keep_freed_memory, return_freed_memory
 from sankofa.cli.progress import progress_bar
-from sankofa.cli.publishing import now, refuse_where_editions_are_followed
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
 from sankofa.engines.private_files import locked, make_private_folder
@@ -33,6 +32,14 @@ _PR_SET_PDEATHSIG: Final = 1
 _AGAIN_SECONDS: Final = 1.0
 _DESCRIPTORS: Final = 4096
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+
+
+def refuse_where_editions_are_followed(settings: Settings) -> None:
+    if settings.editions:
+        raise OperatorError(
+            "this HOME follows editions from elsewhere (SANKOFA_EDITIONS): it has no ledger, and what is "
+            "current is decided there"
+        )
 
 
 def push_editions(settings: Settings, destination: str, keep_unused: timedelta) -> Pushed:
@@ -50,7 +57,7 @@ def push_editions(settings: Settings, destination: str, keep_unused: timedelta) 
                 target,
                 keep_unused=keep_unused,
                 progress=lambda name, size: progress(name),
-                now=now,
+                now=_now,
             )
     except ObjectError as failure:
         raise OperatorError(str(failure)) from failure
@@ -68,7 +75,7 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
             settings.home,
             layout=LAYOUT,
             kept=settings.editions_kept,
-            clock=lambda: datetime.now(UTC),
+            clock=_now,
         )
         if once:
             try:
@@ -132,3 +139,7 @@ def _follow_beside(server: int) -> None:
     configure(settings)
     with suppress(OperatorError):  # another follows into this HOME: its state is read
         follow_editions(settings, once=False)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
