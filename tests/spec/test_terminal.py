@@ -36,6 +36,19 @@ def test_a_company_that_nobody_knows_is_an_error_of_one_line(sample_home: Path) 
     assert "future" in refused.stderr
 
 
+def test_a_shell_that_lets_few_files_be_open_reads_an_edition_of_many(sample_home: Path) -> None:
+    """The limit that holds is the hard one: the soft one is raised by whoever needs more."""
+    few = f'ulimit -Sn 24; exec "$0" show {RIFTLINE} --as-of 2024-12-31'
+    shown = subprocess.run(
+        ["/bin/sh", "-c", few, COMMAND],
+        env={"SANKOFA_HOME": str(sample_home)},
+        capture_output=True,
+        text=True,
+    )
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "147,348,157 restated" in shown.stdout
+
+
 @pytest.mark.rule("WEB-12")
 @pytest.mark.parametrize("command", [("editions",), ("keys", "list"), ("domains", "list")])
 def test_a_mistyped_home_is_a_warning_and_no_new_folder(tmp_path: Path, command: tuple[str, ...]) -> None:
