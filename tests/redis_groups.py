@@ -64,7 +64,7 @@ class SentinelServer(RedisServer):
             "bind 127.0.0.1",
             f"sentinel monitor primary 127.0.0.1 {primary.port} 2",
             "sentinel down-after-milliseconds primary 1000",
-            "sentinel failover-timeout primary 3000",
+            "sentinel failover-timeout primary 10000",  # or one that is slow is given up half done
         ]
         (self.home / "sentinel.conf").write_text("\n".join(lines) + "\n")
 
@@ -127,6 +127,10 @@ class DurablyWatched(Watched):
         self.replicas = [DurableReplica(binary, self.primary) for _ in range(2)]
         self.replica = self.replicas[0]
         self.sentinels = [SentinelServer(binary, self.primary) for _ in range(3)]
+
+    def is_whole(self) -> bool:
+        """Whether every replica follows the primary: each of them can be promoted, and has another then."""
+        return _info(self.current()).count("state=online") == len(self.replicas)
 
 
 class Cluster:

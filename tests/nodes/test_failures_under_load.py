@@ -209,6 +209,7 @@ def test_whatever_is_killed_answers_stay_right_and_every_request_is_counted_once
         until(lambda: _is_level(estate))
         survive(load, "primary killed", estate.primary.kill, trial)
         survive(load, "standby promoted", estate.standby.promote, trial)
+        until(estate.redis.is_whole)
         survive(load, "Redis failed over", lambda: estate.redis.current().kill(), trial)
         while estate.published < editions:
             survive(load, "edition published", publish_next, trial)
