@@ -47,6 +47,14 @@ def test_a_shell_that_lets_few_files_be_open_reads_an_edition_of_many(sample_hom
     )
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "147,348,157 restated" in shown.stdout
+    refused = subprocess.run(
+        ["/bin/sh", "-c", few.replace("-Sn", "-n"), COMMAND],
+        env={"SANKOFA_HOME": str(sample_home)},
+        capture_output=True,
+        text=True,
+    )
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
+    assert "cannot be opened: Too many open files" in refused.stderr
 
 
 @pytest.mark.rule("WEB-12")

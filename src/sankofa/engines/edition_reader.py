@@ -1,6 +1,7 @@
 """Reads an edition from its folder (`engines.edition_folder` says what is there)."""
 
 import asyncio
+import errno
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +37,8 @@ def edition_errors(folder: Path) -> Iterator[None]:
     except Damaged as damage:
         raise EditionError(f"edition {folder.name}: {damage}") from None
     except (ValueError, KeyError, TypeError, OSError) as failure:
+        if isinstance(failure, OSError) and failure.errno in (errno.EMFILE, errno.ENFILE):
+            raise EditionError(f"edition {folder.name}: cannot be opened: {failure.strerror}") from failure
         raise EditionError(f"edition {folder.name}: corrupt: {failure}") from failure
 
 
