@@ -171,6 +171,7 @@ class Contender:
     server: Server
     questions: Sequence[Question]
     headers: Mapping[str, str] = field(default_factory=dict)
+    connections: int = CONNECTIONS
     rounds: list[Round] = field(default_factory=list)
     memory: tuple[int, int] = (0, 0)
 
@@ -196,11 +197,19 @@ def _round(
     url = f"http://{HOST}:{contender.server.port}"
     headers = [f"{name}: {value}" for name, value in contender.headers.items()]
     if shutil.which("wrk"):
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "--timeout", "30s"]
+        command = [
+            "wrk",
+            "-t1",
+            f"-c{contender.connections}",
+            f"-d{max(1, round(seconds))}s",
+            "--timeout",
+            "30s",
+        ]
         command += [part for header in headers for part in ("-H", header)]
         command += ["-s", _WRK_SCRIPT, url, "--", str(questions), str(offset)]
     else:
-        command = [sys.executable, _PYTHON_LOAD, url, str(questions), str(offset), str(seconds), *headers]
+        numbers = (str(offset), str(seconds), str(contender.connections))
+        command = [sys.executable, _PYTHON_LOAD, url, str(questions), *numbers, *headers]
     before = contender.server.cpu_seconds()
     done = subprocess.run(
         command,

@@ -1,12 +1,13 @@
 """What a request costs on PostgreSQL and Redis, and what a second worker adds.
 
-    python -m bench.nodes [--scale small|300k|3m] [--rounds 5] [--seconds 2]
+    python -m bench.nodes [--scale small|300k|3m] [--rounds 5] [--seconds 2] [--only stores|workers]
 
 The same 50 rows of the same issuers, each request keyed and counted: from files with the embedded stores,
 from PostgreSQL with Redis, and from a folder that follows pushed editions with Redis. The servers of a
 database run on the core of the service and are not part of its processor time: on a machine of their own they
-would not slow it. Then one worker against two, with the load beside them on the same two cores, so that the
-rate of two is bounded by what the load leaves of them.
+would not slow it. Then one worker against two with twice the connections, each worker held to a third of a
+core, so that the load has more than one and is not the limit; where there are no control groups the workers
+take what the load leaves them, and the report says so.
 """
 
 import argparse
@@ -20,10 +21,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from bench.load import HOST, Contender, Question, cpu_ratio, load_tool, measure, ratio, serving, table
+from bench.shares import held_to
 from bench.world import SANKOFA, SCALES, SOURCE, Scale, environment_of, files, published_home
 from tests.services import PostgresServer, RedisServer, postgres_binaries, redis_binary
 
 _TARGET_STORES, _TARGET_WORKERS = 0.5, 1.8
+_SHARE = 0.35
+"""Of a core, for each worker of the comparison of one with two."""
 
 
 def main() -> None:
@@ -32,8 +36,15 @@ def main() -> None:
     home = published_home(scale)
     cores = len(os.sched_getaffinity(0))
     print(f"load: {load_tool()}; {options.rounds} rounds of {options.seconds:g} s; {cores} cores")
+    questions = [Question(f"/v1/fundamentals/{s}") for s in scale.shapes[0].service_ids()]
+    if options.only != "workers":
+        _compare_stores(options, scale, home, questions)
+    if options.only != "stores":
+        _compare_workers(options, home, questions)
+
+
+def _compare_stores(options: argparse.Namespace, scale: Scale, home: Path, questions: list[Question]) -> None:
     with ExitStack() as running, tempfile.TemporaryDirectory() as folder:
-        questions = [Question(f"/v1/fundamentals/{s}") for s in scale.shapes[0].service_ids()]
         embedded = _contender("files, embedded stores", home, {}, questions, running)
         stores = _stores(running)
         shared = _filled(Path(folder, "shared"), scale, stores)
@@ -60,11 +71,18 @@ def main() -> None:
                 cpu_ratio(other, embedded),
                 _TARGET_STORES,
             )
+
+
+def _compare_workers(options: argparse.Namespace, home: Path, questions: list[Question]) -> None:
     with ExitStack() as running:
         one = _contender("one worker", home, {}, questions, running, workers=1)
-        two = _contender(
-            "two workers", home, {}, questions, running, workers=2, cores=os.sched_getaffinity(0)
-        )
+        two = _contender("two workers", home, {}, questions, running, workers=2)
+        two.connections = 2 * one.connections  # fewer for each would be fewer answers made in one go
+        workers = [process for contender in (one, two) for process in contender.server.processes()]
+        for thread in (thread for process in workers for thread in process.threads()):
+            os.sched_setaffinity(thread.id, os.sched_getaffinity(0))
+        if not running.enter_context(held_to(_SHARE, workers)):
+            print("no control groups: the load is on the cores of the workers and bounds the rate of two")
         measure([one, two], options.rounds, options.seconds)
         print(table([one, two], one))
         _verdict("two workers to one", ratio(two, one), cpu_ratio(two, one), _TARGET_WORKERS)
@@ -75,6 +93,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--scale", choices=SCALES, default="small")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--only", choices=("stores", "workers"), help="one of the two comparisons")
     return parser.parse_args()
 
 
@@ -107,7 +126,6 @@ def _contender(
     questions: list[Question],
     running: ExitStack,
     workers: int = 1,
-    cores: set[int] | None = None,
 ) -> Contender:
     environment = {**environment_of(home), **settings}
     server = running.enter_context(
@@ -117,8 +135,6 @@ def _contender(
             ready="/v1/status",
         )
     )
-    for process in server.processes() if cores else ():
-        process.cpu_affinity(sorted(cores or ()))
     return Contender(name, server, questions, {"X-API-Key": _key(home, settings)})
 
 

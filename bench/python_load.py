@@ -1,6 +1,7 @@
 """The load where wrk is not installed: the same command line, the same line of JSON, slower.
 
-Started as a file of its own, away from the server: python_load.py URL QUESTIONS OFFSET SECONDS HEADER...
+Started as a file of its own, away from the server: python_load.py URL QUESTIONS OFFSET SECONDS
+CONNECTIONS HEADER...
 """
 
 import asyncio
@@ -11,8 +12,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import uvloop
-
-_CONNECTIONS = 16
 
 
 class Client:
@@ -62,11 +61,11 @@ def _requests(url: str, questions: str, headers: list[str]) -> list[bytes]:
     return found
 
 
-async def main(url: str, questions: str, offset: str, seconds: str, *headers: str) -> None:
+async def main(url: str, questions: str, offset: str, seconds: str, connections: str, *headers: str) -> None:
     began = time.perf_counter()
     client = Client(_requests(url, questions, list(headers)), int(offset), began + float(seconds))
     host, _, port = urlsplit(url).netloc.rpartition(":")
-    await asyncio.gather(*(client.run(host, int(port)) for _ in range(_CONNECTIONS)))
+    await asyncio.gather(*(client.run(host, int(port)) for _ in range(int(connections))))
     took = sorted(client.seconds)
     found = {
         "requests": len(took),

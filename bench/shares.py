@@ -1,0 +1,58 @@
+"""So much of a core for each process and no more, by control groups of the kernel.
+
+Two workers and the load that fills them do not fit on two cores: the rate of two is then what the load leaves
+of the machine. With a fixed share for each worker the load has the rest, and two workers either answer twice
+what one does or are in each other's way.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+_ROOT = Path("/sys/fs/cgroup")
+_PERIOD = 10_000
+"""Microseconds. Short, so that a worker that used up its share waits for milliseconds."""
+
+
+@contextmanager
+def held_to(share: float, processes: Iterable[psutil.Process]) -> Iterator[bool]:
+    """Each process in a group of its own with this share of a core. False where that may not be done here."""
+    groups: list[Path] = []
+    held = list(processes)
+    try:
+        try:
+            for process in held:
+                groups.append(_group(f"sankofa-bench-{os.getpid()}-{process.pid}", share))
+                (groups[-1] / "cgroup.procs").write_text(str(process.pid))
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        for process in held:
+            with suppress(OSError):
+                (_parent() / "cgroup.procs").write_text(str(process.pid))
+        for group in groups:
+            with suppress(OSError):
+                group.rmdir()
+
+
+def _parent() -> Path:
+    """Version 1 has a tree for each resource, version 2 one for all."""
+    of_processor = _ROOT / "cpu"
+    return of_processor if of_processor.is_dir() else _ROOT
+
+
+def _group(name: str, share: float) -> Path:
+    group = _parent() / name
+    group.mkdir()
+    quota = round(share * _PERIOD)
+    if (group / "cpu.max").exists():
+        (group / "cpu.max").write_text(f"{quota} {_PERIOD}")
+    else:
+        (group / "cpu.cfs_period_us").write_text(str(_PERIOD))
+        (group / "cpu.cfs_quota_us").write_text(str(quota))
+    return group
