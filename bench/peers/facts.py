@@ -17,7 +17,7 @@ from sankofa.edition.format.row_blocks import entries_of
 from sankofa.engines.datastore import EditionReader
 from sankofa.model.days import FOREVER
 from sankofa.model.rows import FundamentalsRow
-from sankofa.operations.service import open_store
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 
 COLUMNS = tuple(name for name in FundamentalsRow.__struct_fields__)

@@ -34,7 +34,8 @@ from sankofa.model.line_items import LINE_ITEMS
 from sankofa.model.provenance import LICENSE_CLASSES
 from sankofa.operations import contract
 from sankofa.operations.contract import Call, operations
-from sankofa.operations.service import Service, open_store
+from sankofa.operations.service import Service
+from sankofa.replication.stores import open_store
 from sankofa.rest.openapi import describe
 from sankofa.rest.pages import problems
 from sankofa.settings import OF_THE_CLIENT, PREFIX, Settings

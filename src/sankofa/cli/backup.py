@@ -29,7 +29,7 @@ from sankofa.ledger import seals
 from sankofa.ledger.transfer import dump_rows, load_rows
 from sankofa.model.days import instant
 from sankofa.model.errors import OperatorError
-from sankofa.operations.service import open_store
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 from sankofa.vault.store import Vault
 

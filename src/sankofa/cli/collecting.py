@@ -18,7 +18,7 @@ from sankofa.edition.build.publish import without_cycle_collection
 from sankofa.engines.private_files import locked
 from sankofa.ledger.ingest import Summary, ingest
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, SourceError
-from sankofa.operations.service import open_store
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
 from sankofa.sources.registry import Source, load_sources

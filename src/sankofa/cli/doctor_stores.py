@@ -14,8 +14,8 @@ from sankofa.engines.datastore import Datastore, LedgerRows
 from sankofa.engines.factory import open_keyvalue
 from sankofa.ledger import seals
 from sankofa.model.errors import EditionError, OperatorError, SettingsError, StoreUnavailable
-from sankofa.operations.service import open_store
 from sankofa.replication.state import read_state
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 
 _DAY = timedelta(days=1)

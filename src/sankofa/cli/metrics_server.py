@@ -29,7 +29,7 @@ from sankofa import __version__
 from sankofa.cli.metrics import BYTES, SECONDS, Requests, WorkerCounts
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.build_id import build_id
-from sankofa.operations.service import open_store
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 
 _LEDGER_SECONDS: Final = 15.0

@@ -15,7 +15,7 @@ from sankofa.edition.build.publish import without_cycle_collection
 from sankofa.ledger.replaying import Replayed, replay
 from sankofa.ledger.store import Ledger
 from sankofa.model.errors import OperatorError
-from sankofa.operations.service import open_store
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
 from sankofa.sources.registry import load_sources

@@ -22,10 +22,10 @@ from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
 from sankofa.engines.private_files import locked, make_private_folder
 from sankofa.model.errors import OperatorError, SettingsError
-from sankofa.operations.service import open_store
 from sankofa.replication.follow import Follower
 from sankofa.replication.push import Pushed, push
 from sankofa.replication.state import FollowState
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 
 _PR_SET_PDEATHSIG: Final = 1

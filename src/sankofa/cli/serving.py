@@ -16,7 +16,7 @@ from granian.log import LogLevels
 from sankofa.cli.connections import ConnectionLimits
 from sankofa.cli.supervisor import Supervisor
 from sankofa.model.errors import OperatorError, StoreUnavailable
-from sankofa.operations.service import open_store
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings, without_credentials
 
 _APPLICATION = "sankofa.cli.application:application"

@@ -10,7 +10,7 @@ from sankofa.engines.factory import open_keyvalue
 from sankofa.ledger import seals
 from sankofa.ledger.transfer import table_names
 from sankofa.model.errors import EditionError
-from sankofa.operations.service import open_store
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 
 

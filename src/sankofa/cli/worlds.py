@@ -17,7 +17,7 @@ from typing import Any, Final
 from sankofa.cli.publishing import ingest_files, open_ledger, publish_edition
 from sankofa.ledger.ingest import Summary
 from sankofa.model.errors import OperatorError
-from sankofa.operations.service import open_store
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 
 _RATES_FILE: Final = ("currency_converter", "eurofxref-hist.zip")

@@ -18,14 +18,14 @@ from sankofa.access.sealing import SealedRecords
 from sankofa.access.wrong_keys import WrongKeys
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import Datastore
-from sankofa.engines.factory import open_datastore, open_keyvalue
+from sankofa.engines.factory import open_keyvalue
 from sankofa.engines.keyvalue import KeyValue
-from sankofa.ledger.store import SCHEMA
 from sankofa.model.errors import Problem, SettingsError, StoreUnavailable, Unauthorized
 from sankofa.operations.answer_cache import AnswerCache
 from sankofa.operations.observing import Observer
 from sankofa.replication.following_store import FollowingStore
 from sankofa.replication.state import FollowState
+from sankofa.replication.stores import open_store
 from sankofa.settings import Settings
 
 _log = logging.getLogger("sankofa.access")
@@ -119,14 +119,6 @@ class Service:
         except ValueError:  # anybody may write anything there
             return False
         return any(parsed in network for network in self._proxies)
-
-
-def open_store(settings: Settings) -> Datastore:
-    if settings.editions:
-        if settings.datastore != "sqlite:":
-            raise SettingsError("SANKOFA_EDITIONS: editions are followed into files in HOME: unset DATASTORE")
-        return FollowingStore(settings.home, SCHEMA, settings.block_cache_bytes)
-    return open_datastore(settings.datastore, settings.home, SCHEMA, cache_bytes=settings.block_cache_bytes)
 
 
 def _cause(failure: BaseException) -> str:

@@ -10,7 +10,7 @@ from sankofa import settings
 from sankofa.cli import publishing
 from sankofa.cli.listing import as_json, print_json, print_table
 from sankofa.edition.read.diff import COUNTED
-from sankofa.operations.service import open_store
+from sankofa.replication.stores import open_store
 
 
 @click.group(invoke_without_command=True)

@@ -20,7 +20,7 @@ from sankofa.model.errors import OperatorError, Problem
 from sankofa.model.line_items import LINE_ITEMS, STATEMENT_KINDS
 from sankofa.operations.answers import envelope
 from sankofa.operations.contract import Call, operations
-from sankofa.operations.service import open_store
+from sankofa.replication.stores import open_store
 from sankofa.web.languages import language
 from sankofa.web.statements import StatementTable, arrange, is_money, scaled
 from sankofa.web.visit import decode_answer

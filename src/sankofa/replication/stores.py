@@ -1,0 +1,16 @@
+"""The store of ledger and editions that the settings name: of this machine, or filled from elsewhere."""
+
+from sankofa.engines.datastore import Datastore
+from sankofa.engines.factory import open_datastore
+from sankofa.ledger.store import SCHEMA
+from sankofa.model.errors import SettingsError
+from sankofa.replication.following_store import FollowingStore
+from sankofa.settings import Settings
+
+
+def open_store(settings: Settings) -> Datastore:
+    if settings.editions:
+        if settings.datastore != "sqlite:":
+            raise SettingsError("SANKOFA_EDITIONS: editions are followed into files in HOME: unset DATASTORE")
+        return FollowingStore(settings.home, SCHEMA, settings.block_cache_bytes)
+    return open_datastore(settings.datastore, settings.home, SCHEMA, cache_bytes=settings.block_cache_bytes)
