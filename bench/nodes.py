@@ -78,9 +78,9 @@ def _compare_workers(options: argparse.Namespace, home: Path, questions: list[Qu
         one = _contender("one worker", home, {}, questions, running, workers=1)
         two = _contender("two workers", home, {}, questions, running, workers=2)
         two.connections = 2 * one.connections  # fewer for each would be fewer answers made in one go
+        for contender in (one, two):
+            contender.server.use_all_cores()
         workers = [process for contender in (one, two) for process in contender.server.processes()]
-        for thread in (thread for process in workers for thread in process.threads()):
-            os.sched_setaffinity(thread.id, os.sched_getaffinity(0))
         if not running.enter_context(held_to(_SHARE, workers)):
             print("no control groups: the load is on the cores of the workers and bounds the rate of two")
         measure([one, two], options.rounds, options.seconds)

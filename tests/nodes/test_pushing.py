@@ -39,6 +39,31 @@ def test_a_push_sends_what_is_missing_and_removes_what_no_kept_edition_needs(
     assert {path.name for path in (destination / "pool").rglob("*") if path.is_file()} == needed
 
 
+@pytest.mark.rule("NODE-6")
+def test_what_is_damaged_here_is_not_sent_and_nothing_leads_to_it(
+    home: Path, pushed_first: Path, tmp_path: Path, editions: tuple[str, str]
+) -> None:
+    """What changed is looked for while files are compared with their digests, and told of after that."""
+    there = Path(shutil.copytree(pushed_first, tmp_path / "there"))
+    pointer = (there / "current.json").read_bytes()
+    before = {path.name for path in (home / "editions" / editions[0] / "files").iterdir()}
+    new = [p for p in (home / "editions" / editions[1] / "files").iterdir() if p.name in before]
+    damaged = max((p for p in new if p.stat().st_nlink == 1), key=lambda path: path.stat().st_size)
+    whole = damaged.read_bytes()
+    damaged.chmod(0o600)
+    damaged.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+    refusal = run(home, "push", str(there))
+    assert refusal.returncode == 1
+    assert damaged.name in refusal.stderr, refusal.stderr
+    assert (there / "current.json").read_bytes() == pointer
+    assert not (there / "deltas" / f"{editions[1]}.json").exists()
+    damaged.write_bytes(whole)
+    push(home, there)
+    assert (there / "deltas" / f"{editions[1]}.json").exists()
+    follow(tmp_path / "node", f"file://{there}")
+    assert current(tmp_path / "node") == editions[1]
+
+
 def test_open_parquet_files_are_read_from_the_destination_by_name(destination: Path, tmp_path: Path) -> None:
     import pyarrow.parquet
 

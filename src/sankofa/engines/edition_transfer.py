@@ -33,6 +33,7 @@ class ListedFile(NamedTuple):
 
 
 class EditionContents(NamedTuple):
+    edition: str
     manifest: Manifest
     seal: str
     files: tuple[EditionFile, ...]
@@ -49,7 +50,7 @@ def edition_contents(folder: Path) -> EditionContents:
         raise EditionError(f"edition {folder.name}: {failure}") from failure
     listed = [*own, *listed_files(manifest)]
     files = (EditionFile(file.path, folder / file.path, file.sha256, file.size) for file in listed)
-    return EditionContents(manifest, seal, tuple(files))
+    return EditionContents(folder.name, manifest, seal, tuple(files))
 
 
 def listed_files(manifest: Manifest) -> list[ListedFile]:

@@ -8,6 +8,7 @@ needs is removed after a while, so that nobody who began to pull it is cut off.
 import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -75,23 +76,24 @@ def push(
     if listed.current is None:
         raise OperatorError("no edition is published: run `sankofa publish` first")
     there = {stored.path: stored for stored in destination.objects(POOL)}
+    sizes = {path: stored.size for path, stored in there.items()}
     pointer, before = _present(destination)
     entries = {entry.edition: entry for entry in before.editions} if before else {}
-    sending: list[_Listed] = []
-    wanted = [listed.current, *(name for name in listed.editions if name != listed.current)]
-    for name in wanted:
-        try:
-            sending.append(_listed(store, store.edition_folder(name), entries.get(name), destination, there))
-        except EditionError:
-            if name == listed.current:
-                raise
-    sizes = {path: stored.size for path, stored in there.items()}
-    contents = {edition.entry.edition: edition.contents for edition in sending}
-    last = before.current if before else ""
+    contents = _contents(store, listed.current, listed.editions)
+    # What changed is looked for while everything is compared, and listed only where that came out well.
     with ThreadPoolExecutor(1, thread_name_prefix="deltas") as beside:
-        pushing = beside.submit(push_deltas, destination, contents, listed.current, last, sizes)
+        last = before.current if before else ""
+        making = beside.submit(push_deltas, destination, contents, listed.current, last, sizes)
+        sending: list[_Listed] = []
+        for name, own in contents.items():
+            try:
+                sending.append(_listed(store, own, entries.get(name), destination, there))
+            except EditionError:
+                if name == listed.current:
+                    raise
         sent = _send(destination, sending, sizes, progress)
-        deltas = pushing.result()
+        deltas = making.result()
+    deltas.list_between({edition.entry.edition for edition in sending})
     index = Index(
         listed.current,
         tuple(edition.entry for edition in sending),
@@ -115,6 +117,16 @@ def push(
     return Pushed(listed.current, len(sending), len(sent), sum(sent), len(unused), changed)
 
 
+def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str, EditionContents]:
+    """What the editions here say that they hold, the current one first. Raises EditionError for that one."""
+    found = {current: edition_contents(store.edition_folder(current))}
+    for name in names:
+        if name != current:
+            with suppress(EditionError):
+                found[name] = edition_contents(store.edition_folder(name))
+    return found
+
+
 def _present(destination: ObjectDestination) -> tuple[Pointer | None, Index | None]:
     """What was pushed last. A damaged index is as none: everything is looked at again."""
     try:
@@ -132,13 +144,12 @@ def _present(destination: ObjectDestination) -> tuple[Pointer | None, Index | No
 
 def _listed(
     store: Datastore,
-    folder: Path,
+    contents: EditionContents,
     known: EditionEntry | None,
     destination: ObjectDestination,
     there: dict[str, Any],
 ) -> _Listed:
     """One that was pushed before, whole, is not read again; nor is a file that an edition before it had."""
-    contents = edition_contents(folder)
     if known is not None and known.files.path in there:
         try:
             document = destination.read(known.files.path, INDEX_BYTES)
@@ -150,28 +161,29 @@ def _listed(
             if all(_is_there(file.content, there) for file in files.files):
                 parts = {file.content: by_path[file.path] for file in files.files}
                 return _Listed(known, document, parts, contents)
-    store.open(folder.name).close()
 
     def digest(file: EditionFile) -> Digest:
         listed = Digest(file.sha256, file.size)
-        return listed if _is_there(listed, there) else _checked_digest(folder, file)
+        return listed if _is_there(listed, there) else _checked_digest(contents.edition, file)
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="digest") as threads:
-        digests = threads.map(digest, contents.files)
+        opening = threads.submit(store.open, contents.edition)
+        digests = list(threads.map(digest, contents.files))
+        opening.result().close()
     entries = [FileEntry(f.path, content) for f, content in zip(contents.files, digests, strict=True)]
-    document, own = encode(EditionFiles(folder.name, contents.seal, tuple(entries)))
-    entry = EditionEntry(folder.name, contents.manifest.get("format"), own)
+    document, own = encode(EditionFiles(contents.edition, contents.seal, tuple(entries)))
+    entry = EditionEntry(contents.edition, contents.manifest.get("format"), own)
     paths = {e.content: f.file for e, f in zip(entries, contents.files, strict=True)}
     return _Listed(entry, document, paths, contents)
 
 
-def _checked_digest(folder: Path, file: EditionFile) -> Digest:
+def _checked_digest(edition: str, file: EditionFile) -> Digest:
     try:
         digest = file_digest(file.file)
     except OSError as failure:  # removed meanwhile by a publisher
-        raise EditionError(f"edition {folder.name}: {failure.strerror}") from failure
+        raise EditionError(f"edition {edition}: {failure.strerror}") from failure
     if file.sha256 != digest.sha256:
-        raise EditionError(f"edition {folder.name}: {file.path} is not what was published")
+        raise EditionError(f"edition {edition}: {file.path} is not what was published")
     return digest
 
 

@@ -1,6 +1,6 @@
 """Pushing what is new in the files of an edition, for the nodes that have the edition before it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -35,6 +35,8 @@ class PushedDeltas:
         self._kept = {deltas_path(edition) for edition in kept}
         self.needed: set[str] = set()
         """The objects of the pool that deltas to kept editions are in."""
+        self._made = Deltas("", ())
+        self._base = ""
         for path in self._kept.intersection(self._documents):
             with suppress(ObjectError):
                 known = decode(destination.read(path, INDEX_BYTES), Deltas, path)
@@ -42,6 +44,17 @@ class PushedDeltas:
 
     def holds(self, edition: str) -> bool:
         return deltas_path(edition) in self._documents
+
+    def take(self, base: str, made: Deltas) -> None:
+        """Deltas that were sent and are not listed yet."""
+        self._base, self._made = base, made
+        self.needed.update(entry.content.path for entry in made.files)
+
+    def list_between(self, whole: Collection[str]) -> None:
+        """List what was sent, where it leads from a whole edition to a whole one. Raises ObjectError."""
+        if {self._base, self._made.edition} <= set(whole):
+            path = deltas_path(self._made.edition)
+            self._destination.write(path, encode(self._made)[0], immutable=True)
 
     def remove_unused(self, before: datetime) -> None:
         """Those to editions that are no longer kept, unless they are newer than this."""
@@ -56,7 +69,8 @@ def push_deltas(
     before: str,
     sizes: Mapping[str, int],
 ) -> PushedDeltas:
-    """Send what leads to the current edition from the one that was current before, where both are kept.
+    """Send what leads to the current edition from the one that was current before, where both are kept. It
+    is for `PushedDeltas.list_between` to say so.
 
     `sizes` are those of the objects there. Raises ObjectError.
     """
@@ -80,8 +94,7 @@ def push_deltas(
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="delta") as threads:
         entries = tuple(filter(None, threads.map(send, changed)))
-    destination.write(deltas_path(current), encode(Deltas(current, entries))[0], immutable=True)
-    pushed.needed.update(entry.content.path for entry in entries)
+    pushed.take(before, Deltas(current, entries))
     return pushed
 
 
