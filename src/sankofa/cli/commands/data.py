@@ -8,6 +8,7 @@ import click
 
 from sankofa import settings
 from sankofa.cli import publishing
+from sankofa.cli.memory import leave_cycles_to_the_end
 from sankofa.cli.worlds import SAMPLE, STARTER, BundledWorld, publish_world
 
 
@@ -65,6 +66,7 @@ def withdraw(source: str, capture: int | None, file_name: str | None, everywhere
 )
 def publish(despite_floors: bool) -> None:
     """Build and check the next edition, then switch to it."""
+    leave_cycles_to_the_end()
     print_published(publishing.publish_edition(settings.load(), despite_floors=despite_floors))
 
 

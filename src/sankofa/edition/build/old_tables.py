@@ -82,7 +82,12 @@ class _OldTable:
             for number, (start, end, _, _) in enumerate(self._groups)
             if start < first + rows and first < end
         ]
-        return pa.concat_tables(pieces).cast(schema) if rows else schema.empty_table()
+        if not rows:
+            return schema.empty_table()
+        known = pa.concat_tables(pieces)
+        if known.schema.equals(schema):  # a cast would go through every column all the same
+            return known.replace_schema_metadata(schema.metadata)
+        return known.cast(schema)
 
     def _row_group(self, number: int) -> pa.Table:
         if self._group is None or self._number != number:

@@ -33,7 +33,7 @@ _NOWHERE: Final = "?"
 """The country of an issuer without one: in no country's pages."""
 _write = msgspec.msgpack.Encoder().encode
 _read_changes = msgspec.msgpack.Decoder(list[tuple[int, int, int, int]]).decode
-_Changes = Counter[tuple[int, int]]
+_Changes = dict[tuple[int, int], int]
 """By day and state, by how many issuers more are in it from then on."""
 
 
@@ -197,7 +197,7 @@ class ScreenIndex:
                 for year, values in zip(self.years, by_year, strict=True):
                     encoded[f"{slug}|{name}|{year}"] = _ranges(column, values)
                 continue
-            tallies = _tallies(changes.get(name, Counter()), self._starts)
+            tallies = _tallies(changes.get(name, {}), self._starts)
             for year, start, values, tally in zip(self.years, self._starts, by_year, tallies, strict=True):
                 encoded[f"{slug}|{name}|{year}"] = tally + _listed(column, values, start)
         return encoded
@@ -219,13 +219,16 @@ class ScreenIndex:
         return by_country
 
     def _changes_by_country(self, metric: int) -> dict[str, _Changes]:
-        by_country: defaultdict[str, _Changes] = defaultdict(Counter)
-        everywhere = by_country[EVERYWHERE]
+        by_country: defaultdict[str, _Changes] = defaultdict(lambda: defaultdict(int))
         for countries, stored in self._changes[metric]:
+            named = [by_country[country] for country in countries]
             for number, day, state, step in _read_changes(stored):
-                by_country[countries[number]][day, state] += step
-                everywhere[day, state] += step
-        return by_country
+                named[number][day, state] += step
+        everywhere: _Changes = defaultdict(int)
+        for own in by_country.values():
+            for key, step in own.items():
+                everywhere[key] += step
+        return {**by_country, EVERYWHERE: everywhere}
 
 
 def _ranges(column: MetricValues, values: "array[int]") -> bytes:

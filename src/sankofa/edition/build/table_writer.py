@@ -146,8 +146,6 @@ class TableWriter:
         """Let some columns wait until a row group is full."""
         if not batch.num_rows:
             return
-        self._note_sources(batch.column("source_ref"))
-        self._classes.update(batch.column("license_class").unique().to_pylist())
         self._batches.append(batch)
         self._rows += batch.num_rows
         self._waiting += batch.num_rows
@@ -189,6 +187,8 @@ class TableWriter:
         waiting = pa.concat_tables(self._batches)
         # In one piece: where pages end must not hang on how the rows came.
         part, group = self._parts[-1], waiting.slice(0, rows).combine_chunks()
+        self._note_sources(group.column("source_ref"))
+        self._classes.update(group.column("license_class").unique().to_pylist())
         part.rows += rows
         self._waiting -= rows
         self._batches = [waiting.slice(rows)] if self._waiting else []
