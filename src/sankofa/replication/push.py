@@ -119,12 +119,12 @@ def push(
 
 def _contents(store: Datastore, current: str, names: Iterable[str]) -> dict[str, EditionContents]:
     """What the editions here say that they hold, the current one first. Raises EditionError for that one."""
-    found = {current: edition_contents(store.edition_folder(current))}
+    contents = {current: edition_contents(store.edition_folder(current))}
     for name in names:
         if name != current:
             with suppress(EditionError):
-                found[name] = edition_contents(store.edition_folder(name))
-    return found
+                contents[name] = edition_contents(store.edition_folder(name))
+    return contents
 
 
 def _present(destination: ObjectDestination) -> tuple[Pointer | None, Index | None]:

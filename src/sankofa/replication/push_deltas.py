@@ -35,7 +35,7 @@ class PushedDeltas:
         self._kept = {deltas_path(edition) for edition in kept}
         self.needed: set[str] = set()
         """The objects of the pool that deltas to kept editions are in."""
-        self._made = Deltas("", ())
+        self._unlisted = Deltas("", ())
         self._base = ""
         for path in self._kept.intersection(self._documents):
             with suppress(ObjectError):
@@ -45,16 +45,16 @@ class PushedDeltas:
     def holds(self, edition: str) -> bool:
         return deltas_path(edition) in self._documents
 
-    def take(self, base: str, made: Deltas) -> None:
+    def take(self, base: str, deltas: Deltas) -> None:
         """Deltas that were sent and are not listed yet."""
-        self._base, self._made = base, made
-        self.needed.update(entry.content.path for entry in made.files)
+        self._base, self._unlisted = base, deltas
+        self.needed.update(entry.content.path for entry in deltas.files)
 
     def list_between(self, whole: Collection[str]) -> None:
         """List what was sent, where it leads from a whole edition to a whole one. Raises ObjectError."""
-        if {self._base, self._made.edition} <= set(whole):
-            path = deltas_path(self._made.edition)
-            self._destination.write(path, encode(self._made)[0], immutable=True)
+        if {self._base, self._unlisted.edition} <= set(whole):
+            path = deltas_path(self._unlisted.edition)
+            self._destination.write(path, encode(self._unlisted)[0], immutable=True)
 
     def remove_unused(self, before: datetime) -> None:
         """Those to editions that are no longer kept, unless they are newer than this."""
