@@ -12,7 +12,6 @@ from typing import Any, Final
 import click
 
 from sankofa.cli.progress import progress_bar
-from sankofa.cli.replicating import refuse_where_editions_are_followed
 from sankofa.cli.unchanged import publication_inputs, record_publication, unchanged_edition
 from sankofa.edition.build.context import described, left_out_of
 from sankofa.edition.build.issuer_workers import IssuerProcesses
@@ -29,7 +28,7 @@ from sankofa.ledger.store import Ledger
 from sankofa.ledger.withdrawing import Withdrawn, withdraw
 from sankofa.model.days import instant
 from sankofa.model.errors import EditionError
-from sankofa.replication.stores import open_store
+from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
 from sankofa.settings import Settings
 from sankofa.sources.base import Limits
 from sankofa.sources.registry import find_source, load_sources

@@ -25,21 +25,13 @@ from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.replication.follow import Follower
 from sankofa.replication.push import Pushed, push
 from sankofa.replication.state import FollowState
-from sankofa.replication.stores import open_store
+from sankofa.replication.stores import open_store, refuse_where_editions_are_followed
 from sankofa.settings import Settings
 
 _PR_SET_PDEATHSIG: Final = 1
 _AGAIN_SECONDS: Final = 1.0
 _DESCRIPTORS: Final = 4096
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-
-
-def refuse_where_editions_are_followed(settings: Settings) -> None:
-    if settings.editions:
-        raise OperatorError(
-            "this HOME follows editions from elsewhere (SANKOFA_EDITIONS): it has no ledger, and what is "
-            "current is decided there"
-        )
 
 
 def push_editions(settings: Settings, destination: str, keep_unused: timedelta) -> Pushed:

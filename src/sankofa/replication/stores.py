@@ -3,7 +3,7 @@
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_datastore
 from sankofa.ledger.store import SCHEMA
-from sankofa.model.errors import SettingsError
+from sankofa.model.errors import OperatorError, SettingsError
 from sankofa.replication.following_store import FollowingStore
 from sankofa.settings import Settings
 
@@ -14,3 +14,11 @@ def open_store(settings: Settings) -> Datastore:
             raise SettingsError("SANKOFA_EDITIONS: editions are followed into files in HOME: unset DATASTORE")
         return FollowingStore(settings.home, SCHEMA, settings.block_cache_bytes)
     return open_datastore(settings.datastore, settings.home, SCHEMA, cache_bytes=settings.block_cache_bytes)
+
+
+def refuse_where_editions_are_followed(settings: Settings) -> None:
+    if settings.editions:
+        raise OperatorError(
+            "this HOME follows editions from elsewhere (SANKOFA_EDITIONS): it has no ledger, and what is "
+            "current is decided there"
+        )
