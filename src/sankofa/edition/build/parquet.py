@@ -8,6 +8,7 @@ it was written, or for which edition. So one whose rows did not change is the sa
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,8 +19,9 @@ from sankofa.edition.build.build_record import SegmentRecord, TableRecord
 from sankofa.edition.build.context import BuildContext
 from sankofa.edition.build.old_tables import OldTables
 from sankofa.edition.build.table_writer import TableWriter
-from sankofa.edition.build.tables import tables
+from sankofa.edition.build.tables import Table, tables
 from sankofa.edition.format.arrow_columns import in_force
+from sankofa.model.errors import CheckFailed
 
 _ROWS_OF_COLUMNS: Final = 32_768
 ROWS_IN_A_FILE: Final = 10_000_000
@@ -41,13 +43,13 @@ class ParquetFiles:
         self._taken = taken
         self._before = before or OldTables({})
         self._encoder = ThreadPoolExecutor(1, "parquet")
+        self._rows = {table.name: table.rows(context) for table in tables()}
+        self._derived_from: dict[str, Set[str]] = {}
         self._open = {
-            table.name: TableWriter(folder, table, self._encoder, rows_in_a_file)
+            table.name: TableWriter(folder, table, self._encoder, rows_in_a_file, partial(self._owed, table))
             for table in tables()
             if table.name not in taken
         }
-        self._rows = {table.name: table.rows(context) for table in tables()}
-        self._derived_from: dict[str, Set[str]] = {}
         self._columns: defaultdict[str, _Waiting] = defaultdict(_Waiting)
         self._taking: defaultdict[str, list[TableWriter]] = defaultdict(list)
         for writer in self._open.values():
@@ -130,14 +132,16 @@ class ParquetFiles:
         return {
             table.name: self._taken[table.name].files
             if table.name in self._taken
-            else self._open[table.name].finish(self._attribution(self._open[table.name]))
+            else self._open[table.name].finish()
             for table in tables()
         }
 
-    def _attribution(self, writer: "TableWriter") -> str:
+    def _owed(self, table: Table, named: Set[str]) -> str:
         """Whom the rows of a file are owed to: every source they are from, and no other."""
-        derived = self._derived_from.get(writer.table.takes_from)
-        named = writer.sources | self._rows[writer.table.name].input_sources
+        derived = self._derived_from.get(table.takes_from)
+        if derived is not None and not table.derived:
+            raise CheckFailed(f"{table.name}: made of {table.takes_from}, and not declared as derived")
+        named = named | self._rows[table.name].input_sources
         return "; ".join(self._context.owed(named if derived is None else derived))
 
     def abandon(self) -> None:

@@ -4,28 +4,19 @@ Rows wait in small batches; a row group is encoded and compressed by a thread of
 interpreter to the build meanwhile. Where row groups end follows from the rows alone, not from how they came.
 """
 
-import hashlib
-import json
+from collections.abc import Callable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import compute
 
 from sankofa.edition.build.build_record import SegmentRecord
-from sankofa.edition.build.parquet_columns import ParquetColumns, parquet_columns
-from sankofa.edition.build.tables import MIN_TIER, Table
-from sankofa.model.provenance import (
-    KEYED_CLASSES,
-    LICENSE_NOTICE,
-    SERVICE,
-    file_license,
-    source_ref,
-    strictest,
-)
+from sankofa.edition.build.parquet_columns import parquet_columns
+from sankofa.edition.build.table_file import LONG_TEXT, TableFile
+from sankofa.edition.build.tables import Table
+from sankofa.model.provenance import KEYED_CLASSES
 
 _ROWS_IN_A_BATCH: Final = 8_192
 _ROWS_IN_A_GROUP: Final = 16 * _ROWS_IN_A_BATCH
@@ -33,41 +24,34 @@ _ENOUGH_ROWS: Final = _ROWS_IN_A_GROUP // 2
 """With so many a row group ends where a segment does: then a row more moves no row of the groups behind."""
 _BYTES_IN_A_GROUP: Final = 64 * 1024 * 1024
 """Of tables with long texts."""
-_PAGES: Final = {"min_chunk_size": 32 << 10, "max_chunk_size": 128 << 10}
-"""Pages end where the values say so: a row more changes one page of a column, not every page behind it, and a
-node that follows pulls little (decision 59). Files are larger by 2%."""
-_NO_DICTIONARY: Final = ("record_ref", "superseding_record_ref", "fact_id", "provenance_id", "release")
-"""Columns whose values hardly ever come twice. Figures do now and then, yet a dictionary of them is soon full
-and takes twice as long."""
-_LONG_TEXT: Final = ("release",)
-"""What more effort makes smaller by a twentieth; other columns get no smaller, and take a third longer."""
-_NO_STATISTICS: Final = ("release",)
+
+Owed = Callable[[Set[str]], str]
+"""To whom rows are owed that name these sources."""
 
 
 class TableWriter:
     """One table on its way to one file, or to several where it is large."""
 
-    def __init__(self, folder: Path, table: Table, encoder: ThreadPoolExecutor, rows_in_a_file: int) -> None:
+    def __init__(
+        self, folder: Path, table: Table, encoder: ThreadPoolExecutor, rows_in_a_file: int, owed: Owed
+    ) -> None:
         self.table = table
+        self._owed = owed
         self._folder = folder
         self._encoder = encoder
         self._rows_in_a_file = rows_in_a_file
         self._columns = parquet_columns(table.row)
-        self._has_long_text = not set(_LONG_TEXT).isdisjoint(self._columns.names)
+        self._has_long_text = not set(LONG_TEXT).isdisjoint(self._columns.names)
         self._pending: list[object] = []
         self._batches: list[pa.Table] = []
         self._waiting = self._waiting_bytes = 0
         self._encoding: Future[None] | None = None
-        self._classes: set[str] = set()
-        self.sources: set[str] = set()
-        """The sources that the rows name."""
-        self._first_ref = source_ref(SERVICE, "edition", table.name)
         self._left_out = 0
         self._rows = 0
         self.segments: list[SegmentRecord] = []
         """The rows up to here, by what they are made of."""
         self._segments_end = (0, 0)
-        self._parts = [self._part(1)]
+        self._files = [self._file(1)]
 
     def add(self, row: object) -> None:
         self._pending.append(row)
@@ -105,32 +89,16 @@ class TableWriter:
         self._done()
 
     def abandon(self) -> None:
-        for part in self._parts:
-            part.abandon()
+        for file in self._files:
+            file.abandon()
 
-    def finish(self, attribution: str) -> list[dict[str, Any]]:
-        metadata = self._metadata(attribution)
+    def finish(self) -> list[dict[str, Any]]:
+        """Close every file; what the manifest says of each."""
         described = []
-        for number, part in enumerate(self._parts, 1):
-            stem = self.table.name if len(self._parts) == 1 else f"{self.table.name}-{number:04d}"
-            size, sha256 = part.close(self._folder / f"{stem}.parquet", metadata)
-            described.append(
-                {
-                    "name": f"{stem}.parquet",
-                    "sku": self.table.sku,
-                    "signal_key": self.table.signal_key,
-                    "access": "open" if self.table.open else "licensed",
-                    "license": self._license,
-                    "size_bytes": size,
-                    "sha256": sha256,
-                    "row_count": part.rows,
-                    "columns": self._columns.names,
-                    "min_tier": None if self.table.open else MIN_TIER,
-                    "license_class": strictest(self._classes or ("public-domain",)),
-                    "source_ref": self._first_ref,
-                    "rows_left_out": self._left_out,
-                }
-            )
+        for number, file in enumerate(self._files, 1):
+            self._close(file)
+            stem = self.table.name if len(self._files) == 1 else f"{self.table.name}-{number:04d}"
+            described.append(file.name(stem, self._left_out))
         return described
 
     def _settle(self) -> None:
@@ -163,142 +131,30 @@ class TableWriter:
         self._left_out += batch.num_rows - unkeyed.num_rows
         return unkeyed
 
-    def _note_sources(self, refs: pa.ChunkedArray) -> None:
-        """Take down which sources the rows name: one look at all of them for each source."""
-        if not self.sources:
-            self._first_ref = refs[0].as_py()
-        while len(refs):
-            source, colon, _ = refs[0].as_py().partition(":")
-            self.sources.add(source)
-            own = compute.starts_with(refs, pattern=source + colon)
-            if compute.all(own).as_py():  # most often: nothing has to be copied
-                return
-            refs = refs.filter(compute.invert(own))
-
-    @property
-    def _license(self) -> str:
-        return file_license(self._classes, keyed=not self.table.open)
-
     def _encode(self, rows: int) -> None:
         """Hand the first rows that wait to the encoder, as a row group; the one before it is then done."""
         self._done()
-        if self._parts[-1].rows >= self._rows_in_a_file:
-            self._parts.append(self._part(len(self._parts) + 1))
+        if self._files[-1].rows >= self._rows_in_a_file:
+            if not self.table.derived:
+                self._close(self._files[-1])
+            self._files.append(self._file(len(self._files) + 1))
         waiting = pa.concat_tables(self._batches)
         # In one piece: where pages end must not hang on how the rows came.
-        part, group = self._parts[-1], waiting.slice(0, rows).combine_chunks()
-        self._note_sources(group.column("source_ref"))
-        self._classes.update(group.column("license_class").unique().to_pylist())
-        part.rows += rows
+        file, group = self._files[-1], waiting.slice(0, rows).combine_chunks()
+        file.add(group)
         self._waiting -= rows
         self._batches = [waiting.slice(rows)] if self._waiting else []
         self._waiting_bytes = 0
-        self._encoding = self._encoder.submit(part.write, group)
+        self._encoding = self._encoder.submit(file.write, group)
 
     def _done(self) -> None:
         if self._encoding is not None:
             self._encoding.result()
             self._encoding = None
 
-    def _part(self, number: int) -> "_Part":
-        path = self._folder / f"{self.table.name}.{number}"
-        return _Part(path, self._columns, self.table.sorted_by)
+    def _file(self, number: int) -> TableFile:
+        return TableFile(self._folder / f"{self.table.name}.{number}", self.table, self._columns)
 
-    def _metadata(self, attribution: str) -> dict[str, str]:
-        table = self.table
-        return {
-            "name": table.name,
-            "sku": table.sku or "",
-            "signal_key": table.signal_key or "",
-            "license": self._license,
-            "attribution": attribution,
-            "notice": LICENSE_NOTICE,
-            "methodology": table.methodology or table.summary,
-            "columns": json.dumps(self._columns.descriptions),
-        }
-
-
-class _Part:
-    """One file, under a name for the time being."""
-
-    def __init__(self, path: Path, columns: ParquetColumns, sorted_by: tuple[str, ...]) -> None:
-        self.rows = 0
-        self._path = path
-        self._file = _Summed(path)
-        leaves = [leaf for field in columns.schema for leaf in _leaves(field)]
-        distinct = columns.figures.union(_NO_DICTIONARY)
-        self._parquet = pq.ParquetWriter(
-            pa.PythonFile(self._file, mode="w"),
-            columns.schema,
-            version="2.6",
-            compression="zstd",
-            compression_level={leaf: 3 if leaf in _LONG_TEXT else 1 for leaf in leaves},
-            use_dictionary=[leaf for leaf in leaves if leaf not in distinct],
-            write_statistics=[leaf for leaf in leaves if leaf not in _NO_STATISTICS],
-            write_page_index=True,
-            use_content_defined_chunking=_PAGES,
-            sorting_columns=[
-                pq.SortingColumn(leaves.index(name.lstrip("-")), descending=name.startswith("-"))
-                for name in sorted_by
-            ],
-            store_schema=False,
-        )
-
-    @property
-    def digest(self) -> str:
-        return self._file.sum.hexdigest()
-
-    def write(self, group: pa.Table) -> None:
-        self._parquet.write_table(group, row_group_size=group.num_rows)
-        self._file.flush()
-
-    def abandon(self) -> None:
-        with suppress(OSError):  # on a full disk the end cannot be written
-            self._parquet.close()
-        with suppress(OSError):
-            self._file.close()
-
-    def close(self, path: Path, metadata: dict[str, str]) -> tuple[int, str]:
-        """Size and digest of the whole file, which then has this name."""
-        self._parquet.add_key_value_metadata(metadata)
-        self._parquet.close()
-        self._file.close()
-        self._path.rename(path)
-        return self._file.tell(), self.digest
-
-
-class _Summed:
-    """A file that is only written, and summed up as it is."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("xb")
-        self.sum = hashlib.sha256()
-        self._written = 0
-
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
-
-    def write(self, data: bytes) -> int:
-        self.sum.update(data)
-        self._written += len(data)
-        return self._file.write(data)
-
-    def tell(self) -> int:
-        return self._written
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _leaves(field: pa.Field, path: str = "") -> list[str]:
-    """The columns as Parquet has them: of a list or struct, what is in it."""
-    path = f"{path}.{field.name}" if path else field.name
-    if pa.types.is_list(field.type):
-        return _leaves(field.type.value_field.with_name("element"), f"{path}.list")
-    if pa.types.is_struct(field.type):
-        return [leaf for part in field.type for leaf in _leaves(part, path)]
-    return [path]
+    def _close(self, file: TableFile) -> None:
+        if not file.closed:
+            file.close(self._owed(file.sources))

@@ -58,6 +58,8 @@ class Table:
     open: bool = False
     """Whether its file needs no key: then it has no row of a class that does (`KEYED_CLASSES`)."""
     methodology: str = ""
+    derived: bool = False
+    """Whether its dataset names what the rows are derived from, at its end (`Outcome.sources`)."""
     reads: tuple[str, ...] | None = None
     """What its rows are made of where it takes from nothing; see `build.dataset.Dataset`."""
 

@@ -1,6 +1,6 @@
 """Rows as Arrow columns, and tables as files."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -126,15 +126,46 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_writer, "_ROWS_IN_A_GROUP", 40)
 
 
-def written(folder: Path, rows: Iterator[Any], rows_in_a_file: int) -> list[dict[str, Any]]:
+def written(
+    folder: Path, rows: Iterator[Any], rows_in_a_file: int, *, derived: bool = False
+) -> list[dict[str, Any]]:
     folder.mkdir()
-    table = Table("some", MacroSeriesRow, "AF-MACRO", "Some rows.", sorted_by=("date",))
+    table = Table("some", MacroSeriesRow, "AF-MACRO", "Some rows.", sorted_by=("date",), derived=derived)
     with ThreadPoolExecutor(1) as encoder:
-        writer = table_writer.TableWriter(folder, table, encoder, rows_in_a_file)
+        writer = table_writer.TableWriter(folder, table, encoder, rows_in_a_file, told(folder))
         for one in rows:
             writer.add(one)
         writer.flush()
-        return writer.finish("whoever")
+        return writer.finish()
+
+
+def told(folder: Path) -> Callable[[Set[str]], str]:
+    """Tells which sources are owed, and how many files there were when that was asked."""
+    return lambda named: f"{', '.join(sorted(named))} of {len(list(folder.iterdir()))}"
+
+
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize(
+    ("derived", "owed"),
+    [
+        (False, ["a of 1", "a, b of 2", "b of 3"]),  # closed where it is full
+        (True, ["a of 3", "a, b of 3", "b of 3"]),  # closed where its dataset has named what it is made of
+    ],
+)
+def test_each_file_of_a_large_table_tells_of_its_own_rows(
+    tmp_path: Path, derived: bool, owed: list[str]
+) -> None:
+    own = {"a": "public-domain", "b": "cc-by"}
+    rows = [
+        msgspec.structs.replace(row(n), source_ref=f"{source}:file#{n}", license_class=own[source])
+        for n, source in enumerate("a" * 120 + "b" * 120)
+    ]
+    files = written(tmp_path / "a", iter(rows), 80, derived=derived)
+    assert [file["source_ref"] for file in files] == ["a:file#0", "a:file#80", "b:file#160"]
+    assert [file["license_class"] for file in files] == ["public-domain", "cc-by", "cc-by"]
+    metadata = [pq.read_metadata(tmp_path / "a" / file["name"]).metadata for file in files]
+    assert [one[b"attribution"].decode() for one in metadata] == owed
+    assert [one[b"license"].decode() for one in metadata] == [file["license"] for file in files]
 
 
 @pytest.mark.usefixtures("small_groups")

@@ -126,6 +126,7 @@ table(
         FUND,
         "The resolved organisations, as `/v1/entities` serves them.",
         takes_from="entity",
+        derived=True,
         sorted_by=("service_id",),
     )
 )
@@ -136,6 +137,7 @@ table(
         None,
         "FactEntity facts are of: organisations and countries.",
         takes_from="entity",
+        derived=True,
         rows=_OrganisationsAndCountries,
     )
 )

@@ -113,6 +113,7 @@ def _declare(panel: Panel) -> None:
             panel.sku,
             panel.summary,
             takes_from=kind,
+            derived=True,
             rows=partial(_EachRowOnce, panel) if panel.filters else TableRows,
             signal_key=panel.key,
             open=panel.access == "open",
