@@ -148,12 +148,11 @@ class BlockFileReader:
         if size < len(_MAGIC) + _TRAILER.size:
             raise Damaged(f"incomplete: {file.name} is too short")
         self._file, self._state = file, file.state
-        file.check(0, len(_MAGIC))
-        file.check(size - _TRAILER.size, size)
-        self._bytes = memoryview(file.map())
-        table, slots, rows, blocks, magic = _TRAILER.unpack_from(self._bytes, size - _TRAILER.size)
-        if magic != _MAGIC or self._bytes[: len(_MAGIC)] != _MAGIC:
+        # Not through the map: for one byte of it a system may count all of the file as our memory.
+        table, slots, rows, blocks, magic = _TRAILER.unpack(file.read(size - _TRAILER.size, size))
+        if magic != _MAGIC or file.read(0, len(_MAGIC)) != _MAGIC:
             raise Damaged(f"corrupt: {file.name} is not a file of blocks")
+        self._bytes = memoryview(file.map())
         self._table_at, self._rows_at = table, rows
         self._table = self._bytes[table : table + 16 * slots].cast("Q")
         self._mask = slots - 1

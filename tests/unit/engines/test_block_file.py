@@ -137,6 +137,23 @@ def test_rows_that_are_not_needed_are_not_decompressed(
         assert cache.size in (0, len(content["rows"][1][1]))
 
 
+def test_opening_takes_no_memory_of_the_file(tmp_path: Path, content: dict[str, list[Block]]) -> None:
+    path = tmp_path / "edition.blocks"
+    write(path, content)
+    opened = reader(path)
+    assert mapped_bytes(path) == 0
+    opened.blocks("kind", "noise", 0, 1)
+    assert mapped_bytes(path) > 0
+
+
+def mapped_bytes(path: Path) -> int:
+    """How much of a file the system counts as memory of this process."""
+    _, entry = Path("/proc/self/smaps").read_text().split(f" {path}\n", 1)
+    size, kilobytes = next(line for line in entry.splitlines() if line.startswith("Rss:")).split()[1:]
+    assert kilobytes == "kB"
+    return int(size) * 1024
+
+
 def test_a_cache_stays_within_its_bytes_and_keeps_what_is_read_again() -> None:
     cache = BlockCache(10_000)
     for key in range(1000):
