@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -20,6 +19,7 @@ import msgspec
 from sankofa import __version__
 from sankofa.access.copying import StoredRecord, read_records, write_records
 from sankofa.cli.archive import ArchiveReader, ArchiveWriter, BackupListing, new_archive
+from sankofa.cli.clock import now
 from sankofa.cli.key_store import opened_keys
 from sankofa.cli.progress import Advance
 from sankofa.cli.publishing import open_ledger
@@ -74,7 +74,7 @@ def back_up(
         _add_ledger(archive, settings, store, progress)
         if with_vault:
             _add_vault(archive, settings, progress)
-        listing = archive.finish(instant(datetime.now(UTC)), __version__)
+        listing = archive.finish(instant(now()), __version__)
     return listing, damaged
 
 

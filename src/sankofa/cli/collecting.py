@@ -8,8 +8,9 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from sankofa.cli.clock import now
 from sankofa.cli.progress import progress_bar
-from sankofa.cli.publishing import now, open_ledger, open_vault, publish_edition
+from sankofa.cli.publishing import open_ledger, open_vault, publish_edition
 from sankofa.collect.errors import CollectFailed
 from sankofa.collect.fetch import Fetched
 from sankofa.collect.plan import walks

@@ -16,6 +16,7 @@ from typing import Final
 
 from sankofa import __version__
 from sankofa import settings as all_settings
+from sankofa.cli.clock import now
 from sankofa.cli.doctor_stores import store_findings
 from sankofa.cli.findings import Finding
 from sankofa.model.errors import OperatorError, SettingsError, StoreUnavailable
@@ -131,16 +132,17 @@ def _largest_edition(home: Path) -> int:
 
 def _clock(settings: Settings) -> Iterator[Finding]:
     """Against what was captured and written last: a clock that is ahead cannot be told from a long pause."""
-    now = datetime.now(UTC)
+    moment = now()
     newest = _NO_EARLIER
     if settings.home.is_dir():
         times = [path.stat().st_mtime for path in settings.home.iterdir()]
         newest = max([newest, *(datetime.fromtimestamp(seconds, UTC) for seconds in times)])
-    if now < newest - timedelta(minutes=5):
-        message = f"the clock says {now:%Y-%m-%dT%H:%MZ}, and there is something of {newest:%Y-%m-%dT%H:%MZ}"
+    if moment < newest - timedelta(minutes=5):
+        said, written = (f"{one:%Y-%m-%dT%H:%MZ}" for one in (moment, newest))
+        message = f"the clock says {said}, and there is something of {written}"
         yield Finding("clock", "error", message, "set the clock: captures are dated by it for ever")
     else:
-        yield Finding("clock", "ok", f"{now:%Y-%m-%dT%H:%M:%SZ}")
+        yield Finding("clock", "ok", f"{moment:%Y-%m-%dT%H:%M:%SZ}")
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Coroutine, Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from sankofa.cli.clock import now
 from sankofa.cli.findings import Finding
 from sankofa.cli.key_store import opened_keys
 from sankofa.edition.read.edition import open_edition
@@ -99,7 +100,7 @@ def _ledger(settings: Settings) -> Iterator[Finding]:
     if not keyed:
         message = "the gate secret is not the one this ledger was begun with"
         yield Finding("ledger", "error", message, "put the right one back from a backup")
-    elif newest is not None and datetime.now(UTC) < datetime.fromisoformat(newest) - _DAY:
+    elif newest is not None and now() < datetime.fromisoformat(newest) - _DAY:
         yield Finding("clock", "error", f"behind the newest capture ({newest})", "set the clock")
     else:
         yield Finding("ledger", "ok", f"{captures} captures; `sankofa ledger verify` reads every row")
@@ -122,7 +123,7 @@ def _pages_unchecked(session: LedgerRows) -> bool:
 
 def _following(settings: Settings) -> Finding:
     state = read_state(settings.home / "editions")
-    if complaint := state.complaint(datetime.now(UTC)):
+    if complaint := state.complaint(now()):
         remedy = "see that SANKOFA_EDITIONS answers, and that `sankofa serve` or `sankofa follow` runs"
         return Finding("following", "error", complaint, remedy)
     return Finding("following", "ok", f"edition {state.remote_edition} is current there")

@@ -5,7 +5,6 @@ import functools
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from sankofa import settings
@@ -15,6 +14,7 @@ from sankofa.access.keys import Keys
 from sankofa.access.last_used import LastUsed
 from sankofa.access.quotas import Quotas
 from sankofa.access.sealing import SealedRecords
+from sankofa.cli.clock import now
 from sankofa.engines.factory import open_keyvalue
 from sankofa.model.errors import OperatorError
 from sankofa.settings import Settings
@@ -46,7 +46,7 @@ def with_usage(command: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., 
             usage = open_keyvalue(current.keyvalue_url(current.usagestore, "usage"), "usage store")
             try:
                 async with opened_keys(current) as (keys, _, _):
-                    return await command(keys, Quotas(usage, _now), LastUsed(usage), *args, **kwargs)
+                    return await command(keys, Quotas(usage, now), LastUsed(usage), *args, **kwargs)
             finally:
                 await usage.close()
 
@@ -61,7 +61,7 @@ async def opened_keys(current: Settings) -> AsyncIterator[tuple[Keys, Domains, S
     store = open_keyvalue(current.keyvalue_url(current.keystore, "keys"), "key store")
     try:
         records = SealedRecords(store, current.keys_secrets())
-        keys, domains = Keys(records, current, _now), Domains(records, current, _now)
+        keys, domains = Keys(records, current, now), Domains(records, current, now)
         await records.prepare()
         yield keys, domains, records
     finally:
@@ -81,7 +81,3 @@ async def copy_records(current: Settings, url: str) -> tuple[int, int, list[str]
     async with opened_keys(source) as (_, _, records), opened_keys(target) as (_, _, others):
         copied, damaged = await read_records(records)
         return len(copied), await write_records(others, copied), damaged
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

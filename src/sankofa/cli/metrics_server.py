@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import accumulate
 from pathlib import Path
 from typing import Final
@@ -26,6 +26,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from sankofa import __version__
+from sankofa.cli.clock import now
 from sankofa.cli.metrics import BYTES, SECONDS, Requests, WorkerCounts
 from sankofa.model.errors import OperatorError, StoreUnavailable
 from sankofa.operations.build_id import build_id
@@ -183,7 +184,7 @@ def _state_metrics(workers: Iterable[WorkerCounts]) -> Iterator[Metric]:
         served.add_metric([edition], number)
         if built_from:
             captured = datetime.fromisoformat(built_from)
-            age.add_metric([edition], (datetime.now(UTC) - captured).total_seconds())
+            age.add_metric([edition], (now() - captured).total_seconds())
     health = GaugeMetricFamily("sankofa_dependency_up", "Whether a store answers.", labels=["dependency"])
     slow = GaugeMetricFamily(
         "sankofa_dependency_latency_seconds", "How soon a store answered last.", labels=["dependency"]

@@ -5,12 +5,12 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from sankofa.cli.clock import now
 from sankofa.cli.progress import progress_bar
 from sankofa.cli.unchanged import publication_inputs, record_publication, unchanged_edition
 from sankofa.edition.build.context import described, left_out_of
@@ -238,7 +238,3 @@ def open_ledger(settings: Settings) -> Iterator[Ledger]:
         yield ledger
     finally:
         ledger.close()
-
-
-def now() -> datetime:
-    return datetime.now(UTC)

@@ -9,8 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from sankofa.cli.clock import now
 from sankofa.cli.progress import progress_bar
-from sankofa.cli.publishing import now, open_ledger
+from sankofa.cli.publishing import open_ledger
 from sankofa.edition.build.publish import without_cycle_collection
 from sankofa.ledger.replaying import Replayed, replay
 from sankofa.ledger.store import Ledger

@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 from contextlib import AbstractContextManager, closing, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
 import click
 
 from sankofa import settings as environment
+from sankofa.cli.clock import now
 from sankofa.cli.logs import configure
 from sankofa.cli.memory import keep_freed_memory, return_freed_memory
 from sankofa.cli.progress import progress_bar
@@ -49,7 +50,7 @@ def push_editions(settings: Settings, destination: str, keep_unused: timedelta) 
                 target,
                 keep_unused=keep_unused,
                 progress=lambda name, size: progress(name),
-                now=_now,
+                now=now,
             )
     except ObjectError as failure:
         raise OperatorError(str(failure)) from failure
@@ -67,7 +68,7 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
             settings.home,
             layout=LAYOUT,
             kept=settings.editions_kept,
-            clock=_now,
+            clock=now,
         )
         if once:
             try:
@@ -131,7 +132,3 @@ def _follow_beside(server: int) -> None:
     configure(settings)
     with suppress(OperatorError):  # another follows into this HOME: its state is read
         follow_editions(settings, once=False)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

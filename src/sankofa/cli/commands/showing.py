@@ -4,7 +4,7 @@ import asyncio
 import sys
 import webbrowser
 from contextlib import closing
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
 import click
@@ -14,6 +14,7 @@ from rich.table import Table
 from sankofa import settings
 from sankofa.access.cursors import Cursors
 from sankofa.access.tiers import grant
+from sankofa.cli.clock import now
 from sankofa.cli.listing import as_json, print_json
 from sankofa.edition.read.edition import open_edition
 from sankofa.model.errors import OperatorError, Problem
@@ -46,7 +47,7 @@ def open_pages(path: str) -> None:
 @as_json
 def show(company: str, as_of: datetime | None, kind: str, period_type: str, as_json: bool) -> None:
     """Print a statement of COMPANY, by service_id, name, ticker or LEI, as it was known on a day."""
-    today = datetime.now(UTC).date()
+    today = now().date()
     day = as_of.date() if as_of else today
     try:
         name, rows = asyncio.run(_statement(company, day, today, kind, period_type))
