@@ -26,7 +26,7 @@ class TableRows:
     def __init__(self, context: BuildContext) -> None:
         self.context = context
         self.input_sources: set[str] = set()
-        """The sources of its rows that no `source_ref` of theirs names: those of further inputs."""
+        """The sources that no `source_ref` of a row names, of further inputs; all before the first row."""
 
     def take(self, key: str, row: Any) -> Iterable[object]:
         """What the table has of one row of the dataset, or of another table's row."""
