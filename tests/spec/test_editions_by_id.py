@@ -3,7 +3,6 @@
 import hashlib
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 import httpx
@@ -20,7 +19,6 @@ desk = market.desk
 SERVED = tuple(operation for operation in endpoints() if not operation.live)
 UNKNOWN = "20200101T000000Z-00001-0123456789"
 FILE = "/v1/export/files/af-tender-releases.parquet"
-TODAY = datetime.now(UTC).date().isoformat()
 
 
 class Kept(NamedTuple):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -100,7 +100,7 @@ def expected(country: str = "ZA", as_of: date = TODAY) -> list[Row]:
 def test_rows_have_every_field_and_their_provenance(live: LiveServer, key: str) -> None:
     body = ask(live, key, "limit=1000")
     assert "data" not in body
-    assert body["as_of"] == TODAY.isoformat()
+    assert body["as_of"] in {f"{TODAY}", f"{datetime.now(UTC):%Y-%m-%d}"}  # midnight may have passed
     assert body["truncated"] is False
     for row in body["observations"]:
         assert sorted(row) == sorted(FIELDS)
@@ -196,7 +196,7 @@ def test_a_sample_key_gets_its_cap_and_402_above_it(live: LiveServer, sample: st
 @pytest.mark.parametrize(
     ("query", "parameter"),
     [
-        (f"as_of={TODAY + timedelta(days=1)}", "as_of"),
+        (f"as_of={TODAY + timedelta(days=2)}", "as_of"),
         ("as_of=2024-02-30", "as_of"),
         ("from=2024-05", "from"),
         ("to=2024", "to"),
