@@ -21,8 +21,8 @@ PARTS = "parts"
 FILES = "files"
 MANIFEST = "manifest.json"
 CHECKSUMS = "checksums"
-_CHECKED_AT_OPENING = 64 << 20
-"""Bytes: all of a small edition, and of a large one what takes a tenth of a second."""
+_CHECKED_AT_OPENING = 16 << 20
+"""Bytes: all of a small edition, and of a large one what takes some hundredths of a second."""
 _PIECES_A_TURN = 128
 
 
