@@ -36,7 +36,7 @@ PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 
 
 # Bytecode is kept even where the environment says not to: hundreds of processes would compile the same files.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest --numprocesses $(PROCESSES) --maxprocesses 9 --dist loadfile \
-    --no-loadscope-reorder --durations 10 --durations-min 0.5
+    --no-loadscope-reorder --max-worker-restart 1 --durations 10 --durations-min 0.5
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -64,7 +64,7 @@ test-fast: $(DEV) ## the unit tests and tests/spec on files alone, the fast part
 # One process: what is measured in milliseconds would be measured beside another test.
 torture: $(DEV) ## attacks and faults in full, over an hour; writes the figures of docs/reliability.md. ARGS are passed to pytest
 	rm -f build/torture.jsonl
-	TORTURE=1 TORTURE_RECORD=build/torture.jsonl PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest -m torture $(ARGS); \
+	TORTURE=1 TORTURE_RECORD=build/torture.jsonl PYTHONDONTWRITEBYTECODE= $(IN_MEMORY) $(BIN)/pytest -m torture -o faulthandler_timeout=0 $(ARGS); \
 	    status=$$?; $(BIN)/python tools/reliability.py build/torture.jsonl && exit $$status
 
 check: $(DEV) ## lint, format, types, layers, docs, OpenAPI

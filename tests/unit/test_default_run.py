@@ -1,4 +1,4 @@
-"""A default run leaves out depth, never a capability: what is marked `deep`, and what may not be."""
+"""A default run leaves out depth, never a capability; and no run waits for ever."""
 
 import ast
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.depth import deep_after, is_marked_deep
+from tests.patience import PATIENCE
 
 REPOSITORY = Path(__file__).parent.parent.parent
 TESTS = REPOSITORY / "tests"
@@ -169,6 +170,19 @@ def test_of_several_values_the_first_are_not_deep():
     ]
 
 
+def run_pytest(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("TEST_", "TORTURE"))}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:schemathesis", "-p", "no:hypothesispytest", *arguments],
+        cwd=folder,
+        env={**plain, "PYTHONPATH": str(REPOSITORY), **settings},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+
+
 DEEP_AND_PLAIN = """
 import pytest
 @pytest.mark.deep
@@ -198,15 +212,32 @@ def test_deep_tests_run_where_they_are_asked_for_and_else_the_run_says_so(
         "def pytest_configure(config): config.pluginmanager.register(Remark(config))\n"
         "def pytest_collection_modifyitems(config, items): leave_out(config, items)\n"
     )
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(("TEST_", "TORTURE"))}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:schemathesis", "-p", "no:hypothesispytest", *arguments],
-        cwd=tmp_path,
-        env={**plain, "PYTHONPATH": str(REPOSITORY), **settings},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    done = run_pytest(tmp_path, *arguments, **settings)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{passed} passed" in done.stdout
     assert ("left out: 1 deep tests; `make test-all` runs them" in done.stdout) == said
+
+
+WAITS = """
+import socket, subprocess, threading
+
+def test_for_a_process(): subprocess.run(["sleep", "3600"])
+def test_for_bytes():
+    one, other = socket.socketpair()
+    one.recv(1)
+def test_for_a_thread(): threading.Event().wait()
+def test_for_nothing(): pass
+"""
+
+
+def test_a_test_that_waits_for_ever_fails_by_its_name_and_the_others_run(tmp_path: Path):
+    (tmp_path / "test_waits.py").write_text(WAITS)
+    (tmp_path / "conftest.py").write_text(
+        "from tests.watchdog import pytest_runtest_protocol as pytest_runtest_protocol\n"
+    )
+    done = run_pytest(tmp_path, ".", TEST_LONGEST="0.5")
+    assert done.returncode == 1
+    assert "3 failed, 1 passed" in done.stdout
+    for name in ("a_process", "bytes", "a_thread"):
+        assert f"FAILED test_waits.py::test_for_{name} - Failed: not done after 0.5 s" in done.stdout
+    assert 'test_waits.py", line 7 in test_for_bytes' in done.stdout
