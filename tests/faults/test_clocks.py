@@ -1,17 +1,18 @@
 """A server whose clock goes over midnight, the end of a month and a leap day, and backwards."""
 
-import ctypes.util
+import shutil
+import struct
 import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.live import COMMAND, LiveServer, _environment, create_key, free_port
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 from tests.services import missing
 from tests.spec.test_quotas import POLICY, state
 from tests.torture import Trial
@@ -21,89 +22,69 @@ DAY = 86400
 
 
 class Clocked:
-    """A server that believes the time in a file.
+    """A server that believes the time in a file."""
 
-    Its log is not looked at: the library breaks short sleeps, of the supervisor among others.
-    """
-
-    def __init__(self, home: Path, at: str) -> None:
+    def __init__(self, home: Path, library: Path, at: str) -> None:
         self._file = home.parent / "clock"
         self.set(at)
-        self._port = free_port()
-        library = _faketime()
-        environment = {
-            **_environment(home, {}),
-            "LD_PRELOAD": library,
-            "FAKETIME_TIMESTAMP_FILE": str(self._file),
-            "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            # Else a wait of 5 ms is over at once, which is how the interpreter shares itself among threads.
-            "FAKETIME_FORCE_MONOTONIC_FIX": "0",
-            "TZ": "UTC",
-        }
-        self._log = (home.parent / "clocked.log").open("wb")
-        command = [str(COMMAND), "serve", "--port", str(self._port)]
-        self._process = subprocess.Popen(command, env=environment, stdout=self._log, stderr=self._log)
-        self.http = httpx.Client(base_url=f"http://127.0.0.1:{self._port}", timeout=PATIENCE)
+        port = free_port()
+        clock = {"LD_PRELOAD": str(library), "CLOCK_FILE": str(self._file)}
+        with (home.parent / "clocked.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [COMMAND, "serve", "--port", str(port)],
+                env={**_environment(home, {}), **clock},
+                stdout=log,
+                stderr=log,
+            )
+        self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE)
 
     def set(self, at: str) -> None:
         """Let the clock stand at an instant, `YYYY-MM-DD hh:mm:ss`."""
-        draft = self._file.with_suffix(".new")
-        draft.write_text(f"{at}\n")
-        draft.replace(self._file)
+        seconds = int(datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp())
+        with self._file.open("r+b" if self._file.exists() else "wb", buffering=0) as file:
+            file.write(struct.pack("=q", seconds))
 
     def get(self, path: str, key: str) -> httpx.Response:
-        return self.http.get(path, headers={"X-API-Key": key})
+        return self._http.get(path, headers={"X-API-Key": key})
 
-    def wait(self) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                if self.http.get("/v1/status").status_code == 200 and self._has_loaded():
-                    return
-            except httpx.TransportError:
-                pass
-            assert time.monotonic() < deadline
-            assert self._process.poll() is None
-            time.sleep(0.1)
-
-    def _has_loaded(self) -> bool:
-        """Whether the thread that loads the MCP SDK is done: the library gives another time now and then
-        where two threads ask for it at once."""
-        headers = {"Accept": "application/json, text/event-stream", "X-API-Key": "sankofa-sandbox"}
-        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-        return self.http.post("/mcp", json=ping, headers=headers).status_code == 200
+    def answers(self) -> bool:
+        assert self._process.poll() is None
+        with suppress(httpx.TransportError):
+            return self._http.get("/v1/status").status_code == 200
+        return False
 
     def close(self) -> None:
-        self.http.close()
+        self._http.close()
         self._process.terminate()
         self._process.wait(PATIENCE)
-        self._log.close()
 
 
-def _faketime() -> str:
-    for folder in Path("/usr/lib").glob("*/faketime"):
-        return str(folder / "libfaketime.so.1")
-    found = ctypes.util.find_library("faketime")
-    if found is None:
-        missing("libfaketime, to set the clock of a server")
-    return found
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        missing("a C compiler, to set the clock of a server")
+    path = tmp_path_factory.mktemp("library") / "clock.so"
+    source = Path(__file__).with_name("clock.c")
+    command = [compiler, "-Wall", "-Werror", "-shared", "-fPIC", "-o", str(path), str(source)]
+    subprocess.run(command, check=True, timeout=PATIENCE)
+    return path
 
 
 @contextmanager
-def clocked(home: Path, at: str) -> Iterator[Clocked]:
-    server = Clocked(home, at)
+def clocked(home: Path, library: Path, at: str) -> Iterator[Clocked]:
+    server = Clocked(home, library, at)
     try:
-        server.wait()
+        until(server.answers)
         yield server
     finally:
         server.close()
 
 
 @pytest.mark.rule("KEY-6")
-def test_quotas_and_days_follow_the_clock_forwards_and_back(home: Path, trial: Trial) -> None:
+def test_quotas_and_days_follow_the_clock_forwards_and_back(home: Path, library: Path, trial: Trial) -> None:
     key = create_key(home, "starter", "--per-minute", "10", "--per-month", "40")
-    with clocked(home, "2027-01-31 23:59:10") as server:
+    with clocked(home, library, "2027-01-31 23:59:10") as server:
         left = [state(server.get(ENTITY, key))[2] for _ in range(6)]
         assert left == [39, 38, 37, 36, 35, 34]
         assert server.get("/v1/screen?metric=net_margin&as_of=2027-02-01", key).status_code == 400
@@ -140,11 +121,13 @@ def test_quotas_and_days_follow_the_clock_forwards_and_back(home: Path, trial: T
 
 
 @pytest.mark.deep
-def test_a_server_restarted_with_its_clock_a_year_back_serves_on(home: Path, trial: Trial) -> None:
+def test_a_server_restarted_with_its_clock_a_year_back_serves_on(
+    home: Path, library: Path, trial: Trial
+) -> None:
     key = create_key(home, "starter")
     with LiveServer(home) as live:
         assert live.get(ENTITY, key).status_code == 200
-    with clocked(home, "2019-06-30 12:00:00") as server:
+    with clocked(home, library, "2019-06-30 12:00:00") as server:
         answer = server.get(ENTITY, key)
         assert answer.status_code == 200, answer.text
         assert server.get("/v1/screen?metric=net_margin", key).json()["as_of"] == "2019-06-30"
