@@ -180,8 +180,8 @@ class Commands:
             self._lasting = None
         if self._process is not None:
             os.environ.pop(_SHARED, None)
-            self._process.kill()
-            self._process.wait()
+            self._process.terminate()  # it ends what still runs
+            self._process.wait(PATIENCE)
             shutil.rmtree(self._folder)
             self._process = None
 
@@ -222,6 +222,14 @@ def _listen(address: str) -> None:
     The commands are waited for, not ignored: so their processor time is counted to this process.
     """
     parent = os.getppid()
+    told_to_end = False
+
+    def end(*_: object) -> None:
+        nonlocal told_to_end
+        told_to_end = True
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever began this ends it, or is gone
     _load()
     running: dict[int, socket.socket] = {}
     ended, wake = os.pipe()
@@ -232,7 +240,7 @@ def _listen(address: str) -> None:
         listening.bind(f"{address}.new")
         listening.listen(64)
         Path(f"{address}.new").rename(address)  # there once it listens
-        while os.getppid() == parent:  # whoever began this may have been killed
+        while os.getppid() == parent and not told_to_end:
             ready, _, _ = select.select([listening.fileno(), ended], [], [], 5.0)
             if ended in ready:
                 os.read(ended, 4096)
@@ -302,6 +310,7 @@ def _rehearse(home: Path) -> None:
 def _become(call: _Call, line: socket.socket, out: int, err: int) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     _direct(out, err)
