@@ -1,16 +1,16 @@
 """What `sankofa collect` does: one run, or one after another on the schedule of the registry."""
 
-import signal
 import threading
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from sankofa.cli.clock import now
 from sankofa.cli.progress import progress_bar
 from sankofa.cli.publishing import open_ledger, open_vault, publish_edition
+from sankofa.cli.stopping import stop_on_signals
 from sankofa.collect.errors import CollectFailed
 from sankofa.collect.fetch import Fetched
 from sankofa.collect.plan import walks
@@ -50,8 +50,11 @@ class Planned(NamedTuple):
 
 
 def collect_once(settings: Settings, names: Sequence[str], *, publish: bool, accept_shrunk: bool) -> Run:
-    """Fetch what is due, or what is named whether due or not; ingest it; publish where something changed."""
-    with _one_at_a_time(settings), _stopping() as stop:
+    """Fetch what is due, or what is named whether due or not; ingest it; publish where something changed.
+
+    Told to stop, it finishes the file that is being ingested and begins nothing else.
+    """
+    with _one_at_a_time(settings), stop_on_signals() as stop:
         collector = Collector(settings, now, stop)
         chosen, fresh = _chosen(settings, collector, names)
         return _run(settings, collector, chosen, fresh, publish=publish, accept_shrunk=accept_shrunk)
@@ -59,7 +62,7 @@ def collect_once(settings: Settings, names: Sequence[str], *, publish: bool, acc
 
 def watch(settings: Settings, *, publish: bool, report: Callable[[Run], None]) -> None:
     """Fetch each source when it is due, until SIGTERM or SIGINT."""
-    with _one_at_a_time(settings), _stopping() as stop:
+    with _one_at_a_time(settings), stop_on_signals() as stop:
         collector = Collector(settings, now, stop)
         tried: dict[str, datetime] = {}
         if not _scheduled(settings):
@@ -194,17 +197,3 @@ def _one_at_a_time(settings: Settings) -> AbstractContextManager[None]:
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     refusal = "another `sankofa collect` is running on this HOME"
     return locked(settings.home / ".collect.lock", refusal=refusal)
-
-
-@contextmanager
-def _stopping() -> Iterator[threading.Event]:
-    """Set by SIGTERM and SIGINT: the file that is being ingested is finished, nothing else is begun."""
-    stop = threading.Event()
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    for number in before:
-        signal.signal(number, lambda *_: stop.set())
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

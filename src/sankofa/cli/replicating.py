@@ -19,6 +19,7 @@ from sankofa.cli.clock import now
 from sankofa.cli.logs import configure
 from sankofa.cli.memory import keep_freed_memory, return_freed_memory
 from sankofa.cli.progress import progress_bar
+from sankofa.cli.stopping import stop_on_signals
 from sankofa.edition.format.layout import LAYOUT
 from sankofa.engines.object_store import ObjectError, ObjectSource, open_destination, open_source
 from sankofa.engines.private_files import locked, make_private_folder
@@ -76,15 +77,13 @@ def follow_editions(settings: Settings, *, once: bool) -> FollowState:
             except ObjectError as failure:
                 raise OperatorError(f"SANKOFA_EDITIONS: {failure}") from failure
             return follower.state
-        stop = threading.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stop.set())
+        with stop_on_signals() as stop:
 
-        def stopped(seconds: float) -> bool:
-            return_freed_memory()
-            return stop.wait(seconds)
+            def stopped(seconds: float) -> bool:
+                return_freed_memory()
+                return stop.wait(seconds)
 
-        follower.run(settings.editions_poll_seconds, stopped)
+            follower.run(settings.editions_poll_seconds, stopped)
         return follower.state
 
 
