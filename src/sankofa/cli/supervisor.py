@@ -26,6 +26,7 @@ from granian.server.mp import MPServer
 
 from sankofa.cli.application import Duty, application
 from sankofa.cli.connections import ConnectionLimits, shed_connections
+from sankofa.cli.stopping import SignalSafeEvent
 from sankofa.rest.app import Application
 
 _log = logging.getLogger("sankofa.serving")
@@ -49,6 +50,7 @@ class Supervisor(MPServer):
     ) -> None:
         """`telemetry`: the folder that workers tell their counts in, and the descriptor it is served on."""
         super().__init__(*arguments, **options)
+        self.main_loop_interrupt = SignalSafeEvent()  # which granian's handlers set
         self._telemetry = telemetry
         self._limits = limits
         self._family = socket.AF_INET6 if ":" in self.bind_addr else socket.AF_INET
