@@ -17,8 +17,8 @@ class SignalSafeEvent(threading.Event):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told, self._tell = os.pipe()
-        for descriptor in (self._told, self._tell):
+        self._reader, self._writer = os.pipe()
+        for descriptor in (self._reader, self._writer):
             os.set_blocking(descriptor, False)
 
     def is_set(self) -> bool:
@@ -26,21 +26,21 @@ class SignalSafeEvent(threading.Event):
 
     def set(self) -> None:
         with suppress(BlockingIOError):  # it is full
-            os.write(self._tell, b".")
+            os.write(self._writer, b".")
 
     def clear(self) -> None:
         with suppress(BlockingIOError):
-            while os.read(self._told, 4096):
+            while os.read(self._reader, 4096):
                 pass
 
     def wait(self, timeout: float | None = None) -> bool:
         poll = select.poll()
-        poll.register(self._told, select.POLLIN)
+        poll.register(self._reader, select.POLLIN)
         return bool(poll.poll(None if timeout is None else timeout * 1000))
 
     def close(self) -> None:
-        os.close(self._tell)
-        os.close(self._told)
+        os.close(self._writer)
+        os.close(self._reader)
 
 
 @contextmanager
