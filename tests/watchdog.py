@@ -1,4 +1,4 @@
-"""No test waits for ever: it fails, with the stack of every thread and what else runs, and the run goes on.
+"""No test waits for ever: it fails, telling the stacks of its threads and the processes of the run.
 
 A run that hung told nothing but that it did not end. A wait that no signal interrupts is ended with its
 process by pytest, at `faulthandler_timeout`.
@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -32,6 +33,9 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 
 def _give_up(*_: object) -> None:
     faulthandler.dump_traceback(2)
-    others = (one.info for one in psutil.process_iter(["pid", "ppid", "status", "cmdline"]))
-    print(*others, sep="\n", file=sys.stderr)  # noqa: T201 - pytest shows it with the failure
+    run = psutil.Process(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else None)
+    for process in run.children(recursive=True):
+        with suppress(psutil.Error):  # it has ended
+            what = process.as_dict(["pid", "ppid", "status", "cmdline"])
+            print(what, file=sys.stderr)  # noqa: T201 - pytest shows it with the failure
     pytest.fail(f"not done after {_LONGEST:g} s")
