@@ -1,7 +1,7 @@
 """The kinds of charts: steps, lines, heat maps and small multiples."""
 
 from collections.abc import Callable, Sequence
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from html import escape
 from typing import NamedTuple
@@ -49,8 +49,9 @@ def step_chart(
     What has not changed for long is cut short, so that the steps can be seen.
     """
     first, last = steps[0].day, steps[-1].day
-    tail = timedelta(days=max((last - first).days, _SHORTEST_TAIL))
-    until = max(min(until, max(last, chosen or last) + tail), first)
+    tail = max((last - first).days, _SHORTEST_TAIL)
+    end = max(last, chosen or last).toordinal() + tail
+    until = max(date.fromordinal(min(until.toordinal(), end)), first)
     days = DayScale(first, until, LEFT, width - RIGHT)
     values = ValueScale((float(step.value) for step in steps), TOP + 10, HEIGHT - BOTTOM)
     points: list[tuple[float, float]] = []

@@ -6,19 +6,22 @@ from datetime import date
 from typing import Final
 
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
-_YEARS: Final = (1, 2, 5, 10, 20, 50)
+_YEARS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+_LARGEST: Final = 1e300
+"""A picture has no room for more, and a difference of two such values is still a number."""
 
 
 class ValueScale:
     """Values from bottom to top, the ends at round numbers."""
 
     def __init__(self, values: Iterable[float], top: float, bottom: float, *, zero: bool = False) -> None:
-        known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+        known = [_drawable(value) for value in values if not math.isnan(value)] or [0.0, 1.0]
         low, high = min(known), max(known)
         if zero:
             low, high = min(low, 0.0), max(high, 0.0)
-        if low == high:
-            spread = abs(low) * 0.1 or 1.0
+        largest = max(abs(low), abs(high))
+        if high - low <= largest * 1e-9:  # too close for a scale to tell them apart
+            spread = largest * 0.1 or 1.0
             low, high = low - spread, high + spread
         step = _round_step((high - low) / 4)
         self.ticks = [step * number for number in range(math.floor(low / step), math.ceil(high / step) + 1)]
@@ -26,6 +29,7 @@ class ValueScale:
         self._top, self._bottom = top, bottom
 
     def __call__(self, value: float) -> float:
+        value = _drawable(value)
         return self._bottom - (value - self._low) / (self._high - self._low) * (self._bottom - self._top)
 
 
@@ -40,6 +44,11 @@ class DayScale:
 
     def __call__(self, day: date) -> float:
         return self._left + (day.toordinal() - self._first) / self._span * (self._right - self._left)
+
+
+def _drawable(value: float) -> float:
+    """A value too small to divide by is drawn as zero, one too large as the largest that can be drawn."""
+    return 0.0 if abs(value) < 1 / _LARGEST else max(min(value, _LARGEST), -_LARGEST)
 
 
 def _round_step(step: float) -> float:

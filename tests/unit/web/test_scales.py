@@ -1,0 +1,38 @@
+"""The scales of charts: whatever was accepted can be drawn."""
+
+import math
+from datetime import date
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sankofa.web.charts.drawing import KnownValue, step_chart
+from sankofa.web.charts.scales import DayScale, ValueScale
+
+VALUES = st.lists(st.floats(allow_nan=False), min_size=1, max_size=20)
+TABLE = ("day", "value"), [("day", "value")]
+
+
+@given(st.dates(), st.dates())
+def test_any_two_days_have_a_scale_with_a_few_ticks_between_them(one: date, other: date) -> None:
+    first, last = sorted((one, other))
+    scale = DayScale(first, last, 60, 844)
+    assert len(scale.ticks) <= 9
+    assert all(first <= day <= last for day, _ in scale.ticks)
+    assert 60 <= scale(first) <= scale(last) <= 844
+
+
+@given(VALUES, st.booleans())
+def test_any_values_have_a_scale_within_its_picture(values: list[float], zero: bool) -> None:
+    scale = ValueScale(values, 18, 288, zero=zero)
+    assert 2 <= len(scale.ticks) <= 12
+    for value in values:
+        assert math.isfinite(scale(value))
+        assert 17.9 <= scale(value) <= 288.1
+
+
+@given(st.dates(), st.dates(), st.dates(), st.floats(allow_nan=False))
+def test_steps_of_any_days_are_drawn(one: date, other: date, chosen: date, value: float) -> None:
+    steps = [KnownValue(day, value, "") for day in sorted((one, other))]
+    chart = step_chart("vintages", "", steps, date(2026, 1, 1), str, TABLE, chosen)
+    assert "nan" not in chart.picture()
