@@ -142,5 +142,10 @@ class LiveServer:
 
 def _environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
     own = {f"SANKOFA_{name.upper()}": value for name, value in settings.items()}
-    # The full reserve would be 32 MiB of memory for every server of the suite.
-    return {**os.environ, "SANKOFA_HOME": str(home), "SANKOFA_USAGE_RESERVE": "1", **own}
+    common = {
+        "SANKOFA_HOME": str(home),
+        "SANKOFA_USAGE_RESERVE": "1",  # the default would be 32 MiB of memory for every server
+        "SANKOFA_PER_MINUTE_VISITOR": "100000",  # all tests come from one address
+        "SANKOFA_PER_DAY_VISITOR": "1000000",
+    }
+    return {**os.environ, **common, **own}

@@ -90,6 +90,10 @@ class Settings:
     per_month_sample: int = _setting(5_000, "Requests per UTC calendar month, sample tier.")
     per_month_starter: int = _setting(100_000, "Requests per UTC calendar month, starter tier.")
     per_month_professional: int = _setting(2_000_000, "Requests per UTC calendar month, professional tier.")
+    per_minute_visitor: int = _setting(
+        60, "New pages per UTC minute for one address without a key; pages from the cache are free."
+    )
+    per_day_visitor: int = _setting(2_000, "New pages per UTC day for one address without a key.")
     editions_kept: int = _setting(5, "Editions kept behind the current one.")
     publish_processes: str = _setting(
         "auto",
@@ -155,8 +159,8 @@ class Settings:
     )
     proxies: str = _setting(
         "",
-        "Comma-separated addresses or networks (10.42.0.0/16) of your proxies, whose X-Forwarded-For says "
-        "who a wrong key is from.",
+        "Comma-separated addresses or networks (10.42.0.0/16) of your proxies: their X-Forwarded-For names "
+        "the address that wrong keys and visitors without a key are counted by.",
     )
     stall_seconds: int = _setting(
         15, "Seconds after which a client that does not take its answer is cut off."

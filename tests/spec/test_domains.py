@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from sankofa.web.request import KEY_COOKIE
 from tests.live import LiveServer, run
 from tests.patience import Stopwatch
 from tests.patience import until as wait_until
@@ -128,7 +127,7 @@ def test_the_description_and_the_first_page_are_of_the_domain(customer: Customer
     assert customer.server.url not in described.text
     nobody = customer.get("/", None)
     assert nobody.status_code == 401, "there is no sandbox there"
-    page = customer.get("/", None, cookie=f"{KEY_COOKIE}={customer.key}")
+    page = customer.get("/", None, cookie=f"__Host-sankofa_key={customer.key}")
     assert page.status_code == 200
     assert BASE in page.text
     for text in (nobody.text, page.text):
@@ -136,6 +135,35 @@ def test_the_description_and_the_first_page_are_of_the_domain(customer: Customer
         assert SANDBOX not in text, "it is not answered there"
     own = customer.server.get("/openapi.json").json()
     assert [server["url"] for server in own["servers"]] == [customer.server.url]
+
+
+@pytest.mark.rule("CDN-1")
+@pytest.mark.parametrize(
+    "path", ["/docs", "/docs/api", "/openapi.json", "/llms.txt", "/.well-known/oauth-protected-resource"]
+)
+def test_no_shared_cache_may_keep_what_names_the_host_of_a_customer(customer: Customer, path: str) -> None:
+    answer, own = customer.get(path, None), customer.server.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"].startswith("private")
+    assert own.headers["cache-control"] == "public, max-age=300"
+    assert HOST not in own.text
+    for headers in (answer.headers, own.headers):
+        assert "Host" in headers["vary"].split(", ")
+
+
+@pytest.mark.rule("WEB-6")
+def test_the_cookie_of_a_key_on_https_is_of_that_very_host(customer: Customer) -> None:
+    sent = {"host": HOST, "sec-fetch-site": "same-origin"}
+    answer = customer.server.http.post("/key", data={"key": customer.key}, headers=sent)
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith(f"__Host-sankofa_key={customer.key};")
+    assert "Secure" in cookie
+    assert "Path=/;" in cookie
+    assert "Domain" not in cookie
+    # A sibling host could set this one.
+    assert customer.get("/", None, cookie=f"sankofa_key={customer.key}").status_code == 401
+    gone = customer.server.http.post("/key", data={"action": "forget"}, headers=sent).headers["set-cookie"]
+    assert gone.startswith("__Host-sankofa_key=;")
 
 
 @pytest.mark.rule("KEY-11")

@@ -137,11 +137,12 @@ def test_an_error_is_a_page_with_its_status(server: LiveServer, tmp_path: Path) 
 def test_a_visitor_at_the_cap_or_without_an_edition_reads_a_sentence(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    with LiveServer(home, per_minute_sample="2") as server:
+    with LiveServer(home) as server:
+        key = server.key("starter", "--per-minute", "2")
         early = server.http.get("/", headers=BROWSER)
         assert (early.status_code, early.headers["retry-after"]) == (503, "2")
         assert "try again" in Html.of(early.text).all("main")[0].text
-        answers = [server.http.get("/", headers=BROWSER) for _ in range(4)]
+        answers = [server.get("/", key, **BROWSER) for _ in range(5)]
         (refused, *_) = [a for a in answers if a.status_code == 429]
         assert int(refused.headers["retry-after"]) > 0
         assert "https://sankofa.example/upgrade" in refused.text

@@ -59,6 +59,10 @@ class Site:
     def base_url(self) -> str:
         return self.settings.base_url
 
+    @property
+    def is_customers(self) -> bool:
+        return self.keys is not None
+
     def admit(self, grant: Grant) -> None:
         """Raises Unauthorized for a key that is not of the customer whose host this is."""
         if self.keys is not None and grant.key_id not in self.keys:
@@ -100,7 +104,7 @@ class Domains:
             name = host_name(host)
         except OperatorError:
             return False
-        return name in self._own_names or (await self.site(name.encode())).keys is not None
+        return name in self._own_names or (await self.site(name.encode())).is_customers
 
     async def _look_up(self, name: str, port: str) -> Site:
         if name in self._own_names or not _HOST.match(name):

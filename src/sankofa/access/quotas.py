@@ -17,11 +17,16 @@ from sankofa.model.errors import RateLimited
 _MONTH_KEPT = 40 * 86400
 
 
-class Usage(msgspec.Struct, frozen=True, gc=False):
-    """Where a key stands after a request was counted; writes the RateLimit header fields."""
+class RateState(msgspec.Struct, frozen=True, gc=False):
+    """The RateLimit header fields after a request was counted."""
 
     policy: str
     state: str
+
+
+class Usage(RateState, frozen=True, gc=False):
+    """Where a key stands after a request was counted."""
+
     grant: Grant
     in_minute: int = 0
     in_month: int = 0

@@ -4,7 +4,7 @@ from functools import cache
 
 import msgspec
 
-from sankofa.access.quotas import Usage
+from sankofa.access.quotas import RateState
 from sankofa.edition.read.edition import Edition
 from sankofa.model.errors import Problem, Unauthorized
 from sankofa.operations.contract import Answer, Operation
@@ -86,6 +86,6 @@ def problem_headers(problem: Problem, metadata: str = "") -> Headers:
     return [(name, value.replace(_BEARER, led_on)) for name, value in headers]
 
 
-def rate_headers(usage: Usage) -> Headers:
-    """The quota left for the key (the RateLimit header fields of the IETF draft)."""
+def rate_headers(usage: RateState) -> Headers:
+    """The quota left (the RateLimit header fields of the IETF draft)."""
     return [(b"ratelimit-policy", usage.policy.encode()), (b"ratelimit", usage.state.encode())]

@@ -10,12 +10,12 @@ from datetime import UTC, date, datetime
 from ipaddress import ip_address
 from typing import Any
 
+from sankofa.access.addresses import AddressCounters, Visitors, WrongKeys
 from sankofa.access.cursors import Cursors
 from sankofa.access.domains import Domains
 from sankofa.access.keys import Keys
 from sankofa.access.quotas import Quotas
 from sankofa.access.sealing import SealedRecords
-from sankofa.access.wrong_keys import WrongKeys
 from sankofa.edition.read.edition_manager import EditionManager
 from sankofa.engines.datastore import Datastore
 from sankofa.engines.factory import open_keyvalue
@@ -51,9 +51,11 @@ class Service:
         self.keys = Keys(self._records, settings, clock)
         self.domains = Domains(self._records, settings, clock)
         self.quotas = Quotas(self.usagestore, clock)
-        self.wrong_keys = WrongKeys(self.usagestore, clock)
-        self._proxies = settings.proxy_networks()
         self.cursors = Cursors(settings.cursor_secrets())
+        addresses = AddressCounters(self.usagestore, clock, settings.cursor_secrets()[0])
+        self.wrong_keys = WrongKeys(addresses)
+        self.visitors = Visitors(addresses, settings.per_minute_visitor, settings.per_day_visitor)
+        self._proxies = settings.proxy_networks()
         self.edition = EditionManager(self.datastore, follows=bool(settings.editions))
         self.answers = AnswerCache(settings.answer_cache_bytes)
         self._watching: asyncio.Task[None] | None = None
@@ -100,9 +102,9 @@ class Service:
         """The answer to a request without a valid key. One without any key is not counted as a guess."""
         if not any(name in _KEY_HEADERS and value for name, value in scope["headers"]):
             return problem
-        return await self.wrong_keys.answer(self._address_of(scope), problem)
+        return await self.wrong_keys.answer(self.address_of(scope), problem)
 
-    def _address_of(self, scope: Mapping[str, Any]) -> str:
+    def address_of(self, scope: Mapping[str, Any]) -> str:
         """The client's address: the peer, or behind our own proxies the last address that is not a proxy."""
         peer: str = (scope.get("client") or ("",))[0]
         if not self._is_proxy(peer):

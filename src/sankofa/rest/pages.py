@@ -31,6 +31,7 @@ from sankofa.settings import Settings
 
 _STATUS_SECONDS = 0.25
 _FOR_FIVE_MINUTES = (b"cache-control", b"public, max-age=300")
+_FOR_ONE_CLIENT = (b"cache-control", b"private, max-age=300")
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 _DESCRIPTIONS = 64
 """How many descriptions are cached, one for each host."""
@@ -154,15 +155,25 @@ class _Description:
             document = await asyncio.to_thread(_described, site.settings)
             self._bodies[site.base_url] = document, hashlib.sha256(document).hexdigest()[:16]
         body, tag = self._bodies[site.base_url]
-        return await _cacheable(head, [JSON], body, tag)
+        return await _cacheable(head, [JSON], body, tag, site=site)
 
 
-async def _cacheable(head: Head, headers: Headers, body: bytes, tag: str | None = None) -> Response:
-    """A document that anybody may keep for five minutes, and ask again whether it is still the same."""
+async def _cacheable(
+    head: Head, headers: Headers, body: bytes, tag: str | None = None, site: Site | None = None
+) -> Response:
+    """A document that a client may keep for five minutes, and ask again whether it is still the same.
+
+    Shared caches may keep it too, except where it names the host of a customer (`site`): a cache that tells
+    hosts apart by nothing but the path would give it to everybody.
+    """
     tag = tag or hashlib.sha256(body).hexdigest()[:16]
     encoding = choose_encoding(head.accept_encoding, len(body))
     quoted_tag = f'"{tag}.{encoding}"' if encoding else f'"{tag}"'
-    caching = [_FOR_FIVE_MINUTES, (b"vary", b"Accept-Encoding"), (b"etag", quoted_tag.encode())]
+    caching = [
+        _FOR_ONE_CLIENT if site is not None and site.is_customers else _FOR_FIVE_MINUTES,
+        (b"vary", b"Accept-Encoding" if site is None else b"Accept-Encoding, Host"),
+        (b"etag", quoted_tag.encode()),
+    ]
     if head.if_none_match.strip() == b"*" or matching_tag(head.if_none_match, tag):
         return Response(304, caching, b"")
     if encoding:
@@ -179,7 +190,8 @@ def _resource_metadata(service: Service, path: str) -> PageAnswer:
     """How to present a key (RFC 9728), of REST or of MCP. There is no authorization server."""
 
     async def answer(head: Head, _: bytes) -> Response:
-        settings = (await _site(service, head)).settings
+        site = await _site(service, head)
+        settings = site.settings
         resource = f"{settings.public_mcp_url}{path}" if path else settings.base_url
         body = {
             "resource": resource,
@@ -188,7 +200,7 @@ def _resource_metadata(service: Service, path: str) -> PageAnswer:
             "bearer_methods_supported": ["header"],
             "api_key_methods_supported": ["X-API-Key", "Authorization: Bearer"],
         }
-        return await _cacheable(head, [JSON], msgspec.json.encode(body))
+        return await _cacheable(head, [JSON], msgspec.json.encode(body), site=site)
 
     return answer
 
@@ -215,9 +227,10 @@ def _tls_permission(service: Service) -> PageAnswer:
 
 def _guide_for_models(service: Service) -> PageAnswer:
     async def answer(head: Head, _: bytes) -> Response:
-        text = guide_for_models((await _site(service, head)).settings)
+        site = await _site(service, head)
+        text = guide_for_models(site.settings)
         kind = (b"content-type", b"text/plain; charset=utf-8")
-        return await _cacheable(head, [kind, _NOSNIFF], text.encode())
+        return await _cacheable(head, [kind, _NOSNIFF], text.encode(), site=site)
 
     return answer
 

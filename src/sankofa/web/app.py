@@ -5,8 +5,10 @@ import itertools
 import logging
 import secrets
 import time
+from contextlib import suppress
 from typing import Final
 
+from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from sankofa.access.domains import Site
@@ -17,6 +19,8 @@ from sankofa.model.errors import (
     MethodNotAllowed,
     NotFound,
     Problem,
+    RateLimited,
+    StoreUnavailable,
     Unauthorized,
     problem_of,
 )
@@ -27,7 +31,7 @@ from sankofa.operations.service import Service
 from sankofa.web.keys import forget_or_keep_key
 from sankofa.web.languages import language
 from sankofa.web.page_cache import PageCache, Written
-from sankofa.web.request import LANGUAGE_COOKIE, PageRequest, read_request
+from sankofa.web.request import LANGUAGE_COOKIE, PageRequest, key_cookie, read_request
 from sankofa.web.responses import (
     HTML,
     PAGE_HEADERS,
@@ -91,15 +95,17 @@ class WebApp:
             route = self._routes.find(request.path)
             if route is None:
                 raise NotFound("There is no page at this address.")
-            if request.method == "POST" and request.path == "/key":
-                return await forget_or_keep_key(self._service, request, scope, receive)
-            if request.method not in _READ:
+            is_form = request.method == "POST" and request.path == "/key"
+            if request.method not in _READ and not is_form:
                 raise MethodNotAllowed("GET, HEAD")
-            page, parameters = route
             site = await self._service.domains.site(request.host)
+            request = replace(request, key_cookie=key_cookie(site.base_url))
+            if is_form:
+                return await forget_or_keep_key(self._service, site, request, scope, receive)
+            page, parameters = route
             visit = Visit(request, site, self._service, language(request.language), parameters)
             scope[_VISIT] = visit
-            return await self._page(page, visit)
+            return await self._page(page, visit, scope)
         except Unauthorized as refusal:
             problem = await self._refused(scope, request, refusal)
             return self._problem(problem, request, visit, request_id)
@@ -121,34 +127,52 @@ class WebApp:
             )
         return problem
 
-    async def _page(self, page: Page, visit: Visit) -> Reply:
-        grant = await self._authenticate(page, visit)
-        query = visit.request.query
-        for name in query:
-            if name not in page.takes:
-                raise InvalidParameter(name[:64], "this page takes no such parameter")
-        edition_id = await self._open_edition(visit, grant)
-        key = _cache_key(visit, edition_id, grant)
-        written = self._cache.get(key) if page.cached else None
+    async def _page(self, page: Page, visit: Visit, scope: Scope) -> Reply:
+        visit.sandbox = not visit.request.api_key
+        grant = await self._authenticate(visit) if page.needs_key else None
+        written = self._known(page, visit, grant)
         if written is None:
-            written = await self._build(page, visit)
-            if page.cached and written.status == 200:
-                self._cache.put(key, written)
+            await self._count(page, visit, grant, scope)
+            for name in visit.request.query:
+                if name not in page.takes:
+                    raise InvalidParameter(name[:64], "this page takes no such parameter")
+            edition_id = await self._open_edition(visit, grant)
+            key = _cache_key(visit, edition_id, grant)
+            written = self._cache.get(key) if page.cached else None
+            if written is None:
+                written = await self._build(page, visit)
+                if page.cached and written.status == 200:
+                    self._cache.put(key, written)
         return await self._reply(page, written, visit)
 
-    async def _authenticate(self, page: Page, visit: Visit) -> Grant | None:
-        """The grant of the visitor's key, counted; None on a page that needs none."""
-        key = visit.request.api_key
-        visit.sandbox = not key
-        if not page.needs_key:
-            return None
-        grant = await self._service.keys.authenticate(key or visit.site.settings.sandbox_key)
+    async def _authenticate(self, visit: Visit) -> Grant:
+        """The grant of the visitor's key, or of the sandbox key."""
+        key = visit.request.api_key or visit.site.settings.sandbox_key
+        grant = await self._service.keys.authenticate(key)
         visit.site.admit(grant)
-        visit.grant = grant
-        visit.usage, refusal = await self._service.quotas.count(grant)
-        if refusal is not None:
-            raise refusal
         return grant
+
+    def _known(self, page: Page, visit: Visit, grant: Grant | None) -> Written | None:
+        """A page of the current edition that is in the cache: free for visitors without a key."""
+        if not page.cached or not visit.sandbox or "edition" in visit.request.query:
+            return None
+        edition_id = self._service.edition.get().id if grant else ""
+        return self._cache.get(_cache_key(visit, edition_id, grant))
+
+    async def _count(self, page: Page, visit: Visit, grant: Grant | None, scope: Scope) -> None:
+        """Count one request of the visitor's key; by address without one. Raises RateLimited."""
+        service = self._service
+        refusal: RateLimited | None = None
+        if grant is not None and not visit.sandbox:
+            visit.grant = grant
+            visit.usage, refusal = await service.quotas.count(grant)
+        elif grant is not None:
+            visit.usage, refusal = await service.visitors.count(service.address_of(scope))
+        elif visit.given("q"):  # there are few documents, but no end of searches
+            with suppress(StoreUnavailable):
+                _, refusal = await service.visitors.count(service.address_of(scope))
+        if refusal is not None and page.refused:
+            raise refusal
 
     async def _open_edition(self, visit: Visit, grant: Grant | None) -> str:
         """Begin the call of the operations; returns the id of the edition that answers."""
@@ -240,7 +264,7 @@ def _is_for_all(page: Page, visit: Visit) -> bool:
     """Whether every visitor of this language gets these very bytes, so that a cache may give them to all."""
     request = visit.request
     own = request.api_key or b"cookie" in request.headers or "lang" in request.query
-    return page.cached and not page.needs_key and not own
+    return page.cached and not page.needs_key and not own and not visit.site.is_customers
 
 
 def _cache_key(visit: Visit, edition_id: str, grant: Grant | None) -> tuple[object, ...]:

@@ -26,6 +26,9 @@ _SLUG: Final = re.compile(r"[^\w\- ]")
 _SCHEME: Final = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _WORDS: Final = re.compile(r"\w+")
 _EXCERPT: Final = 160
+MOST_WORDS: Final = 8
+"""Different words of one search."""
+_MOST_FOUND: Final = 30
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -91,20 +94,33 @@ def pictures() -> Mapping[str, bytes]:
     }
 
 
-def search(words: str, most: int = 30) -> list[tuple[Section, str]]:
-    """The sections that have every word, the most telling first, each with an excerpt."""
-    wanted = [word.lower() for word in _WORDS.findall(words)]
+def search(words: str) -> list[tuple[Section, str]]:
+    """The sections that have every word, the best first, each with an excerpt. Raises ValueError.
+
+    It reads all sections, which takes some milliseconds: call it in a thread.
+    """
+    wanted = list(dict.fromkeys(_WORDS.findall(words.lower())))
+    if len(wanted) > MOST_WORDS:
+        raise ValueError(f"expected at most {MOST_WORDS} different words, not {len(wanted)}")
     if not wanted:
         return []
     scored = []
-    for document in documents().values():
-        for section in document.sections:
-            heading, text = section.heading.lower(), section.text.lower()
-            if all(word in text or word in heading for word in wanted):
-                score = sum(10 * (word in heading) + min(text.count(word), 5) for word in wanted)
-                scored.append((-score, section.address, section))
+    for heading, text, section in _lowered():
+        if all(word in text or word in heading for word in wanted):
+            score = sum(10 * (word in heading) + min(text.count(word), 5) for word in wanted)
+            scored.append((-score, section.address, section))
     scored.sort(key=lambda entry: entry[:2])
-    return [(section, _excerpt(section.text, wanted[0])) for _, _, section in scored[:most]]
+    return [(section, _excerpt(section.text, wanted[0])) for _, _, section in scored[:_MOST_FOUND]]
+
+
+@cache
+def _lowered() -> list[tuple[str, str, Section]]:
+    """Every section with its heading and its text in lower case."""
+    return [
+        (section.heading.lower(), section.text.lower(), section)
+        for document in documents().values()
+        for section in document.sections
+    ]
 
 
 def _excerpt(text: str, word: str) -> str:

@@ -7,9 +7,10 @@ from typing import Final
 
 from starlette.types import Receive, Scope
 
+from sankofa.access.domains import Site
 from sankofa.model.errors import BadRequest, Problem, Unauthorized
 from sankofa.operations.service import Service
-from sankofa.web.request import KEY_COOKIE, PageRequest, read_form
+from sankofa.web.request import PageRequest, read_form
 from sankofa.web.responses import PAGE_HEADERS, Reply
 
 _MOST: Final = 2048
@@ -22,16 +23,17 @@ class ForeignForm(Problem):
     status, slug, title = 403, "foreign-form", "Not from this site"
 
 
-async def forget_or_keep_key(service: Service, request: PageRequest, scope: Scope, receive: Receive) -> Reply:
+async def forget_or_keep_key(
+    service: Service, site: Site, request: PageRequest, scope: Scope, receive: Receive
+) -> Reply:
     """Keep the key that the form of the key page sends, or forget it. Raises Unauthorized for a wrong one."""
     _check_origin(request)
     fields = read_form(await _body(receive))
-    site = await service.domains.site(request.host)
     attributes = "Path=/; HttpOnly; SameSite=Strict" + (
         "; Secure" if site.base_url.startswith("https:") else ""
     )
     if fields.get("action") == "forget":
-        cookie = f"{KEY_COOKIE}=; {attributes}; Max-Age=0"
+        cookie = f"{request.key_cookie}=; {attributes}; Max-Age=0"
     else:
         key = fields.get("key", "").strip()
         if not key.isascii() or not key.isprintable() or any(c in key for c in ' ",;\\'):
@@ -44,7 +46,7 @@ async def forget_or_keep_key(service: Service, request: PageRequest, scope: Scop
             given = {**scope, "headers": [*scope["headers"], (b"x-api-key", key.encode())]}
             raise await service.unauthorized(given, refusal) from None
         site.admit(grant)
-        cookie = f"{KEY_COOKIE}={key}; {attributes}"
+        cookie = f"{request.key_cookie}={key}; {attributes}"
     headers = [*PAGE_HEADERS, (b"location", b"/key"), (b"set-cookie", cookie.encode())]
     return Reply(303, headers, b"")
 

@@ -10,7 +10,7 @@ import msgspec
 from sankofa.model.errors import BadRequest, InvalidParameter, Problem
 from sankofa.web.languages import LANGUAGES, preferred
 
-KEY_COOKIE: Final = "sankofa_key"
+_KEY_COOKIE: Final = "sankofa_key"
 LANGUAGE_COOKIE: Final = "sankofa_lang"
 _LONGEST_QUERY: Final = 4096
 _LARGEST_FORM: Final = 4096
@@ -32,12 +32,19 @@ class PageRequest(msgspec.Struct, frozen=True):
     cookies: dict[str, str]
     language: str
     headers: dict[bytes, bytes]
+    key_cookie: str = ""
+    """The name of the cookie that holds the visitor's key; empty until the site is known."""
 
     @property
     def api_key(self) -> str | None:
         """The key the visitor sent: in a header, as REST takes it, or in the cookie of the key page."""
         header = self.headers.get(b"x-api-key")
-        return header.decode("latin-1") if header is not None else self.cookies.get(KEY_COOKIE)
+        return header.decode("latin-1") if header is not None else self.cookies.get(self.key_cookie)
+
+
+def key_cookie(base_url: str) -> str:
+    """On https a name that browsers take from this very host only, over https only (RFC 6265bis)."""
+    return f"__Host-{_KEY_COOKIE}" if base_url.startswith("https:") else _KEY_COOKIE
 
 
 def read_request(scope: Mapping[str, Any]) -> PageRequest:

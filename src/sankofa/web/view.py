@@ -42,20 +42,23 @@ class Page(NamedTuple):
     takes: frozenset[str]
     needs_key: bool
     cached: bool
+    refused: bool
 
 
 _PAGES: dict[str, Page] = {}
 
 
-def page(path: str, *takes: str, needs_key: bool = True, cached: bool = True) -> Callable[[Build], Build]:
+def page(
+    path: str, *takes: str, needs_key: bool = True, cached: bool = True, refused: bool = True
+) -> Callable[[Build], Build]:
     """Declare the function below as the page at this address. `{name}` in it is one part of the path.
 
-    A page that needs a key is counted against it. One that is `cached` depends on nothing but its address,
-    the edition, the language and the tier of the key.
+    A page that needs a key is counted, and `refused` beyond the quota. One that is `cached` depends on
+    nothing but its address, the edition, the language and the tier of the key.
     """
 
     def declare(build: Build) -> Build:
-        _PAGES[path] = Page(path, build, EVERYWHERE.union(takes), needs_key, cached)
+        _PAGES[path] = Page(path, build, EVERYWHERE.union(takes), needs_key, cached, refused)
         return build
 
     return declare

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from sankofa.access.domains import Site
-from sankofa.access.quotas import Usage
+from sankofa.access.quotas import RateState
 from sankofa.access.tiers import Grant
 from sankofa.model.errors import InvalidParameter
 from sankofa.operations.answers import envelope
@@ -77,7 +77,7 @@ class Visit:
         self.language = language
         self.parameters = parameters
         self.calls: list[ApiCall] = []
-        self.usage: Usage | None = None
+        self.usage: RateState | None = None
         self.grant: Grant | None = None
         self.tier = ""
         self.sandbox = True

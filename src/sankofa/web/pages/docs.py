@@ -5,7 +5,7 @@ from typing import Any, get_args, get_type_hints
 
 from msgspec import Meta
 
-from sankofa.model.errors import NotFound
+from sankofa.model.errors import InvalidParameter, NotFound
 from sankofa.operations.contract import Operation, endpoints
 from sankofa.web.documents import documents, groups, search
 from sankofa.web.view import View, page
@@ -17,10 +17,14 @@ async def contents(visit: Visit) -> View:
     """The contents, or what a search of them finds."""
     await asyncio.to_thread(documents)  # read and rendered once, which takes a second
     words = visit.given("q").strip()
+    try:
+        matches = await asyncio.to_thread(search, words)
+    except ValueError as failure:
+        raise InvalidParameter("q", str(failure)) from None
     context: dict[str, Any] = {
         "groups": list(groups()),
         "words": words,
-        "found": search(words) if words else [],
+        "found": matches,
         "current": "",
     }
     return View("docs.html", visit.language.text("Documentation"), context)

@@ -55,7 +55,7 @@ async def status(visit: Visit) -> View:
     return View("status.html", visit.language.text("Status"), context, status=503 if degraded else 200)
 
 
-@page("/key", cached=False)
+@page("/key", cached=False, refused=False)
 async def key(visit: Visit) -> View:
     """The visitor's key: what it may have, and how much of it is used."""
     grant, usage = visit.call.grant, visit.usage
