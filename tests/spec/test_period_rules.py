@@ -176,3 +176,64 @@ def test_where_nothing_has_real_dates_rounded_years_are_years(rounded_only: Live
         (2010, "2010-01-31", "FY"),
     }
     assert {row["period_end"] for row in rows(rounded_only, path="metrics")} == {"2010-01-31"}
+
+
+MOVED = 9999900078
+MOVED_ISSUER = service_id(cik(MOVED))
+
+
+def moved_companyfacts(path: Path) -> Path:
+    """An issuer whose year ended in June, then in December; later filings repeat some periods."""
+    concepts: dict[str, Any] = {}
+
+    def file(accession: str, day: str, *periods: tuple[str | None, str], more: tuple[str, ...] = ()) -> None:
+        for start, end in periods:
+            flows = ("Revenues", "NetIncomeLoss", "OperatingIncomeLoss", *more)
+            for place, concept in enumerate(flows if start else ("Assets", "StockholdersEquity", *more)):
+                row = {"end": end, "val": 100 + place, "accn": accession, "filed": day}
+                told = concepts.setdefault(concept, {"units": {"USD": []}})["units"]["USD"]
+                told.append(row | ({"start": start} if start else {}))
+
+    file("0009999900-10-000011", "2010-10-01", ("2009-07-01", "2010-06-30"), (None, "2010-06-30"))
+    file("0009999900-11-000011", "2011-03-31", ("2010-07-01", "2010-12-31"), (None, "2010-12-31"))
+    later = [("2011-01-01", "2011-12-31"), (None, "2011-12-31"), (None, "2010-12-31"), (None, "2010-07-01")]
+    file("0009999900-12-000011", "2012-04-23", *later, more=("Goodwill", "IncomeTaxExpenseBenefit"))
+    file("0009999900-12-000012", "2012-11-15", ("2012-01-01", "2012-09-30"), (None, "2012-09-30"))
+    file("0009999900-13-000011", "2013-04-20", ("2012-01-01", "2012-12-31"), (None, "2012-10-01"))
+    path.write_text(json.dumps({"cik": MOVED, "entityName": "Moved Mines", "facts": {"us-gaap": concepts}}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    folder = tmp_path_factory.mktemp("moved")
+    home = folder / "home"
+    done = run(home, "ingest", "--strict", "sec-companyfacts", moved_companyfacts(folder / "moved.json"))
+    assert done.returncode == 0, done.stderr
+    assert run(home, "publish").returncode == 0
+    with LiveServer(home) as live:
+        yield live
+
+
+@pytest.mark.rule("PER-8")
+@pytest.mark.parametrize("day", ["2011-12-31", "2012-04-23", "2013-05-01", "2020-01-01"])
+@pytest.mark.parametrize("path", ["fundamentals", "statements"])
+def test_a_period_has_one_name_whatever_was_known_when_its_figures_came(
+    moved: LiveServer, path: str, day: str
+) -> None:
+    query = "&vintages=all" if path == "fundamentals" else ""
+    answer = moved.get(f"/v1/{path}/{MOVED_ISSUER}?as_of={day}{query}", moved.key("starter"))
+    names: dict[tuple[str | None, str], set[tuple[str, int]]] = {}
+    for row in answer.json()["data"]:
+        period = row["period_start"], row["period_end"]
+        names.setdefault(period, set()).add((row["period_type"], row["fiscal_year"]))
+    assert names[None, "2010-12-31"] == {("H1", 2011)}
+    assert all(len(of_one) == 1 for of_one in names.values()), names
+
+
+@pytest.mark.rule("PER-3")
+def test_the_day_after_a_quarters_end_is_not_that_quarters(moved: LiveServer) -> None:
+    answer = moved.get(f"/v1/fundamentals/{MOVED_ISSUER}?line_items=assets", moved.key("starter"))
+    names = {row["period_end"]: (row["period_type"], row["fiscal_year"]) for row in answer.json()["data"]}
+    assert names["2012-09-30"] == ("9M", 2012)
+    assert names["2012-10-01"] == ("other", 2012)

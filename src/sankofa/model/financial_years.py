@@ -26,7 +26,7 @@ _OVERLAP = 25
 """Days by which two periods must overlap to be of the same time."""
 _SAME_END = 7
 """Days from one year-end within which two others are less than half a month apart."""
-_DWARFED = 4
+DWARFED: Final = 4
 """A year-end with this many times fewer figures than another close to it is not the year's."""
 
 Year = tuple[int | None, int]
@@ -215,7 +215,7 @@ class _Tally:
         if not self._on_this_day:
             return False
         elsewhere = max([facts for months_away, facts in self._around.items() if months_away], default=0)
-        if self._on_this_day * _DWARFED <= self._near or self._around[0] * _DWARFED <= elsewhere:
+        if self._on_this_day * DWARFED <= self._near or self._around[0] * DWARFED <= elsewhere:
             return True
         claims = {
             months_after: (sum(by_months.values()), -self._first_claimed[months_after])

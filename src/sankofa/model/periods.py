@@ -1,9 +1,10 @@
 """What a period is called, derived from its dates and the issuer's own year (contract: PER-1, PER-2).
 
 A filing's fy and fp describe the filing, not the figure, so they are never read. The issuer's year comes
-from the full-year durations it reported (`model.financial_years`). To keep a past view reproducible, a figure
-is named by the years evidenced on the day it became known; only a figure older than all such evidence borrows
-the first that came later. Twelve months are a full year only where they end on an evidenced year-end.
+from the full-year durations it reported (`model.financial_years`). A period has one name in every answer: the
+one that the years evidenced on the day of its first figure give it. So a past view stays reproducible. Only a
+period older than all such evidence borrows the first that came later. Twelve months are a full year only
+where they end on an evidenced year-end.
 """
 
 import calendar
@@ -14,6 +15,7 @@ from datetime import date
 from typing import Final, NamedTuple
 
 from sankofa.model.financial_years import (
+    DWARFED,
     ROUNDED_WITHIN,
     TRAILING,
     YEAR,
@@ -53,11 +55,18 @@ class IssuerYears:
     def __init__(self, evidence: Iterable[YearEvidence]) -> None:
         durations = set()
         self._instants: defaultdict[int, list[YearEvidence]] = defaultdict(list)
+        self._lasting: defaultdict[int, list[YearEvidence]] = defaultdict(list)
+        self._first_told: dict[tuple[int | None, int], tuple[int, bool]] = {}
+        """By start and end of a period: the day of its first figure, and whether its dates are rounded."""
         for e in evidence:
+            told = (e.known, e.rounded)
+            self._first_told[e.start, e.end] = min(told, self._first_told.get((e.start, e.end), told))
             if e.start or e.declared:
                 durations.add(e)
             if not e.start:
                 self._instants[e.end].append(e)
+            elif months_of(e.start, e.end):
+                self._lasting[e.end].append(e)
         rows = sorted(durations, key=lambda e: (e.known, e.end, e.start or 0, e.declared or "", e.facts))
         years = FullYears([(e, months) for e in rows if e.start and (months := months_of(e.start, e.end))])
         # Where no full year is reported: what the template itself declares, and last the half-years
@@ -83,10 +92,16 @@ class IssuerYears:
         return int(day % YEAR) in self._anniversaries
 
     def name(self, start: int | None, end: int, known: int, *, rounded: bool = False) -> Period:
-        """The period_type and fiscal_year of a period whose figure became known on `known`.
+        """The period_type and fiscal_year of a period, the same for all of its figures.
 
-        `rounded` where its dates are rounded to month ends.
+        The evidence of the day of its first figure decides. Where nothing tells of the period, it is that of
+        `known`, and `rounded` says whether its dates are rounded to month ends.
         """
+        known, rounded = self._first_told.get((start, end), (known, rounded))
+        return self.name_by(start, end, known, rounded=rounded)
+
+    def name_by(self, start: int | None, end: int, known: int, *, rounded: bool = False) -> Period:
+        """What the evidence of a day alone would call a period."""
         key = (start, end, known, rounded)
         period = self._periods.get(key)
         if period is None:
@@ -113,9 +128,9 @@ class IssuerYears:
             return Period("FY", date.fromordinal(end).year)
         if start is None:
             quarter = year_ends.quarter(end, _INSTANT_TOLERANCE)
-            return Period(
-                _OF_INSTANT.get(quarter or 0, "other"), year_ends.year_of_instant(end, rounded=rounded)
-            )
+            ended = quarter and self._ends_a_quarter(end, known, year_ends)
+            period_type = _OF_INSTANT[quarter] if quarter and ended else "other"
+            return Period(period_type, year_ends.year_of_instant(end, rounded=rounded))
         if months == 12:
             return Period(TRAILING, year_ends.year_of(start, end))
         quarter = year_ends.quarter(end, _DURATION_TOLERANCE, start)
@@ -140,10 +155,25 @@ class IssuerYears:
             for other, other_count in figures.items()
         )
 
+    def _ends_a_quarter(self, day: int, known: int, year_ends: "_YearEnds") -> bool:
+        """Whether a day close to a quarter's end is its last: a reported period ends on it.
+
+        Where none ends close to it, the day is a whole number of quarters from a year-end.
+        """
+        around = range(day - _INSTANT_TOLERANCE, day + _INSTANT_TOLERANCE + 1)
+        ends = {end: figures for end in around if (figures := _most(self._lasting.get(end), known))}
+        if ends:
+            return ends.get(day, 0) * DWARFED > max(ends.values())
+        return year_ends.quarters_from_a_year_end(day)
+
     def _figures(self, day: int, known: int) -> int:
         """The most figures for an instant that any one day brought, counting only days up to `known`."""
-        instants = self._instants.get(day)
-        return max([e.facts for e in instants if e.known <= known], default=0) if instants else 0
+        return _most(self._instants.get(day), known)
+
+
+def _most(evidence: list[YearEvidence] | None, known: int) -> int:
+    """The most figures that any one day up to `known` brought."""
+    return max([e.facts for e in evidence if e.known <= known], default=0) if evidence else 0
 
 
 def _year_ends_before(begun: list[YearEvidence], years: FullYears) -> list[tuple[YearEvidence, int]]:
@@ -175,7 +205,12 @@ class _YearEnds:
         start, end = self._nearest(day)
         if _astray(day, end) > _INSTANT_TOLERANCE:
             return False
-        return (day - end) % 7 == 0 if _in_weeks(start, end) else _same_day_of_the_year(day, end)
+        return (day - end) % 7 == 0 if _in_weeks(start, end) else _same_day_of_a_month(day, end, 12)
+
+    def quarters_from_a_year_end(self, day: int) -> bool:
+        """Whether a day, which is close to a quarter's end, is that day by the dates of the nearest year."""
+        start, end = self._nearest(day)
+        return (day - end) % 7 == 0 if _in_weeks(start, end) else _same_day_of_a_month(day, end, 3)
 
     def may_end_a_year(self, day: int) -> bool:
         """Whether a day is close to a year-end inferred from the period after it or from an anniversary."""
@@ -235,9 +270,10 @@ def _astray(day: int, end: int) -> float:
     return abs(day - end - round((day - end) / YEAR) * YEAR)
 
 
-def _same_day_of_the_year(day: int, end: int) -> bool:
+def _same_day_of_a_month(day: int, end: int, months: int) -> bool:
+    """Whether two days are the same, or the last, of months that are a multiple of so many months apart."""
     this, other = date.fromordinal(day), date.fromordinal(end)
-    if this.month != other.month:
+    if (this.month - other.month) % months:
         return False
     return this.day == other.day or (_ends_a_month(this) and _ends_a_month(other))
 

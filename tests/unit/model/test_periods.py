@@ -179,6 +179,29 @@ def test_one_full_year_alone_is_its_own_evidence() -> None:
 
 @pytest.mark.rule("PER-3")
 @pytest.mark.parametrize(
+    ("day", "expected"),
+    [
+        ("2023-09-30", "9M"),
+        ("2023-10-01", "other"),  # an opening balance
+        ("2023-09-29", "other"),
+        ("2023-07-02", "H1"),  # quarters of weeks in a calendar year: a period is reported to end here
+        ("2023-06-30", "other"),
+        ("2023-07-03", "other"),  # so is one here, but of a single stray figure
+    ],
+)
+def test_an_instant_is_that_of_a_quarter_on_its_last_day_only(day: str, expected: str) -> None:
+    issuer = IssuerYears(
+        [
+            told("2023-03-01", "2022-01-01", "2022-12-31", 50),
+            told("2023-08-01", "2023-01-01", "2023-07-02", 40),
+            told("2023-08-01", "2023-01-01", "2023-07-03", 1),
+        ]
+    )
+    assert named(issuer, "", day).period_type == expected
+
+
+@pytest.mark.rule("PER-3")
+@pytest.mark.parametrize(
     ("year_end", "day", "expected"),
     [
         ("2018-12-31", "2019-01-01", ("other", 2019)),
@@ -330,6 +353,14 @@ def test_the_order_of_the_evidence_is_of_no_account(
     shuffled = chance.sample(known, len(known))  # type: ignore[attr-defined]
     question = (asked.start, asked.end, asked.known)
     assert IssuerYears(shuffled).name(*question) == IssuerYears(known).name(*question)
+
+
+@pytest.mark.rule("PER-8")
+@given(st.lists(evidence, min_size=1, max_size=6))
+def test_a_period_has_one_name_whenever_its_figures_became_known(known: list[YearEvidence]) -> None:
+    issuer = IssuerYears(known)
+    for e in known:
+        assert len({issuer.name(e.start, e.end, other.known) for other in known}) == 1
 
 
 @pytest.mark.parametrize("end", ["9999-12-31", "0001-01-01", "0001-03-31"])

@@ -31,7 +31,7 @@ class YearEnds:
         if days is None:
             possible = start is not None or self.names.can_end_a_year(end)
             reported = self._reported.get(period, ()) if possible else ()
-            name = self.names.name
+            name = self.names.name_by
             days = {known for known in reported if name(start, end, known).period_type == "FY"}
             self._full[period] = days
         return days
